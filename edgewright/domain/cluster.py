@@ -1,0 +1,248 @@
+"""What a managed cluster is: the words that every other module uses."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+
+class Frozen(BaseModel):
+    """Base of all values: immutable, and unknown fields are refused where people write them."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Phase(StrEnum):
+    """Where a cluster is in its life; exactly one at a time."""
+
+    COMMISSIONING = "Commissioning"
+    AWAITING_BOOTSTRAP = "AwaitingBootstrap"
+    PENDING_ACCEPTANCE = "PendingAcceptance"
+    ACTIVE = "Active"
+    DETACHING = "Detaching"
+    REMOVED = "Removed"
+    DELETED = "Deleted"
+
+
+class ConditionType(StrEnum):
+    """Independent statements about a cluster; ``docs/glossary.md`` says what each status means."""
+
+    COMMISSIONED = "Commissioned"
+    ACCEPTED = "Accepted"
+    JOINED = "Joined"
+    AVAILABLE = "Available"
+    SEALING_KEY_CURRENT = "SealingKeyCurrent"
+    SYNCED = "Synced"
+    CLOCK_SYNCED = "ClockSynced"
+    BLOCKED = "Blocked"
+    PAUSED = "Paused"
+
+
+class ConditionStatus(StrEnum):
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class Condition(Frozen):
+    """One statement, Kubernetes-style. ``since``: when ``status`` last changed."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str = ""
+    since: AwareDatetime
+
+
+class Desired(StrEnum):
+    """What the operators want of a cluster."""
+
+    PRESENT = "present"
+    REMOVED = "removed"
+    DELETED = "deleted"
+
+
+class Workloads(StrEnum):
+    """What a deletion does with what runs on the edge."""
+
+    REMOVE = "remove"
+    KEEP = "keep"
+
+
+class AcceptancePolicy(StrEnum):
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+class Acceptance(StrEnum):
+    """The answer to a cluster that has registered; NONE: nobody has registered."""
+
+    NONE = "none"
+    PENDING = "pending"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+class StepName(StrEnum):
+    """The steps of a cluster's life, in the order in which they run."""
+
+    WITHDRAW_STATUS = "withdraw_status"
+    SUSPEND_CREDENTIALS = "suspend_credentials"
+    WITHDRAW_SECRETS = "withdraw_secrets"
+    ALLOCATE_ADDRESS = "allocate_address"
+    CREATE_ACCOUNTS = "create_accounts"
+    CREATE_REPOSITORY = "create_repository"
+    POPULATE_REPOSITORY = "populate_repository"
+    PUBLISH_STATUS = "publish_status"
+    REMOVE_WORKLOADS = "remove_workloads"
+    AWAIT_EMPTY = "await_empty"
+    AWAIT_GOODBYE = "await_goodbye"
+    REVOKE_CREDENTIALS = "revoke_credentials"
+    REMOVE_ACCOUNTS = "remove_accounts"
+    REMOVE_ADDRESS = "remove_address"
+    ARCHIVE_REPOSITORY = "archive_repository"
+    REMOVE_EDGE_STATUS = "remove_edge_status"
+    REMOVE_SETUP_STATUS = "remove_setup_status"
+
+
+class Role(StrEnum):
+    """The two credentials of a cluster: *flux* reads Git, *agent* reports."""
+
+    FLUX = "flux"
+    AGENT = "agent"
+
+
+class CredentialState(StrEnum):
+    PENDING = "pending"
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    DETACH_ONLY = "detach-only"
+    REVOKED = "revoked"
+
+
+class TokenState(StrEnum):
+    """Life of a registration token; EXPIRED and REPLACED are dead ends."""
+
+    ISSUED = "issued"
+    BOUND = "bound"
+    SPENT = "spent"
+    EXPIRED = "expired"
+    REPLACED = "replaced"
+
+
+class Order(StrEnum):
+    """What the centre currently asks of the agent, answered to each heartbeat."""
+
+    NONE = "none"
+    REPORT_EMPTY = "report_empty"
+    DETACH = "detach"
+
+
+class ClusterSpec(Frozen):
+    """The configuration entry of a cluster. ``chart``: UUID of a Helm chart template; None: the default."""
+
+    name: str
+    namespace: str
+    chart: UUID | None = None
+    bare: bool = False
+    values: dict[str, Any] = Field(default_factory=dict)
+
+
+class ClusterSettings(Frozen):
+    """The entry of the Application *Edgewright cluster settings*."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    accept: AcceptancePolicy = AcceptancePolicy.AUTO
+    lease_seconds: Annotated[int, Field(ge=10, le=30 * 86400)] = 300
+
+
+class Fence(Frozen):
+    """Stands in every mutating activity: an effect whose fence is older than the row is refused."""
+
+    cluster: UUID
+    generation: int
+    change: int
+
+    def trailer(self) -> str:
+        """As a commit carries it."""
+        return f"{self.generation}/{self.change}"
+
+
+class CertificateFacts(Frozen):
+    """What is known of the sealing certificate in use. ``fingerprint``: SHA-256 of the DER, hexadecimal."""
+
+    fingerprint: str
+    not_before: AwareDatetime
+    not_after: AwareDatetime
+    taken_at: AwareDatetime
+
+
+class LeaseState(StrEnum):
+    NEVER = "never"
+    CURRENT = "current"
+    EXPIRED = "expired"
+
+
+class Lease(Frozen):
+    """When the edge was last heard. ``epoch`` counts the transitions between current and expired."""
+
+    state: LeaseState = LeaseState.NEVER
+    epoch: int = 0
+    last_heard: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    clock_offset_seconds: float | None = None
+
+
+class Wanted(Frozen):
+    """One reading of the database: all that decides what the workflow of a cluster does next.
+
+    Args:
+        change: raised by every transaction that changes what is wanted; the fence's second number.
+        generation: which hardware; raised by a recreation for new hardware.
+        commissioning: which commissioning; raised when an entry is written again or a recreation is asked for.
+        closed: the deletion has finished; nothing is left to do.
+        render_digest: digest of everything that the generated files depend on.
+        render_problem: why the files cannot be rendered, if so (a sentence with file, path and reason).
+        bootstrapped: a credential was registered in this generation.
+        deadline: when a deletion stops waiting for the edge.
+        force: a deletion that does not wait for the edge.
+        inventory_empty_at, detached_at: what the agent said during a deletion.
+        observed_revision: the revision that the edge says it has applied.
+        observed_descends: whether it is, or descends from, the newest commit of the centre; None: unknown.
+        secrets_pending: staged secret changes that no commit holds yet.
+        must_reenter: secrets that a recreation for new hardware took away, as ``namespace/name``.
+        edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
+    """
+
+    uuid: UUID
+    name: str
+    namespace: str
+    generation: int
+    change: int
+    commissioning: int
+    desired: Desired
+    closed: bool = False
+    render_digest: str | None = None
+    render_problem: str | None = None
+    bootstrapped: bool = False
+    acceptance: Acceptance = Acceptance.NONE
+    short_code: str | None = None
+    edge_reported_at: AwareDatetime | None = None
+    lease: Lease = Lease()
+    certificate: CertificateFacts | None = None
+    certificate_problem: str | None = None
+    observed_revision: str | None = None
+    observed_descends: bool | None = None
+    head: str | None = None
+    secrets_pending: int = 0
+    must_reenter: tuple[str, ...] = ()
+    paused: bool = False
+    paused_reason: str = ""
+    force: bool = False
+    workloads: Workloads = Workloads.REMOVE
+    deadline: AwareDatetime | None = None
+    inventory_empty_at: AwareDatetime | None = None
+    detached_at: AwareDatetime | None = None
+    rotation_problem: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)

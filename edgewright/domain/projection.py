@@ -1,0 +1,77 @@
+"""What the workflow publishes about its cluster: the rows that lists, pages and fallbacks read."""
+
+from pydantic import AwareDatetime
+
+from edgewright.domain.cluster import (
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    Frozen,
+    Order,
+    Phase,
+    StepName,
+)
+
+
+class StepRecord(Frozen):
+    """The life of one step.
+
+    Args:
+        state: ``pending``, ``running``, ``done``, ``waiting`` (for its next attempt), ``blocked`` or ``skipped``.
+        attempts: rounds that the workflow started; each may hold a few quick retries.
+        next_at: when a waiting step is tried again.
+        error: the last error, as a sentence; empty after a success.
+    """
+
+    name: StepName
+    state: str = "pending"
+    attempts: int = 0
+    started_at: AwareDatetime | None = None
+    finished_at: AwareDatetime | None = None
+    next_at: AwareDatetime | None = None
+    error: str = ""
+    error_code: str = ""
+    hint: str = ""
+    skipped_because: str = ""
+
+
+class Residue(Frozen):
+    """What a deletion could not clean."""
+
+    step: StepName
+    reason: str
+    since: AwareDatetime
+
+
+class Projection(Frozen):
+    """One cluster as its workflow sees it.
+
+    Args:
+        sequence: raised with each projection of a cluster; an older one never overwrites a newer one.
+        ready: commissioned, the setup status says ``ready: true``.
+        waiting_for: one sentence; empty when nothing is waited for.
+        lease_epoch: the newest lease transition that the workflow has taken.
+        order: what the agent is asked to do.
+        desired_revision: the newest commit that the centre made for the cluster.
+    """
+
+    sequence: int
+    phase: Phase
+    ready: bool
+    commissioning_done: int = 0
+    change_done: int = 0
+    waiting_for: str = ""
+    conditions: tuple[Condition, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
+    residue: tuple[Residue, ...] = ()
+    lease_epoch: int = 0
+    order: Order = Order.NONE
+    desired_revision: str | None = None
+    rendered_digest: str | None = None
+
+    def status_of(self, kind: ConditionType) -> ConditionStatus:
+        """The status of one condition; Unknown if it was never stated."""
+        for condition in self.conditions:
+            if condition.type == kind:
+                return condition.status
+        return ConditionStatus.UNKNOWN

@@ -1,0 +1,252 @@
+"""The ``clusters`` row: what is wanted, who asked for it, and what the workflow last published."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+from uuid import UUID
+
+from edgewright.domain.cluster import (
+    Acceptance,
+    CertificateFacts,
+    ClusterSettings,
+    ClusterSpec,
+    Desired,
+    Fence,
+    Lease,
+    Phase,
+    StepName,
+    Wanted,
+    Workloads,
+)
+from edgewright.domain.projection import Projection
+from edgewright.ports.audit import NewEvent
+from edgewright.ports.config_store import ALWAYS, Entry, Precondition
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """Everything the gateway shows of one cluster.
+
+    Args:
+        spec: the configuration entry; for removed and deleted clusters the last one.
+        spec_etag: its revision; None while there is no entry.
+        certificate_pem: the sealing certificate in use.
+        edge_status: the *Edge cluster status* entry.
+    """
+
+    uuid: UUID
+    generation: int
+    change: int
+    commissioning: int
+    desired: Desired
+    closed: bool
+    spec: ClusterSpec
+    spec_etag: str | None
+    settings: ClusterSettings
+    created_at: datetime
+    created_by: str
+    acceptance: Acceptance = Acceptance.NONE
+    short_code: str | None = None
+    paused: bool = False
+    paused_reason: str = ""
+    projection: Projection | None = None
+    projected_at: datetime | None = None
+    lease: Lease = Lease()
+    certificate: CertificateFacts | None = None
+    certificate_pem: str | None = None
+    edge_status: Mapping[str, Any] | None = None
+    observed_revision: str | None = None
+    must_reenter: Sequence[str] = ()
+    force: bool = False
+    workloads: Workloads = Workloads.REMOVE
+    deadline: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ClusterFilter:
+    """What a list shows. ``phase`` None: all but removed and deleted ones.
+
+    Args:
+        labels: every given label must have the given value.
+        name: part of the name, whatever the case.
+        sort: ``name``, ``phase``, ``created`` or ``last_heard``; with a leading ``-`` downwards.
+        after: the opaque ``next`` of the page before.
+        limit: 1 to 500.
+    """
+
+    phase: Phase | None = None
+    ready: bool | None = None
+    available: bool | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    sort: str = "name"
+    limit: int = 100
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """One line of a list."""
+
+    uuid: UUID
+    name: str
+    phase: Phase
+    ready: bool
+    available: str
+    labels: Mapping[str, str]
+    generation: int
+    created_at: datetime
+    last_heard: datetime | None
+    waiting_for: str
+
+
+@dataclass(frozen=True)
+class ClusterPage:
+    items: Sequence[ClusterSummary]
+    next: str | None
+
+
+@dataclass(frozen=True)
+class Written:
+    """The outcome of writing a configuration. ``created``: the cluster is new; ``recreated``: it was removed."""
+
+    row: ClusterRow
+    entry: Entry
+    created: bool
+    recreated: bool
+    changed: bool
+
+
+class Clusters(Protocol):
+    """Each writing call is one transaction with its audit event, and raises ``change``.
+
+    The doors (REST, Config Store, Temporal signals) all end in these calls. ``NotFound`` (code
+    ``cluster_unknown``) for a UUID that was never a cluster, or whose deletion has finished.
+    """
+
+    # --- what operators want -------------------------------------------------------------------------
+
+    async def write_configuration(
+        self,
+        cluster: UUID,
+        body: Mapping[str, Any],
+        *,
+        actor: str,
+        settings: ClusterSettings | None = None,
+        precondition: Precondition = ALWAYS,
+        create_object: bool = False,
+    ) -> Written:
+        """Writes the configuration entry: creates, changes or recreates the cluster.
+
+        Args:
+            body: checked against the JSON Schema of the Application.
+            settings: written to *Edgewright cluster settings* in the same transaction, if given.
+            create_object: registers the object under class *Edge cluster* (REST does, the Config Store does not).
+
+        Raises:
+            Invalid: ``name_invalid``, ``schema_violation``.
+            Conflict: ``name_taken``; ``name_immutable`` (a cluster keeps its name, also when removed);
+                ``deleting`` (a deletion is under way); ``cluster_deleted`` (that UUID was deleted for good);
+                ``wrong_class``.
+            NotFound: ``object_unknown`` unless ``create_object``; ``chart_unknown``: ``chart`` names no template
+                (Invalid, ``where`` ``/chart``).
+            PreconditionFailed.
+        """
+
+    async def write_settings(
+        self, cluster: UUID, body: Mapping[str, Any], *, actor: str, precondition: Precondition = ALWAYS
+    ) -> Entry:
+        """Writes the settings entry of a cluster."""
+
+    async def request_removal(self, cluster: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+        """Central removal: deletes the configuration entry. False if there was no entry."""
+
+    async def request_deletion(
+        self,
+        cluster: UUID,
+        *,
+        actor: str,
+        force: bool = False,
+        deadline: timedelta = timedelta(hours=24),
+        workloads: Workloads = Workloads.REMOVE,
+    ) -> ClusterRow:
+        """Records ``desired = deleted`` and deletes the entry. Again: the same deletion (``force`` may be added,
+        a deadline may only be brought forward). Suspended credentials are let in again, to detach with."""
+
+    async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
+        """Takes a deletion back while no removal commit was begun; ``Conflict`` code ``too_late`` after that.
+
+        Puts the configuration entry back.
+        """
+
+    async def begin_deletion(self, fence: Fence) -> None:
+        """Marks the point of no return of a deletion; the workflow calls it before the removal commit."""
+
+    async def request_recreation(
+        self, cluster: UUID, *, actor: str, new_hardware: bool, changes: Mapping[str, Any] | None = None
+    ) -> ClusterRow:
+        """Removes and commissions anew in one transaction; merge patch ``changes`` applied to the entry.
+
+        For new hardware also: generation + 1, credentials of the old generation revoked, tokens replaced, edge
+        status, certificate, lease and acceptance cleared. ``Conflict`` code ``deleting`` during a deletion.
+        """
+
+    async def set_paused(self, cluster: UUID, *, paused: bool, reason: str, actor: str) -> None:
+        """Records that commits are paused, or go on."""
+
+    # --- reading ------------------------------------------------------------------------------------
+
+    async def get(self, cluster: UUID) -> ClusterRow | None:
+        """The row, also of removed and deleted clusters; None for a UUID that was never a cluster."""
+
+    async def find(self, name: str) -> UUID | None:
+        """The cluster with that name (whatever the case) whose deletion has not finished, or None."""
+
+    async def page(self, filter_: ClusterFilter) -> ClusterPage:
+        """A page of summaries; ``Invalid`` for a bad ``sort`` or ``after``."""
+
+    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
+        """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets."""
+
+    async def open_clusters(self) -> Sequence[UUID]:
+        """All clusters whose deletion has not finished: each has a running workflow."""
+
+    async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
+        """Clusters whose generated files were rendered with an entry."""
+
+    # --- the workflow's side ------------------------------------------------------------------------
+
+    async def read_wanted(self, cluster: UUID) -> Wanted | None:
+        """One consistent reading; None for a UUID that was never a cluster.
+
+        ``render_digest``, ``render_problem``, ``head`` and ``observed_descends`` are filled in by the activity.
+        """
+
+    async def check_fence(self, fence: Fence) -> None:
+        """Raises ``Superseded`` unless the row still has the fence's generation and change."""
+
+    async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
+        """Publishes a projection and its events in one transaction; an older ``sequence`` writes events only."""
+
+    async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
+        """Writes the *Edge cluster setup status* entry, fenced; an equal one keeps its revision."""
+
+    async def withdraw_setup_status(self, fence: Fence) -> None:
+        """Deletes the setup status entry, fenced."""
+
+    async def allocate_address(self, fence: Fence, group_id: str) -> None:
+        """Writes the Sparkplug address entry, fenced. ``Stalled`` code ``address_taken`` if another has it."""
+
+    async def write_git_entry(self, fence: Fence, path: str) -> None:
+        """Writes the Git repository configuration entry, fenced."""
+
+    async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
+        """Remembers which entries (app, object) the generated files came from."""
+
+    async def record_reentry(self, fence: Fence, secrets: Sequence[str]) -> None:
+        """Lists secrets that must be entered again."""
+
+    async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
+        """The parts of a deletion that are entries: REMOVE_ADDRESS (address, Git entry), REMOVE_EDGE_STATUS,
+        REMOVE_SETUP_STATUS (with it the row is closed and its name is free)."""

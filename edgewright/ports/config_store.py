@@ -1,0 +1,110 @@
+"""The Config Store: versioned JSON documents, one per (Application UUID, Object UUID)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One document.
+
+    Args:
+        etag: UUID of this revision, without quotes.
+        position: place in the change feed of the write that made this revision.
+    """
+
+    app: UUID
+    object: UUID
+    body: Any
+    etag: str
+    position: int
+    modified_at: datetime
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """``If-Match`` and ``If-None-Match``, parsed; ``"*"`` stands for "any revision".
+
+    Args:
+        match: the write happens only if the entry's etag is one of these; None: no such condition.
+        none_match: the write happens only if it is none of these; None: no such condition.
+    """
+
+    match: frozenset[str] | None = None
+    none_match: frozenset[str] | None = None
+
+
+ALWAYS = Precondition()
+
+
+@dataclass(frozen=True)
+class Change:
+    """One line of the change feed. ``etag`` is None for a deletion."""
+
+    position: int
+    app: UUID
+    object: UUID
+    etag: str | None
+    at: datetime
+
+
+@dataclass(frozen=True)
+class NewEntry:
+    """An entry that has to exist from the first start. ``klass``: class of the object, if it is new."""
+
+    app: UUID
+    object: UUID
+    klass: UUID | None
+    body: Any
+
+
+class ConfigStore(Protocol):
+    """Entries, objects and classes. Order of position is order of visibility.
+
+    Writes validate against the Application's JSON Schema (the entry of Application *Config schema* for it) and
+    raise ``Invalid`` (code ``schema_violation``, ``where`` the JSON pointer); ``NotFound`` (code
+    ``object_unknown``) for an object that was never created; ``Conflict`` (code ``wrong_class``) if the
+    Application wants objects of another class; ``PreconditionFailed`` when the precondition does not hold.
+    The configuration entries of clusters are written through ``Clusters``, never here.
+    """
+
+    async def get(self, app: UUID, object_: UUID) -> Entry | None:
+        """The entry, or None."""
+
+    async def objects(self, app: UUID) -> Sequence[UUID]:
+        """The objects that have an entry for an Application, sorted."""
+
+    async def put(
+        self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS
+    ) -> Entry:
+        """Writes the whole entry. An equal body keeps the revision and writes nothing."""
+
+    async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+        """Deletes the entry; False if there was none."""
+
+    async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
+        """Registers an object of a class. Returns its UUID and whether it is new.
+
+        Raises ``Conflict`` (code ``wrong_class``) if the UUID is known with another class.
+        """
+
+    async def class_of(self, object_: UUID) -> UUID | None:
+        """The class of an object, or None if the object is unknown."""
+
+    async def members(self, klass: UUID) -> Sequence[UUID]:
+        """Direct members of a class (objects created under it and objects added), sorted."""
+
+    async def add_member(self, klass: UUID, object_: UUID) -> None:
+        """Makes an object a direct member of a class; ``NotFound`` code ``object_unknown``."""
+
+    async def remove_member(self, klass: UUID, object_: UUID) -> None:
+        """Ends a membership that was added; nothing happens if there is none."""
+
+    async def changes(self, *, after: int, limit: int = 1000) -> Sequence[Change]:
+        """The change feed behind a position, in order."""
+
+    async def install(self, entries: Sequence[NewEntry]) -> int:
+        """Writes each entry that is not there yet; returns how many were written. Keeps what users changed."""

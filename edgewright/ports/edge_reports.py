@@ -1,0 +1,60 @@
+"""What edges report: status, heartbeats, goodbyes; and the leases that follow from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from edgewright.domain.cluster import CertificateFacts
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """One sign of life. ``clock_offset``: seconds by which the edge's clock is ahead of ours; None: unknown."""
+
+    cluster: UUID
+    generation: int
+    clock_offset: float | None = None
+    observed_revision: str | None = None
+
+
+class EdgeReports(Protocol):
+    async def write_status(
+        self,
+        cluster: UUID,
+        body: Mapping[str, Any],
+        *,
+        certificate: tuple[CertificateFacts, str] | None,
+        certificate_problem: str | None,
+        generation: int | None,
+        actor: str,
+    ) -> bool:
+        """Writes the *Edge cluster status* entry in one transaction with the certificate in use, the lease
+        (a report is a sign of life) and the audit events. False: nothing differed, nothing was written but
+        the lease.
+
+        Args:
+            certificate: facts and PEM of a certificate that was accepted; None keeps the one in use.
+            certificate_problem: why the reported one was refused; the old one is kept.
+            generation: of the reporting credential; None for an operator. ``Superseded`` if it is an old one.
+        """
+
+    async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:
+        """Renews leases by the database's clock, in one transaction. Returns the clusters whose lease became
+        current by it, or whose observed revision changed (their workflows want a nudge)."""
+
+    async def keep_listening(self) -> None:
+        """Says that a gateway listens now. A gap of more than 15 s starts a new listening period."""
+
+    async def expire_leases(self) -> Sequence[UUID]:
+        """Turns leases to expired whose time has passed while a gateway was listening; returns their clusters."""
+
+    async def inventory_empty(self, cluster: UUID, generation: int) -> None:
+        """The agent says that no workload is left."""
+
+    async def goodbye(self, cluster: UUID, generation: int) -> None:
+        """The agent says that it has detached."""
+
+    async def now(self) -> datetime:
+        """The database's clock."""

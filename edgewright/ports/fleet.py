@@ -1,0 +1,43 @@
+"""The gateway's and the activities' way to the cluster workflows."""
+
+from collections.abc import Sequence
+from typing import Protocol
+from uuid import UUID
+
+from edgewright.domain.cluster import StepName
+from edgewright.domain.projection import Projection
+from edgewright.errors import Waiting
+
+
+class FleetUnavailable(Waiting):
+    """Temporal, or a worker, did not answer in time."""
+
+    code = "temporal_unavailable"
+
+
+class Fleet(Protocol):
+    """Every call has a deadline of its own and raises ``FleetUnavailable`` when it passes."""
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        """Makes the workflow re-read its row; starts it if it does not run. Raises when Temporal is away."""
+
+    async def change_secrets(self, cluster: UUID, requests: Sequence[UUID]) -> None:
+        """Returns when the workflow has dealt with the staged requests; their rows tell how."""
+
+    async def retry_step(self, cluster: UUID, step: StepName, *, actor: str) -> Projection:
+        """Tries a waiting or blocked step now; ``Conflict`` code ``step_not_waiting``."""
+
+    async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
+        """Skips a deletion step on another system; ``Conflict`` code ``step_not_skippable``."""
+
+    async def pause(self, cluster: UUID, *, reason: str, actor: str) -> Projection:
+        """No more commits until resumed."""
+
+    async def resume(self, cluster: UUID, *, actor: str) -> Projection:
+        """Commits go on."""
+
+    async def readiness(self, cluster: UUID) -> Projection:
+        """Asks the workflow itself (query, short deadline)."""
+
+    async def healthy(self) -> bool:
+        """Whether Temporal answers within a second."""

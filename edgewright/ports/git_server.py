@@ -1,0 +1,112 @@
+"""Where driving repositories live."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from edgewright.errors import Waiting
+
+CommitId = str
+"""40 lower-case hexadecimal digits."""
+
+
+class HeadMoved(Waiting):
+    """The branch no longer points to the commit that the caller built upon; read again and retry."""
+
+    code = "head_moved"
+
+
+@dataclass(frozen=True)
+class CommitMessage:
+    """What a commit says of itself.
+
+    Args:
+        subject: one line, at most 72 characters are shown by most tools.
+        actor: who asked for it, such as ``token:ci``; becomes the author's name.
+        trailers: ordered ``(key, value)`` pairs; the fence is among them.
+        body: free text between subject and trailers; may be empty.
+    """
+
+    subject: str
+    actor: str
+    trailers: Sequence[tuple[str, str]] = ()
+    body: str = ""
+
+
+@dataclass(frozen=True)
+class CommitSummary:
+    """One commit as read back.
+
+    Args:
+        at: seconds since the epoch, by the committer.
+    """
+
+    commit: CommitId
+    message: str
+    author: str
+    at: int
+
+
+class GitServer(Protocol):
+    """Bare repositories with one branch, ``main``; named by UUID on disk.
+
+    All calls block on disk and processes: run them in a thread. Every call is safe to repeat. Any call but
+    ``create_repository`` raises ``edgewright.errors.NotFound`` (code ``repository_unknown``) for a repository
+    that does not exist, and any may raise ``edgewright.errors.Waiting`` (code ``git_unavailable``) when the
+    storage cannot be used; such messages carry no credentials.
+    """
+
+    def create_repository(self, repository: UUID) -> None:
+        """Makes an empty repository whose branch is ``main``; does nothing if it is there and whole.
+
+        A creation that was killed half-way leaves nothing that a later call trips over.
+        """
+
+    def exists(self, repository: UUID) -> bool:
+        """Whether the repository is there (archived ones are not)."""
+
+    def head(self, repository: UUID) -> CommitId | None:
+        """The commit of ``main``, or None while it has none."""
+
+    def commit(
+        self,
+        repository: UUID,
+        changes: Mapping[str, bytes | None],
+        message: CommitMessage,
+        *,
+        expected_head: CommitId | None,
+    ) -> CommitId:
+        """Commits all changes at once, compare-and-set on ``main``; durable when it returns.
+
+        Args:
+            changes: path -> new content, or None to delete; a path that is absent may be deleted. Folders
+                that become empty vanish. Content of other paths is untouched.
+            expected_head: what ``main`` must still point to; None for the first commit.
+
+        Returns:
+            The new commit; ``expected_head`` itself if nothing would change (no empty commits).
+
+        Raises:
+            HeadMoved: ``main`` points elsewhere; nothing was changed.
+            edgewright.errors.Invalid: a path that could leave the repository or is not portable
+                (code ``path_invalid``).
+        """
+
+    def read(self, repository: UUID, path: str, *, at: CommitId) -> bytes | None:
+        """The content of one file at a commit, or None if it is not there."""
+
+    def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
+        """The paths of all files below the folder ``prefix`` (``""`` for all) at a commit, sorted."""
+
+    def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
+        """Whether ``descendant`` is ``ancestor`` or descends from it; False if either is unknown."""
+
+    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+        """The newest commits of ``main``, newest first; empty while there are none."""
+
+    def archive(self, repository: UUID) -> None:
+        """Takes the repository out of service and keeps its bytes; nothing happens if it is not there."""
+
+    def upkeep(self, repository: UUID) -> None:
+        """Repacks when it is worth it and removes locks that a dead process left behind."""

@@ -1,0 +1,71 @@
+"""Tokens of people and scripts, and the answers that idempotency keys remember."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+
+class Permission(StrEnum):
+    READ = "read"
+    CLUSTERS = "clusters"
+    SECRETS = "secrets"
+    PUSH = "push"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True)
+class OperatorToken:
+    """One token, without its secret. ``admin`` holds every permission."""
+
+    id: str
+    name: str
+    permissions: frozenset[Permission]
+    secret_sha256: bytes
+    created_at: datetime
+    expires_at: datetime | None = None
+
+    def allows(self, permission: Permission) -> bool:
+        return permission in self.permissions or Permission.ADMIN in self.permissions
+
+
+@dataclass(frozen=True)
+class FirstAnswer:
+    """The remembered answer to an idempotency key. ``status`` 0: the first request is still under way."""
+
+    request_digest: str
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+
+class OperatorTokens(Protocol):
+    async def add(self, token: OperatorToken, *, actor: str) -> None:
+        """Stores a token; ``Conflict`` code ``token_name_taken`` if a living one has that name."""
+
+    async def find(self, token_id: str) -> OperatorToken | None:
+        """The token, or None if unknown, revoked or expired."""
+
+    async def list(self) -> Sequence[OperatorToken]:
+        """All living tokens, by name."""
+
+    async def revoke(self, token_id: str, *, actor: str) -> bool:
+        """Revokes; False if there was none. Acts at once on every gateway."""
+
+
+class IdempotencyKeys(Protocol):
+    """The same key gets the first answer; kept for 24 hours. ``scope`` separates callers and routes."""
+
+    async def claim(self, scope: str, key: str, request_digest: str) -> FirstAnswer | None:
+        """Claims a key. None: it is the caller's, who must ``settle`` or ``release`` it; else what is remembered.
+
+        ``Invalid`` code ``idempotency_key_reused`` if it was claimed for another request. A claim that was not
+        settled within a minute (its gateway died) can be claimed again.
+        """
+
+    async def settle(self, scope: str, key: str, status: int, body: Any, headers: dict[str, str]) -> None:
+        """Remembers the answer."""
+
+    async def release(self, scope: str, key: str) -> None:
+        """Forgets a claim whose request failed without effect."""

