@@ -1,0 +1,68 @@
+# `make up` and `make test` are all that a newcomer needs; both install what they need into this folder first.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+ENVIRONMENT := .venv/.complete
+
+# How many test processes; the tests start real servers, so more than one per core helps nobody.
+TEST_PROCESSES ?= 2
+
+# Another environment's variables must not leak into ours, and the user's settings must not leak into the tests.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
+HERMETIC := env $(foreach name,$(filter EDGEWRIGHT_%,$(.VARIABLES)),-u $(name))
+
+# An environment that was moved with its checkout, or whose Python is gone, is made anew.
+ifneq ($(shell test -x $(BIN)/python && cat $(ENVIRONMENT) 2>/dev/null),$(shell pwd))
+.PHONY: $(ENVIRONMENT)
+endif
+
+$(ENVIRONMENT): uv.lock pyproject.toml bin/make-environment
+	@bin/make-environment
+
+##@ Use
+.PHONY: help install up
+help: ## show this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(ENVIRONMENT) ## make the environment (.tools, .venv); nothing to do when it is current
+
+up: $(ENVIRONMENT) ## start everything on this machine and commission the cluster `demo`
+	@exec $(BIN)/edgewright up
+
+##@ Prove
+.PHONY: test test-real lint test-python
+test: lint test-python ## lint, types, import rules and every test that PyPI can supply
+
+lint: $(ENVIRONMENT) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-python: lint
+	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real -n $(TEST_PROCESSES) --dist loadfile </dev/null
+
+test-real: $(ENVIRONMENT) ## tests against real components, built once into a cache outside the checkout
+	$(HERMETIC) $(BIN)/python tests/real/components.py
+	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
+
+##@ Work on it
+.PHONY: format hooks bench record-histories clean
+format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+hooks: $(ENVIRONMENT) ## run the linters before each commit
+	$(BIN)/pre-commit install
+
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains the table
+	$(HERMETIC) $(BIN)/python -m bench
+
+record-histories: $(ENVIRONMENT) ## record the workflow histories that the replay tests use
+	$(HERMETIC) $(BIN)/python tests/replay/record.py
+
+clean: ## remove the environment and every cache of this folder (EDGEWRIGHT_HOME is not touched)
+	rm -rf .tools .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
