@@ -39,7 +39,7 @@ lint: $(ENVIRONMENT) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 test-python: lint
 	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real -n $(TEST_PROCESSES) --dist loadfile </dev/null

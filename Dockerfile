@@ -1,0 +1,41 @@
+# One image for both processes: the gateway (the default command) and the worker (`python -m worker`).
+FROM python:3.12-slim-bookworm AS build
+RUN pip install --no-cache-dir uv==0.13.8
+ENV UV_COMPILE_BYTECODE=1 \
+    UV_LINK_MODE=copy \
+    UV_PROJECT_ENVIRONMENT=/opt/edgewright \
+    UV_PYTHON_DOWNLOADS=never
+WORKDIR /src
+# Dependencies change seldom: their layer is kept while only our own code changes.
+COPY pyproject.toml uv.lock ./
+RUN uv sync --frozen --no-dev --no-install-project
+COPY LICENSE README.md worker.py ./
+COPY charts charts
+COPY activities activities
+COPY api api
+COPY workflows workflows
+COPY edgewright edgewright
+RUN uv sync --frozen --no-dev --no-editable
+
+FROM python:3.12-slim-bookworm
+# git serves the driving repositories; ca-certificates verifies what the worker calls.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates git \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/edgewright --create-home edgewright
+COPY --from=build /opt/edgewright /opt/edgewright
+ENV PATH=/opt/edgewright/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    EDGEWRIGHT_HOME=/var/lib/edgewright \
+    EDGEWRIGHT_BIND=0.0.0.0 \
+    EDGEWRIGHT_GATEWAY_PORT=8484
+USER 10001:10001
+WORKDIR /var/lib/edgewright
+VOLUME /var/lib/edgewright
+EXPOSE 8484
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8484/healthz', timeout=2)"]
+# No access log of uvicorn's: it would hold query strings, and with them registration tokens. No proxy headers: every
+# URL that Edgewright hands out comes from EDGEWRIGHT_EXTERNAL_URL.
+CMD ["python", "-m", "uvicorn", "--factory", "api.app:create_app", "--host", "0.0.0.0", "--port", "8484", \
+     "--no-access-log", "--no-proxy-headers", "--no-server-header"]
