@@ -95,6 +95,7 @@ class StepName(StrEnum):
     CREATE_REPOSITORY = "create_repository"
     POPULATE_REPOSITORY = "populate_repository"
     PUBLISH_STATUS = "publish_status"
+    BEGIN_DELETION = "begin_deletion"
     REMOVE_WORKLOADS = "remove_workloads"
     AWAIT_EMPTY = "await_empty"
     AWAIT_GOODBYE = "await_goodbye"

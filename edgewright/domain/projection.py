@@ -43,12 +43,29 @@ class Residue(Frozen):
     since: AwareDatetime
 
 
+class Done(Frozen):
+    """What finished plans have reached.
+
+    Args:
+        generation, commissioning: of the last finished commissioning; 0 before the first.
+        rendered_digest: what the files in the repository were rendered from.
+        removed: the commissioning whose central removal has finished; 0: none.
+    """
+
+    generation: int = 0
+    commissioning: int = 0
+    rendered_digest: str | None = None
+    removed: int = 0
+
+
 class Projection(Frozen):
-    """One cluster as its workflow sees it.
+    """One cluster as its workflow sees it. A workflow that is started anew goes on from here.
 
     Args:
         sequence: raised with each projection of a cluster; an older one never overwrites a newer one.
         ready: commissioned, the setup status says ``ready: true``.
+        plan: key of the plan that ``steps`` belong to.
+        change_done: the newest change of the row that the workflow has read.
         waiting_for: one sentence; empty when nothing is waited for.
         lease_epoch: the newest lease transition that the workflow has taken.
         order: what the agent is asked to do.
@@ -58,7 +75,8 @@ class Projection(Frozen):
     sequence: int
     phase: Phase
     ready: bool
-    commissioning_done: int = 0
+    done: Done = Done()
+    plan: str = ""
     change_done: int = 0
     waiting_for: str = ""
     conditions: tuple[Condition, ...] = ()
@@ -67,7 +85,6 @@ class Projection(Frozen):
     lease_epoch: int = 0
     order: Order = Order.NONE
     desired_revision: str | None = None
-    rendered_digest: str | None = None
 
     def status_of(self, kind: ConditionType) -> ConditionStatus:
         """The status of one condition; Unknown if it was never stated."""

@@ -1,0 +1,1 @@
+"""Temporal: the client, the fleet of cluster workflows, and what a namespace needs."""

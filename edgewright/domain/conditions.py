@@ -1,0 +1,156 @@
+"""The conditions of a cluster, computed from what is wanted and what is done."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from edgewright.domain.cluster import (
+    Acceptance,
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    Desired,
+    Frozen,
+    LeaseState,
+    Wanted,
+)
+
+KEY_AGE_LIMIT = timedelta(days=90)
+CLOCK_TOLERANCE_SECONDS = 60.0
+
+TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
+
+
+class Obstacle(Frozen):
+    """What a person has to clear before a step can go on. ``sentence`` says what to do."""
+
+    reason: str
+    sentence: str
+
+
+def conditions_of(
+    wanted: Wanted,
+    *,
+    commissioned: bool,
+    waiting_for: str,
+    obstacle: Obstacle | None,
+    desired_revision: str | None,
+    now: datetime,
+    before: Sequence[Condition],
+) -> tuple[Condition, ...]:
+    """All conditions, in the order of ``ConditionType``; ``since`` is kept while the status is the same."""
+    states = {
+        ConditionType.COMMISSIONED: _commissioned(wanted, commissioned, waiting_for),
+        ConditionType.ACCEPTED: _accepted(wanted),
+        ConditionType.JOINED: _joined(wanted),
+        ConditionType.AVAILABLE: _available(wanted),
+        ConditionType.SEALING_KEY_CURRENT: _sealing_key(wanted, now),
+        ConditionType.SYNCED: _synced(wanted, desired_revision),
+        ConditionType.CLOCK_SYNCED: _clock(wanted),
+        ConditionType.BLOCKED: (TRUE, obstacle.reason, obstacle.sentence) if obstacle else (FALSE, "Unhindered", ""),
+        ConditionType.PAUSED: (TRUE, "PausedByOperator", wanted.paused_reason)
+        if wanted.paused
+        else (FALSE, "NotPaused", ""),
+    }
+    known = {condition.type: condition for condition in before}
+    return tuple(_carried(kind, *state, now=now, before=known.get(kind)) for kind, state in states.items())
+
+
+State = tuple[ConditionStatus, str, str]
+
+
+def _carried(
+    kind: ConditionType,
+    status: ConditionStatus,
+    reason: str,
+    message: str,
+    *,
+    now: datetime,
+    before: Condition | None,
+) -> Condition:
+    since = before.since if before is not None and before.status is status else now
+    return Condition(type=kind, status=status, reason=reason, message=message, since=since)
+
+
+def _commissioned(wanted: Wanted, commissioned: bool, waiting_for: str) -> State:
+    if wanted.desired is Desired.DELETED:
+        return FALSE, "Deleting", ""
+    if wanted.desired is Desired.REMOVED:
+        return FALSE, "Removed", "The configuration entry is deleted; write it again to recreate the cluster."
+    if commissioned:
+        return TRUE, "Commissioned", ""
+    return FALSE, "Commissioning", waiting_for
+
+
+def _accepted(wanted: Wanted) -> State:
+    match wanted.acceptance:
+        case Acceptance.ACCEPTED:
+            return TRUE, "Accepted", ""
+        case Acceptance.REJECTED:
+            return FALSE, "Rejected", "Issue a new registration token to let it try again."
+        case Acceptance.PENDING:
+            code = f" It shows the code {wanted.short_code}." if wanted.short_code else ""
+            return FALSE, "Pending", f"A cluster has registered and waits for `accept` or `reject`.{code}"
+        case _:
+            return UNKNOWN, "NotRegistered", "No cluster has registered yet."
+
+
+def _joined(wanted: Wanted) -> State:
+    if wanted.edge_reported_at is not None:
+        return TRUE, "Reported", ""
+    if wanted.bootstrapped:
+        return FALSE, "Registered", "The cluster has registered and has not reported yet."
+    return FALSE, "AwaitingBootstrap", "Run the bootstrap line on the edge cluster."
+
+
+def _available(wanted: Wanted) -> State:
+    if wanted.detached_at is not None:
+        return FALSE, "Detached", "The edge has said goodbye."
+    lease = wanted.lease
+    if lease.state is LeaseState.CURRENT:
+        return TRUE, "LeaseCurrent", ""
+    if lease.state is LeaseState.EXPIRED and lease.last_heard is not None:
+        heard = lease.last_heard.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return UNKNOWN, "LeaseExpired", f"Last heard {heard}."
+    return UNKNOWN, "NoHeartbeat", "The edge was never heard."
+
+
+def _sealing_key(wanted: Wanted, now: datetime) -> State:
+    certificate = wanted.certificate
+    if certificate is None:
+        problem = wanted.certificate_problem
+        if problem:
+            return FALSE, "CertificateRefused", problem
+        return UNKNOWN, "NoCertificate", "The edge has not reported a sealing certificate; secrets cannot be sealed."
+    if now >= certificate.not_after:
+        return FALSE, "CertificateExpired", "The sealing certificate has expired; secrets are refused."
+    if wanted.certificate_problem:
+        return FALSE, "CertificateRefused", f"{wanted.certificate_problem} The one before is kept."
+    if now - certificate.not_before > KEY_AGE_LIMIT:
+        return FALSE, "KeyOld", "The sealing key is over 90 days old."
+    return TRUE, "Current", ""
+
+
+def _synced(wanted: Wanted, desired_revision: str | None) -> State:
+    if desired_revision is None or wanted.observed_revision is None:
+        return UNKNOWN, "NotReported", "The edge has not reported an applied revision."
+    if wanted.observed_descends:
+        return TRUE, "UpToDate", ""
+    return FALSE, "Behind", f"The edge has applied {wanted.observed_revision[:12]}, not yet {desired_revision[:12]}."
+
+
+def _clock(wanted: Wanted) -> State:
+    offset = wanted.lease.clock_offset_seconds
+    if offset is None:
+        return UNKNOWN, "NotReported", ""
+    if abs(offset) <= CLOCK_TOLERANCE_SECONDS:
+        return TRUE, "InStep", ""
+    ahead = "ahead of" if offset > 0 else "behind"
+    return FALSE, "ClockSkewed", f"The edge's clock is {abs(offset):.0f} s {ahead} the centre's."
+
+
+def next_review(wanted: Wanted, now: datetime) -> datetime | None:
+    """When a condition changes by the passing of time alone; None: never."""
+    if wanted.certificate is None:
+        return None
+    moments = (wanted.certificate.not_after, wanted.certificate.not_before + KEY_AGE_LIMIT)
+    return min((moment for moment in moments if moment > now), default=None)

@@ -1,0 +1,138 @@
+"""What a cluster's workflow has to do next: pure decisions on what is wanted and what is done.
+
+A *plan* is the ordered list of steps that leads from one to the other. Its ``key`` names the wish that it
+serves; steps that were done for one key are not done again for the same key. Whenever the wish changes
+(another generation, another commissioning, a removal, a deletion) the key changes, and with it the plan:
+that is how a deletion wins over a stuck step.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from edgewright.domain.cluster import Acceptance, Desired, Frozen, Order, Phase, StepName, Wanted, Workloads
+from edgewright.domain.projection import Done
+
+COMMISSIONING = (
+    StepName.ALLOCATE_ADDRESS,
+    StepName.CREATE_ACCOUNTS,
+    StepName.CREATE_REPOSITORY,
+    StepName.POPULATE_REPOSITORY,
+    StepName.PUBLISH_STATUS,
+)
+RENDERING = (StepName.POPULATE_REPOSITORY, StepName.PUBLISH_STATUS)
+REMOVAL = (StepName.SUSPEND_CREDENTIALS, StepName.WITHDRAW_STATUS)
+EDGE_GOODBYE = (StepName.REMOVE_WORKLOADS, StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE)
+CENTRAL_DELETION = (
+    StepName.REVOKE_CREDENTIALS,
+    StepName.REMOVE_ACCOUNTS,
+    StepName.REMOVE_ADDRESS,
+    StepName.ARCHIVE_REPOSITORY,
+    StepName.REMOVE_EDGE_STATUS,
+    StepName.REMOVE_SETUP_STATUS,
+)
+WAITS = frozenset({StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE})
+"""Steps that the edge finishes, not the centre."""
+COMMITTING = frozenset({StepName.POPULATE_REPOSITORY, StepName.WITHDRAW_SECRETS})
+"""Steps that a pause holds back. A deletion goes on."""
+SKIPPABLE = frozenset({*EDGE_GOODBYE, *CENTRAL_DELETION[:-1]})
+"""Deletion steps on another system: what they leave behind becomes residue."""
+
+
+class Plan(Frozen):
+    """Steps in order, and the wish that they serve. No steps: nothing is to be done."""
+
+    key: str
+    steps: tuple[StepName, ...] = ()
+
+
+def plan_for(wanted: Wanted, done: Done) -> Plan:
+    """The plan that leads from ``done`` to ``wanted``."""
+    if wanted.desired is Desired.DELETED:
+        return _deletion(wanted)
+    if wanted.desired is Desired.REMOVED:
+        steps = () if done.removed == wanted.commissioning else REMOVAL
+        return Plan(key=f"remove/{wanted.commissioning}", steps=steps)
+    if (done.generation, done.commissioning) != (wanted.generation, wanted.commissioning):
+        return _commissioning(wanted, done)
+    if wanted.render_digest is not None and wanted.render_digest != done.rendered_digest:
+        return Plan(key=f"render/{wanted.render_digest[:16]}/{wanted.change}", steps=RENDERING)
+    return Plan(key="idle")
+
+
+def _commissioning(wanted: Wanted, done: Done) -> Plan:
+    before: tuple[StepName, ...] = ()
+    if done.commissioning:
+        before += (StepName.WITHDRAW_STATUS,)
+    if done.generation and done.generation != wanted.generation:
+        before += (StepName.WITHDRAW_SECRETS,)
+    return Plan(key=f"commission/{wanted.generation}/{wanted.commissioning}", steps=before + COMMISSIONING)
+
+
+def _deletion(wanted: Wanted) -> Plan:
+    key = f"delete/{wanted.commissioning}"
+    if wanted.closed:
+        return Plan(key=key)
+    if not wanted.bootstrapped:
+        return Plan(key=key, steps=(StepName.BEGIN_DELETION, *CENTRAL_DELETION))
+    goodbye = EDGE_GOODBYE if wanted.workloads is Workloads.REMOVE else (StepName.AWAIT_GOODBYE,)
+    return Plan(key=key, steps=(StepName.BEGIN_DELETION, *goodbye, *CENTRAL_DELETION))
+
+
+def next_step(plan: Plan, finished: Collection[StepName]) -> StepName | None:
+    """The first step of the plan that is not finished, or None."""
+    return next((step for step in plan.steps if step not in finished), None)
+
+
+def finish(plan: Plan, wanted: Wanted, done: Done, rendered_digest: str | None) -> Done:
+    """What is done once every step of the plan is."""
+    if plan.key.startswith("commission/"):
+        return Done(generation=wanted.generation, commissioning=wanted.commissioning, rendered_digest=rendered_digest)
+    if plan.key.startswith("remove/"):
+        return done.model_copy(update={"removed": wanted.commissioning, "commissioning": 0})
+    if plan.key.startswith("render/"):
+        return done.model_copy(update={"rendered_digest": rendered_digest})
+    return done
+
+
+def edge_has_answered(step: StepName, wanted: Wanted) -> bool:
+    """Whether the edge has done its part of a step of ``WAITS``."""
+    if wanted.detached_at is not None:
+        return True
+    return step is StepName.AWAIT_EMPTY and wanted.inventory_empty_at is not None
+
+
+def reason_to_give_up(step: StepName, wanted: Wanted, now: datetime) -> str:
+    """Why a deletion goes on without a step of ``EDGE_GOODBYE``; empty while it must not."""
+    if step not in EDGE_GOODBYE:
+        return ""
+    if wanted.force:
+        return "the deletion was forced"
+    if wanted.deadline is not None and now >= wanted.deadline:
+        return "the deadline of the deletion has passed"
+    return ""
+
+
+def order_for(step: StepName | None) -> Order:
+    """What the agent is asked to do while a step is current."""
+    match step:
+        case StepName.AWAIT_EMPTY:
+            return Order.REPORT_EMPTY
+        case StepName.AWAIT_GOODBYE:
+            return Order.DETACH
+        case _:
+            return Order.NONE
+
+
+def phase_of(wanted: Wanted, *, commissioned: bool) -> Phase:
+    """The phase; ``commissioned``: the plan of the present commissioning has finished."""
+    if wanted.desired is Desired.DELETED:
+        return Phase.DELETED if wanted.closed else Phase.DETACHING
+    if wanted.desired is Desired.REMOVED:
+        return Phase.REMOVED
+    if not commissioned:
+        return Phase.COMMISSIONING
+    if wanted.acceptance is Acceptance.PENDING:
+        return Phase.PENDING_ACCEPTANCE
+    if wanted.acceptance is Acceptance.ACCEPTED or wanted.edge_reported_at is not None:
+        return Phase.ACTIVE
+    return Phase.AWAITING_BOOTSTRAP
