@@ -1,0 +1,37 @@
+"""What the centre puts into a driving repository: pure and deterministic.
+
+``repository`` makes every generated file of a cluster from its templates, ``removal`` takes the workloads away when
+a cluster is deleted, ``manifests`` checks Kubernetes manifests and spells them as YAML.
+"""
+
+from edgewright.domain.rendering.layout import (
+    BY_HAND_FOLDER,
+    CLUSTER_FOLDER,
+    README_PATH,
+    SECRETS_FOLDER,
+    SELF_LINK_PATH,
+)
+from edgewright.domain.rendering.removal import workload_removal
+from edgewright.domain.rendering.repository import (
+    RENDERER_VERSION,
+    RenderInput,
+    bootstrap_files,
+    render_changes,
+    render_digest,
+    render_repository,
+)
+
+__all__ = [
+    "BY_HAND_FOLDER",
+    "CLUSTER_FOLDER",
+    "README_PATH",
+    "RENDERER_VERSION",
+    "SECRETS_FOLDER",
+    "SELF_LINK_PATH",
+    "RenderInput",
+    "bootstrap_files",
+    "render_changes",
+    "render_digest",
+    "render_repository",
+    "workload_removal",
+]

@@ -1,0 +1,150 @@
+"""UUIDs that everybody who speaks to a Config Store agrees on, and a few of our own.
+
+Those of the first four groups are AMRC Connectivity Stack's, so that its clients find what they know. Those marked
+*ours* were drawn once and must never change: installations and edges hold them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from uuid import UUID
+
+# --- Applications --------------------------------------------------------------------------------------
+
+APP_CLUSTER_CONFIGURATION = UUID("bdb13634-0b3d-4e38-a065-9d88c12ee78d")
+APP_CLUSTER_SETUP_STATUS = UUID("f6c67e6f-e48e-4f69-b4bb-bfbddcc2a517")
+APP_CLUSTER_STATUS = UUID("747a62c9-1b66-4a2e-8dd9-0b70a91b6b75")
+APP_FLUX_TEMPLATE = UUID("72804a19-636b-4836-b62b-7ad1476f2b86")
+APP_HELM_CHART_TEMPLATE = UUID("729fe070-5e67-4bc7-94b5-afd75cb42b03")
+APP_KUBERNETES_TEMPLATE = UUID("88436128-09a3-4c9c-b7f4-b0e495137265")
+APP_BOOTSTRAP_SCRIPT = UUID("a807d8fc-63ff-48bb-85c7-82b93beb606e")
+APP_SPARKPLUG_ADDRESS = UUID("8e32801b-f35a-4cbf-a5c3-2af64d3debd7")
+APP_OBJECT_INFO = UUID("64a8bfa9-7772-45c4-9d1a-9e6290690957")
+APP_CONFIG_SCHEMA = UUID("dbd8a535-52ba-4f6e-b4f8-9b71aefe09d3")
+APP_EDGE_DEPLOYMENTS = UUID("f2b9417a-ef7f-421f-b387-bb8183a48cdb")
+APP_GIT_REPOSITORY = UUID("38d62a93-b6b4-4f63-bad4-d433e3eaff29")
+APP_CLUSTER_SETTINGS = UUID("020f8fa8-2079-43e8-94e9-3bf0e60f449a")
+"""Ours, *Edgewright cluster settings*: what a cluster has beside its configuration entry."""
+
+# --- Classes -------------------------------------------------------------------------------------------
+
+CLASS_EDGE_CLUSTER = UUID("f24d354d-abc1-4e32-98e1-0667b3e40b61")
+CLASS_EDGE_ACCOUNT = UUID("97756c9a-38e6-4238-b78c-3df6f227a6c9")
+CLASS_CLASS = UUID("7b130b97-d62b-4c04-8269-6ee33aee1975")
+"""Ours: the class of classes."""
+CLASS_APPLICATION = UUID("2c2179f8-3f3a-446e-a5ae-61f7140606d8")
+"""Ours: the class of Applications."""
+CLASS_SERVICE = UUID("378827b5-9bbe-42b4-bf2d-2486f5719585")
+"""Ours: the class of services."""
+CLASS_PERMISSION = UUID("70860d43-b77c-45b1-8501-c71c692bd647")
+"""Ours: the class of permissions."""
+CLASS_HELM_CHART = UUID("eb2eb6d7-8bd8-44f0-94f3-b1adc8491837")
+"""Ours: the class of Helm chart templates."""
+CLASS_KUBERNETES_TEMPLATE = UUID("ed51bb04-b498-4369-bb3d-3528c434200a")
+"""Ours: the class of Kubernetes resource templates."""
+CLASS_GIT_REPOSITORY = UUID("d422572f-6743-4704-a75c-9fa414620b41")
+"""Ours: the class of repositories that belong to no cluster."""
+
+# --- Services ------------------------------------------------------------------------------------------
+
+SERVICE_CLUSTER_MANAGER = UUID("2706aa43-a826-441e-9cec-cd3d4ce623c2")
+SERVICE_GIT = UUID("7adf4db0-2e7b-4a68-ab9d-376f4c5ce14b")
+
+# --- Permissions ---------------------------------------------------------------------------------------
+
+PERMISSION_ALL_OF_CLUSTER_MANAGER = UUID("9e07fd33-6400-4662-92c4-4dff1f61f990")
+PERMISSION_MANAGE_CLUSTERS = UUID("a40acff8-0c61-4251-bef3-d8d53e50cdd0")
+PERMISSION_MANAGE_SECRETS = UUID("07fba27a-0d01-4c07-875b-d25345261d3a")
+PERMISSION_GIT_PULL = UUID("12ecb694-b4b9-4d2a-927e-d100019f7ebe")
+PERMISSION_GIT_PUSH = UUID("b2d8d437-5060-4202-bcc2-bd2beda09651")
+
+# --- Objects -------------------------------------------------------------------------------------------
+
+OBJECT_HELM_RELEASE_TEMPLATE = UUID("0c92f608-d4dc-11f0-b2a0-1bc42be2ebc8")
+OBJECT_GIT_REPOSITORY_TEMPLATE = UUID("03827afc-d4dc-11f0-9645-dfc5bcb16bc6")
+OBJECT_DEFAULT_CHART = UUID("75cbe268-07c5-46e8-a05f-19cf309bb8f6")
+"""Ours: the Helm chart template of a cluster that names none; its name is ``edge-cluster``."""
+REPOSITORY_HELM_CHARTS = UUID("89b6152c-eae2-4872-8da6-1f1dc04aa2e2")
+"""Ours: the repository ``shared/helm-charts`` that every cluster reads."""
+
+OBJECT_FLUX_TEMPLATE = APP_FLUX_TEMPLATE
+"""The Flux template is the entry of its Application for the Application itself."""
+OBJECT_BOOTSTRAP_SCRIPT = APP_BOOTSTRAP_SCRIPT
+"""The bootstrap script is the entry of its Application for the Application itself."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """One well-known Application.
+
+    Args:
+        name: as it is shown.
+        object_classes: the classes whose objects may have an entry; empty: those of any class.
+    """
+
+    uuid: UUID
+    name: str
+    object_classes: frozenset[UUID] = frozenset()
+
+
+_OF_CLUSTERS = frozenset({CLASS_EDGE_CLUSTER})
+
+APPLICATIONS: Mapping[UUID, Application] = MappingProxyType(
+    {
+        app.uuid: app
+        for app in (
+            Application(APP_CLUSTER_CONFIGURATION, "Edge cluster configuration", _OF_CLUSTERS),
+            Application(APP_CLUSTER_SETUP_STATUS, "Edge cluster setup status", _OF_CLUSTERS),
+            Application(APP_CLUSTER_STATUS, "Edge cluster status", _OF_CLUSTERS),
+            Application(APP_CLUSTER_SETTINGS, "Edgewright cluster settings", _OF_CLUSTERS),
+            Application(APP_SPARKPLUG_ADDRESS, "Sparkplug address", _OF_CLUSTERS),
+            Application(
+                APP_GIT_REPOSITORY,
+                "Git repository configuration",
+                frozenset({CLASS_EDGE_CLUSTER, CLASS_GIT_REPOSITORY}),
+            ),
+            Application(APP_FLUX_TEMPLATE, "Flux template"),
+            Application(APP_HELM_CHART_TEMPLATE, "Helm chart template"),
+            Application(APP_KUBERNETES_TEMPLATE, "Kubernetes resource template"),
+            Application(APP_BOOTSTRAP_SCRIPT, "Bootstrap script"),
+            Application(APP_OBJECT_INFO, "Object info"),
+            Application(APP_CONFIG_SCHEMA, "Config schema"),
+            Application(APP_EDGE_DEPLOYMENTS, "Edge deployments"),
+        )
+    }
+)
+"""Every well-known Application by its UUID."""
+
+CLASS_NAMES: Mapping[UUID, str] = MappingProxyType(
+    {
+        CLASS_EDGE_CLUSTER: "Edge cluster",
+        CLASS_EDGE_ACCOUNT: "Edge account",
+        CLASS_CLASS: "Class",
+        CLASS_APPLICATION: "Application",
+        CLASS_SERVICE: "Service",
+        CLASS_PERMISSION: "Permission",
+        CLASS_HELM_CHART: "Helm chart template",
+        CLASS_KUBERNETES_TEMPLATE: "Kubernetes resource template",
+        CLASS_GIT_REPOSITORY: "Git repository",
+    }
+)
+
+SERVICE_NAMES: Mapping[UUID, str] = MappingProxyType(
+    {SERVICE_CLUSTER_MANAGER: "Cluster manager", SERVICE_GIT: "Git server"}
+)
+
+PERMISSION_NAMES: Mapping[UUID, str] = MappingProxyType(
+    {
+        PERMISSION_ALL_OF_CLUSTER_MANAGER: "All of cluster manager",
+        PERMISSION_MANAGE_CLUSTERS: "Manage clusters",
+        PERMISSION_MANAGE_SECRETS: "Manage secrets",
+        PERMISSION_GIT_PULL: "Git pull",
+        PERMISSION_GIT_PUSH: "Git push",
+    }
+)
+
+
+def allows_class(app: UUID, object_class: UUID) -> bool:
+    """Whether an object of a class may have an entry of an Application; True for Applications unknown here."""
+    application = APPLICATIONS.get(app)
+    return application is None or not application.object_classes or object_class in application.object_classes
