@@ -1,0 +1,25 @@
+"""Encrypting so that only one cluster can decrypt, and the files that carry it. See docs/crypto.md."""
+
+from edgewright.sealing.certificate import SealingCertificate, parse_certificate
+from edgewright.sealing.envelope import Scope, label, plaintext_size, seal
+from edgewright.sealing.plaintext import Plaintext
+from edgewright.sealing.sealed_secret import put_values, read_scope, read_values, remove_keys
+from edgewright.sealing.sealed_value import SECRET_LIMIT, SealedValue, check_secret_size, total_plaintext_size
+
+__all__ = [
+    "SECRET_LIMIT",
+    "Plaintext",
+    "Scope",
+    "SealedValue",
+    "SealingCertificate",
+    "check_secret_size",
+    "label",
+    "parse_certificate",
+    "plaintext_size",
+    "put_values",
+    "read_scope",
+    "read_values",
+    "remove_keys",
+    "seal",
+    "total_plaintext_size",
+]

@@ -1,0 +1,77 @@
+"""Names that Kubernetes gives to namespaces, Secrets and the keys inside; checked before they become a path.
+
+Every check takes the name as it came from outside and returns it unchanged, so that it can stand where the
+name is used. Rules: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+"""
+
+import re
+
+from edgewright.errors import Invalid
+
+NAMESPACE_LIMIT = 63
+SECRET_NAME_LIMIT = 250
+"""Kubernetes allows 253; but the Secret's file is NAME.yaml, and a file name has at most 255 bytes."""
+SECRET_KEY_LIMIT = 253
+
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_DNS_LABEL = re.compile(_LABEL)
+_DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_SECRET_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+
+
+def check_namespace(namespace: str) -> str:
+    """Returns the name of a namespace, a DNS label.
+
+    Raises:
+        Invalid: code ``namespace_invalid``.
+    """
+    if len(namespace) > NAMESPACE_LIMIT or not _DNS_LABEL.fullmatch(namespace):
+        raise Invalid(
+            "this is not a name for a namespace",
+            code="namespace_invalid",
+            hint=f"lower-case letters, digits and '-', a letter or digit at both ends, at most {NAMESPACE_LIMIT}",
+            where="namespace",
+        )
+    return namespace
+
+
+def check_secret_name(name: str) -> str:
+    """Returns the name of a Secret, a DNS subdomain that fits into a file name.
+
+    Raises:
+        Invalid: code ``secret_name_invalid``.
+    """
+    if len(name) > SECRET_NAME_LIMIT or not _DNS_SUBDOMAIN.fullmatch(name):
+        raise Invalid(
+            "this is not a name for a Secret",
+            code="secret_name_invalid",
+            hint="lower-case letters, digits, '-' and '.', a letter or digit at both ends of each part, "
+            f"at most {SECRET_NAME_LIMIT}",
+            where="name",
+        )
+    return name
+
+
+def check_secret_key(key: str) -> str:
+    """Returns the key of one value inside a Secret.
+
+    Raises:
+        Invalid: code ``secret_key_invalid``.
+    """
+    if len(key) > SECRET_KEY_LIMIT or not _SECRET_KEY.fullmatch(key) or key == "." or key.startswith(".."):
+        raise Invalid(
+            "this is not a key of a Secret",
+            code="secret_key_invalid",
+            hint=f"letters, digits, '-', '_' and '.', not '.' alone, not '..' in front, at most {SECRET_KEY_LIMIT}",
+            where="key",
+        )
+    return key
+
+
+def secret_path(namespace: str, name: str) -> str:
+    """The path of a Secret's file in the driving repository.
+
+    Raises:
+        Invalid: either name is one that Kubernetes would refuse; so the path cannot leave ``edo/secrets``.
+    """
+    return f"edo/secrets/{check_namespace(namespace)}/{check_secret_name(name)}.yaml"

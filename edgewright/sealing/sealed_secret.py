@@ -1,0 +1,242 @@
+"""A SealedSecret file of the driving repository: pure functions from bytes to bytes.
+
+Layout, annotations and limits are in docs/crypto.md, "The SealedSecret file". Same input, same bytes.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from edgewright.domain.kubernetes_names import check_secret_key, secret_path
+from edgewright.errors import Conflict, Stalled
+from edgewright.sealing.envelope import Scope
+from edgewright.sealing.sealed_value import (
+    SealedValue,
+    check_secret_size,
+    read_records,
+    secret_too_large,
+    write_records,
+)
+from edgewright.sealing.yaml_document import YamlMalformed, dump_document, load_document
+
+API_VERSION = "bitnami.com/v1alpha1"
+KIND = "SealedSecret"
+SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
+SCOPE_ANNOTATIONS = {
+    Scope.CLUSTER_WIDE: "sealedsecrets.bitnami.com/cluster-wide",
+    Scope.NAMESPACE_WIDE: "sealedsecrets.bitnami.com/namespace-wide",
+}
+"""In the order in which the controller looks for them."""
+
+ANNOTATIONS_LIMIT = 256 * 1024
+"""Bytes of all annotations of one object, names and values (Kubernetes)."""
+DOCUMENT_LIMIT = 1536 * 1024 - 64 * 1024
+"""Bytes of one file: what etcd takes, less room for what the cluster adds to the object."""
+
+Document = dict[str, Any]
+
+
+def put_values(
+    document: bytes | None,
+    namespace: str,
+    name: str,
+    values: Mapping[str, SealedValue],
+    scope: Scope = Scope.STRICT,
+) -> bytes:
+    """Adds or replaces keys; the other keys and whatever a person added to the file stay.
+
+    Args:
+        document: the file as it is, None if there is none.
+        values: key -> its new value, sealed for this namespace, name and scope.
+
+    Returns:
+        The new file; the same bytes as ``document`` if we wrote it and nothing changes.
+
+    Raises:
+        Invalid: a namespace, name or key that Kubernetes would refuse.
+        Conflict: other keys of the file have another scope (code ``secret_scope_differs``).
+        TooLarge: the Secret would exceed a limit (code ``secret_too_large``).
+        Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
+    """
+    path = secret_path(namespace, name)
+    content = _new_document(namespace, name) if document is None else _load(document, path)
+    _check_identity(content, namespace, name, path)
+    sealed = _values(content)
+    if _scope(content) is not scope and sealed.keys() - values.keys():
+        raise Conflict(
+            f"other keys of this Secret are sealed in the scope {_scope(content)}, not {scope}",
+            code="secret_scope_differs",
+            hint="put all keys of the Secret in one request, or use another Secret",
+            where=path,
+        )
+    sealed.update({check_secret_key(key): value for key, value in values.items()})
+    check_secret_size(sealed)
+    _set_scope(content, scope)
+    _set_values(content, sealed)
+    return _dump(content, path)
+
+
+def remove_keys(document: bytes, keys: Iterable[str], *, where: str | None = None) -> bytes | None:
+    """Takes keys out of a file.
+
+    Args:
+        keys: those that are not in the file are passed over.
+        where: the file's path, for the error.
+
+    Returns:
+        The new file; ``document`` itself if no key was in it; None when the last key goes, and so the file.
+
+    Raises:
+        Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
+    """
+    content = _load(document, where)
+    sealed = _values(content)
+    remaining = {key: sealed[key] for key in sealed.keys() - set(keys)}
+    if len(remaining) == len(sealed):
+        return document
+    if not remaining:
+        return None
+    _set_values(content, remaining)
+    return dump_document(content)
+
+
+def read_values(document: bytes, *, where: str | None = None) -> Mapping[str, SealedValue]:
+    """The keys of a file, in alphabetical order. Whether the ciphertexts are envelopes is not checked.
+
+    Raises:
+        Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
+    """
+    return _values(_load(document, where))
+
+
+def read_scope(document: bytes, *, where: str | None = None) -> Scope:
+    """The scope that the controller takes a file's values to have.
+
+    Raises:
+        Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
+    """
+    return _scope(_load(document, where))
+
+
+def _new_document(namespace: str, name: str) -> Document:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"template": {"metadata": {"name": name, "namespace": namespace}, "type": "Opaque"}},
+    }
+
+
+def _load(document: bytes, where: str | None) -> Document:
+    """Parses a file and makes sure of every part that the functions here go into."""
+    try:
+        content = load_document(document)
+    except YamlMalformed as error:
+        raise _malformed(str(error), where) from None
+    if content.get("apiVersion") != API_VERSION or content.get("kind") != KIND:
+        raise _malformed(f"it is not a {KIND} of {API_VERSION}", where)
+    metadata = _mapping(content, "metadata", where)
+    if not isinstance(metadata.get("name"), str):
+        raise _malformed("it has no name", where)
+    _texts(metadata, "annotations", where)
+    spec = _mapping(content, "spec", where)
+    _texts(spec, "encryptedData", where)
+    template = _mapping(spec, "template", where)
+    _texts(_mapping(template, "metadata", where), "annotations", where)
+    return content
+
+
+def _mapping(parent: Document, key: str, where: str | None) -> Document:
+    """The mapping at ``key``; an absent or null one counts as empty and is not added to ``parent``."""
+    found = parent.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise _malformed(f"'{key}' is not a mapping", where)
+    return found
+
+
+def _texts(parent: Document, key: str, where: str | None) -> dict[str, str]:
+    found = _mapping(parent, key, where)
+    if not all(isinstance(value, str) for value in found.values()):
+        raise _malformed(f"'{key}' has a value that is not text", where)
+    return found
+
+
+def _malformed(reason: str, where: str | None) -> Stalled:
+    return Stalled(
+        f"this file of the driving repository cannot be used: {reason}",
+        code="sealed_secret_malformed",
+        hint="repair or delete the file with a Git push",
+        where=where,
+    )
+
+
+def _check_identity(content: Document, namespace: str, name: str, path: str) -> None:
+    """An object without a namespace gets the one of its path; any other difference is a wrong file."""
+    metadata = content["metadata"]
+    if metadata["name"] != name or metadata.get("namespace", namespace) != namespace:
+        raise _malformed("its namespace and name are not those of its path", path)
+    metadata["namespace"] = namespace
+
+
+def _scope(content: Document) -> Scope:
+    annotations = content["metadata"].get("annotations") or {}
+    for scope, annotation in SCOPE_ANNOTATIONS.items():
+        if annotations.get(annotation) == "true":
+            return scope
+    return Scope.STRICT
+
+
+def _set_scope(content: Document, scope: Scope) -> None:
+    """On the object, by which the controller opens, and in its template, by which it re-encrypts."""
+    spec = _child(content, "spec")
+    for metadata in (content["metadata"], _child(_child(spec, "template"), "metadata")):
+        annotations = dict(metadata.get("annotations") or {})
+        for other in SCOPE_ANNOTATIONS.values():
+            annotations.pop(other, None)
+        if scope is not Scope.STRICT:
+            annotations[SCOPE_ANNOTATIONS[scope]] = "true"
+        _set_annotations(metadata, annotations)
+
+
+def _set_annotations(metadata: Document, annotations: dict[str, str]) -> None:
+    metadata.pop("annotations", None)
+    if annotations:
+        metadata["annotations"] = annotations
+
+
+def _child(parent: Document, key: str) -> Document:
+    child: Document = parent.get(key) or {}
+    parent[key] = child
+    return child
+
+
+def _values(content: Document) -> dict[str, SealedValue]:
+    annotations = content["metadata"].get("annotations") or {}
+    records = read_records(annotations.get(SEALED_KEYS_ANNOTATION))
+    encrypted = (content.get("spec") or {}).get("encryptedData") or {}
+    unknown = (None, None)
+    return {key: SealedValue(encrypted[key], *records.get(key, unknown)) for key in sorted(encrypted)}
+
+
+def _set_values(content: Document, values: Mapping[str, SealedValue]) -> None:
+    _child(content, "spec")["encryptedData"] = {key: value.ciphertext for key, value in values.items()}
+    annotations = dict(content["metadata"].get("annotations") or {})
+    annotations.pop(SEALED_KEYS_ANNOTATION, None)
+    records = write_records(values)
+    if records is not None:
+        annotations[SEALED_KEYS_ANNOTATION] = records
+    _set_annotations(content["metadata"], annotations)
+
+
+def _dump(content: Document, path: str) -> bytes:
+    annotations = content["metadata"].get("annotations") or {}
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    if size > ANNOTATIONS_LIMIT:
+        raise secret_too_large(
+            f"its keys would need {size} bytes of annotations, the limit is {ANNOTATIONS_LIMIT}", path
+        )
+    document = dump_document(content)
+    if len(document) > DOCUMENT_LIMIT:
+        raise secret_too_large(f"its file would have {len(document)} bytes, the limit is {DOCUMENT_LIMIT}", path)
+    return document

@@ -1,0 +1,85 @@
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name, secret_path
+from edgewright.errors import Invalid
+
+Check = Callable[[str], str]
+
+NEVER = [
+    "",
+    " ",
+    "a b",
+    "a/b",
+    "..",
+    ".",
+    "../a",
+    "a\n",
+    "\na",
+    "a\0",
+    "a%2fb",
+    "a\\b",
+    "\N{CYRILLIC SMALL LETTER A}",
+    "٣",
+]
+
+
+def code_of_refusal(check: Check, name: str) -> str:
+    with pytest.raises(Invalid) as refusal:
+        check(name)
+    assert refusal.value.hint
+    assert not name or len(name) < 3 or name not in refusal.value.detail
+    return refusal.value.code
+
+
+@pytest.mark.parametrize("name", ["a", "0", "default", "kube-system", "a-0", "a" * 63])
+def test_namespaces_of_kubernetes_are_accepted(name: str) -> None:
+    assert check_namespace(name) == name
+
+
+@pytest.mark.parametrize("name", [*NEVER, "A", "a.b", "-a", "a-", "a_b", "a" * 64])
+def test_other_namespaces_are_refused(name: str) -> None:
+    assert code_of_refusal(check_namespace, name) == "namespace_invalid"
+
+
+@pytest.mark.parametrize("name", ["a", "db", "a.b", "a-b.c-0", "0.0", "a" * 250, ".".join(["a" * 60] * 4)])
+def test_secret_names_of_kubernetes_are_accepted(name: str) -> None:
+    assert check_secret_name(name) == name
+
+
+@pytest.mark.parametrize("name", [*NEVER, "A", "a..b", ".a", "a.", "-a", "a-", "a.-b", "a-.b", "a_b", "a" * 254])
+def test_other_secret_names_are_refused(name: str) -> None:
+    assert code_of_refusal(check_secret_name, name) == "secret_name_invalid"
+
+
+@pytest.mark.parametrize("length", [251, 253])
+def test_a_name_whose_file_no_edge_could_check_out_is_refused(length: int) -> None:
+    assert code_of_refusal(check_secret_name, "a" * length) == "secret_name_invalid"
+    assert len(secret_path("a", "a" * 250).rpartition("/")[2].encode()) == 255
+
+
+@pytest.mark.parametrize("key", ["a", "A", "_", "-", "a.b", ".netrc", "tls.crt", "A_B-c.0", "a..b", "a" * 253])
+def test_keys_of_kubernetes_are_accepted(key: str) -> None:
+    assert check_secret_key(key) == key
+
+
+@pytest.mark.parametrize("key", [*NEVER, "..a", "...", "a:b", "a" * 254])
+def test_other_keys_are_refused(key: str) -> None:
+    assert code_of_refusal(check_secret_key, key) == "secret_key_invalid"
+
+
+def test_the_path_is_the_one_that_existing_clusters_use() -> None:
+    assert secret_path("fplus-edge", "my-secret") == "edo/secrets/fplus-edge/my-secret.yaml"
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_no_name_leads_out_of_the_folder(namespace: str, name: str) -> None:
+    try:
+        path = secret_path(namespace, name)
+    except Invalid:
+        return
+    assert path.split("/") == ["edo", "secrets", namespace, f"{name}.yaml"]
+    assert ".." not in path.split("/")
