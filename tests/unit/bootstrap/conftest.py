@@ -1,0 +1,232 @@
+"""An edge to run the script on: a stand-in for kubectl, a real HTTP server as the centre, real shells."""
+
+import base64
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from edgewright.bootstrap import BootstrapInput, render_script
+
+CLUSTER = UUID("0e7a1d3c-93f7-4a52-8a5e-3f0f5f5f9a10")
+TOKEN = "reg.7hVn0s3cr3t-T0ken_marker"
+KUBE_SYSTEM_UID = "5d3c0f0a-6c3e-4c61-9c7e-0a54b1f0aa01"
+FLUX_KINDS = ("gitrepositories.source.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io")
+SELF_LINK = """---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata:
+  name: self-link
+  namespace: edgewright
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata:
+  name: self-link
+  namespace: edgewright
+"""
+TOOLS = ("base64", "cat", "curl", "env", "mkdir", "mktemp", "od", "rm", "sed", "sleep", "tr", "wc")
+
+
+def _shells() -> dict[str, list[str]]:
+    """The POSIX shells to run under: all that EDGEWRIGHT_TEST_SHELLS names, else what is found."""
+    demanded = os.environ.get("EDGEWRIGHT_TEST_SHELLS", "")
+    found: dict[str, list[str]] = {}
+    for name in demanded.split(",") if demanded else ("sh", "dash", "busybox"):
+        path = shutil.which(name)
+        if path is None:
+            assert not demanded, f"the shell {name!r} is demanded and is not on this machine"
+            continue
+        command = [path, "ash"] if name == "busybox" else [path]
+        if Path(path).resolve() not in {Path(other[0]).resolve() for other in found.values()}:
+            found[name] = command
+    return found
+
+
+SHELLS = _shells()
+
+
+@dataclass
+class Centre:
+    """A real HTTP server that answers registrations as it is told."""
+
+    answers: list[tuple[int, str] | None] = field(default_factory=list)
+    """Given in order, the last one for good; None takes the request and drops the connection."""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    pages: dict[str, str] = field(default_factory=dict)
+    url: str = ""
+
+    def says(self, *answers: tuple[int, object] | None) -> None:
+        self.answers = [answer and (answer[0], json.dumps(answer[1])) for answer in answers]
+
+
+@pytest.fixture
+def centre() -> Iterator[Centre]:
+    told = Centre()
+    told.says((200, {"state": "accepted", "short_code": "7KQ-2MX", "cluster": str(CLUSTER)}))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer(200, told.pages[self.path])
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            told.requests.append(
+                {"path": self.path, "authorization": self.headers["Authorization"], **json.loads(body)}
+            )
+            answer = told.answers.pop(0) if len(told.answers) > 1 else told.answers[0]
+            if answer is None:
+                self.close_connection = True
+                return
+            self._answer(*answer)
+
+        def _answer(self, status: int, text: str) -> None:
+            content = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            """Quiet: pytest shows what matters."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    told.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield told
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Edge:
+    """A machine with kubectl for one Kubernetes cluster."""
+
+    cluster_uuid = str(CLUSTER)
+    token = TOKEN
+    kube_system_uid = KUBE_SYSTEM_UID
+    flux_kinds = FLUX_KINDS
+
+    def __init__(self, folder: Path, shell: list[str], centre: Centre) -> None:
+        self.shell = shell
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.state = folder / "state"
+        self.tmp = folder / "tmp"
+        for made in (self.bin, self.state, self.tmp):
+            made.mkdir(parents=True)
+        for tool in TOOLS:
+            path = shutil.which(tool)
+            assert path, f"this machine has no {tool}"
+            (self.bin / tool).symlink_to(path)
+        self.program("sh", f'exec {" ".join(shell)} "$@"')
+        fake = Path(__file__).with_name("fake_kubectl.py")
+        self.program("kubectl", f'exec {sys.executable} -I -S {fake} {self.state} "$@"')
+        self.wanted = BootstrapInput(
+            cluster=CLUSTER,
+            name="press-shop",
+            namespace="edgewright",
+            external_url=centre.url,
+            token=TOKEN,
+            expires_at=datetime(2030, 1, 1, tzinfo=UTC),
+            generation=1,
+            files={"self-link.yaml": SELF_LINK},
+        )
+        self.set_cluster(
+            version="v1.30.2+k3s1",
+            uid=KUBE_SYSTEM_UID,
+            contexts=["kind-edge", "other"],
+            reachable=True,
+            forbidden=[],
+            refused=[],
+            objects={},
+        )
+        for kind in FLUX_KINDS:
+            self.put(f"CustomResourceDefinition/{kind}")
+
+    def program(self, name: str, text: str) -> None:
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    @property
+    def cluster(self) -> dict[str, Any]:
+        state: dict[str, Any] = json.loads((self.state / "cluster.json").read_text())
+        return state
+
+    def set_cluster(self, **fields: object) -> None:
+        path = self.state / "cluster.json"
+        held = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(held | fields))
+
+    def put(self, key: str, labels: dict[str, str] | None = None, password: str = "") -> None:
+        parts = key.split("/")
+        held = {
+            "labels": {f"edgewright.dev/{name}": value for name, value in (labels or {}).items()},
+            "data": {"password": base64.b64encode(password.encode()).decode()},
+            "namespace": parts[1] if len(parts) == 3 else "",
+            "text": "",
+        }
+        self.set_cluster(objects=self.cluster["objects"] | {key: held})
+
+    def drop(self, key: str) -> None:
+        self.set_cluster(objects={k: v for k, v in self.cluster["objects"].items() if k != key})
+
+    def secret(self, name: str) -> dict[str, str] | None:
+        """The decoded values of a Secret in the namespace; None if it is not there."""
+        held = self.cluster["objects"].get(f"Secret/{self.wanted.namespace}/{name}")
+        return held and {key: base64.b64decode(value).decode() for key, value in held["data"].items()}
+
+    @property
+    def changes(self) -> list[list[str]]:
+        """What was changed on the cluster: [verb, Kind/namespace/name], in order."""
+        return self._log("changes.jsonl")
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """Every call of kubectl: args and environment."""
+        return self._log("calls.jsonl")
+
+    def _log(self, name: str) -> list[Any]:
+        path = self.state / name
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def render(self, **changes: Any) -> str:
+        return render_script(replace(self.wanted, **changes))
+
+    def environment(self, **extra: str) -> dict[str, str]:
+        return {"PATH": str(self.bin), "HOME": str(self.folder), "TMPDIR": str(self.tmp)} | extra
+
+    def run(
+        self, *options: str, script: str | None = None, environment: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """As ``curl … | sh -s -- OPTIONS`` does it, in a session without a terminal."""
+        return subprocess.run(
+            [*self.shell, "-s", "--", *options],
+            input=self.render() if script is None else script,
+            env=self.environment(**(environment or {})),
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+@pytest.fixture(params=sorted(SHELLS))
+def edge(request: pytest.FixtureRequest, tmp_path: Path, centre: Centre) -> Edge:
+    return Edge(tmp_path / "edge", SHELLS[request.param], centre)

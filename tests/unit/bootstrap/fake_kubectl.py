@@ -1,0 +1,117 @@
+"""Stands in for kubectl against a cluster that is kept in a JSON file.
+
+Why a stand-in: a real API server needs components that are built for minutes, and `make test` has none. It
+knows exactly the calls that the script makes and fails on any other, so that a new call is a decision. The
+same script meets a real API server in the tests under `tests/real/`, once those bring one.
+
+Usage: fake_kubectl.py STATE_FOLDER ARGUMENT...   STATE_FOLDER holds cluster.json; calls and changes are
+appended to calls.jsonl and changes.jsonl there.
+"""
+
+import base64
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+STATE = Path(sys.argv[1])
+CLUSTER = STATE / "cluster.json"
+
+
+def note(name, value):
+    with (STATE / name).open("a") as log:
+        log.write(json.dumps(value) + "\n")
+
+
+def say(line):
+    sys.stdout.write(line + "\n")
+
+
+def stop(sentence, code=1):
+    sys.stderr.write(sentence + "\n")
+    sys.exit(code)
+
+
+def field(text, name, indent="  "):
+    found = re.search(rf"^{indent}{re.escape(name)}:[ ]*(.*)$", text, re.MULTILINE)
+    return found.group(1).strip().strip('"') if found else ""
+
+
+def parsed(text):
+    labels = dict(re.findall(r'(edgewright\.dev/[a-z]+): "([^"]*)"', field(text, "labels")))
+    values = {}
+    if "\ndata:\n" in text:
+        values = dict(re.findall(r"^  ([a-z.]+): (\S*)$", text.split("\ndata:\n")[1], re.MULTILINE))
+    for value in values.values():
+        base64.b64decode(value, validate=True)
+    return {"labels": labels, "data": values, "text": text, "namespace": field(text, "namespace")}
+
+
+def main():
+    args = sys.argv[2:]
+    note("calls.jsonl", {"args": args, "environment": dict(os.environ)})
+    cluster = json.loads(CLUSTER.read_text())
+    objects = cluster["objects"]
+    if args[:1] == ["--context"]:
+        if args[1] not in cluster["contexts"]:
+            stop(f'error: context "{args[1]}" does not exist')
+        args = args[2:]
+    args = [arg for arg in args if not arg.startswith("--request-timeout")]
+    if not cluster["reachable"] and args[0] != "config":
+        stop("The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?")
+
+    match args:
+        case ["get", "--raw", "/version"]:
+            say(json.dumps({"major": "1", "gitVersion": cluster["version"], "goVersion": "go1.24"}, indent=2))
+        case ["auth", "can-i", "--quiet", verb, resource, *_]:
+            sys.exit(1 if f"{verb} {resource}" in cluster["forbidden"] else 0)
+        case ["get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"]:
+            sys.stdout.write(cluster["uid"])
+        case ["get", "namespace", name, "--ignore-not-found", "-o", "name"]:
+            if f"Namespace/{name}" in objects:
+                say(f"namespace/{name}")
+        case ["get", "secret", name, "-n", namespace, "--ignore-not-found", "-o", template]:
+            assert template.startswith("go-template={{with .metadata.labels}}")
+            held = objects.get(f"Secret/{namespace}/{name}")
+            if held:
+                labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
+                password = base64.b64decode(held["data"].get("password", "")).decode()
+                sys.stdout.write("|".join([*labels, password]))
+        case ["get", "secrets", "--all-namespaces", "--field-selector", _, "-l", selector, "-o", _]:
+            ours = selector.rpartition("!=")[2]
+            for key, held in objects.items():
+                owner = held["labels"].get("edgewright.dev/cluster")
+                if key.endswith("/edgewright-agent") and owner not in (None, ours):
+                    sys.stdout.write(f"{owner} in namespace {held['namespace']} ")
+        case ["config", "current-context"]:
+            say(cluster["contexts"][0])
+        case ["config", "view", *_]:
+            sys.stdout.write("https://10.0.0.1:6443")
+        case ["get", "nodes", "-o", "name"]:
+            say("node/one\nnode/two")
+        case ["get", "customresourcedefinition", name, "-o", "name"]:
+            if f"CustomResourceDefinition/{name}" not in objects:
+                stop(f'Error from server (NotFound): customresourcedefinitions "{name}" not found')
+        case ["wait", "--for=condition=Established", *_]:
+            pass
+        case ["create", "-f", "-"] | ["apply", "--server-side", "--force-conflicts", _, "-f", "-"]:
+            for text in re.split(r"^---$", sys.stdin.read(), flags=re.MULTILINE):
+                if not text.strip():
+                    continue
+                made = parsed(text)
+                kind, name = field(text, "kind", ""), field(text, "name")
+                if name in cluster["refused"]:
+                    stop(f"Error from server (Forbidden): {kind} {name} is refused: {made['data'].get('password')}")
+                scoped = [kind, made["namespace"], name] if made["namespace"] else [kind, name]
+                note("changes.jsonl", [args[0], "/".join(scoped)])
+                objects["/".join(scoped)] = made
+        case ["delete", "secret", name, "-n", namespace, "--ignore-not-found"]:
+            note("changes.jsonl", ["delete", f"Secret/{namespace}/{name}"])
+            objects.pop(f"Secret/{namespace}/{name}", None)
+        case _:
+            stop(f"fake kubectl does not know: {args}", 64)
+    CLUSTER.write_text(json.dumps(cluster))
+
+
+main()

@@ -1,0 +1,255 @@
+"""What the bootstrap script does to a Kubernetes cluster, step by step and on a repeat."""
+
+import os
+import re
+import subprocess
+import termios
+from fcntl import ioctl
+
+import pytest
+
+PEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUBX\n-----END CERTIFICATE-----\n"
+SECRETS = [["apply", "Secret/edgewright/flux-secrets"], ["apply", "Secret/edgewright/edgewright-agent"]]
+SELF_LINK = [["apply", "GitRepository/edgewright/self-link"], ["apply", "Kustomization/edgewright/self-link"]]
+
+
+def credentials(request):
+    return request["flux_secret"], request["agent_secret"]
+
+
+def on_a_terminal(edge, script, keys):
+    """Runs the script with a terminal as /dev/tty, types the keys; returns code and what the terminal showed."""
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [*edge.shell, "-s"],
+        stdin=subprocess.PIPE,
+        stdout=theirs,
+        stderr=theirs,
+        env=edge.environment(),
+        start_new_session=True,
+        preexec_fn=lambda: ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one system call, no locks
+    ) as running:
+        os.close(theirs)
+        os.write(ours, keys)
+        running.stdin.write(script.encode())
+        running.stdin.close()
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # Linux says EIO when the last one has closed the terminal
+                break
+            if not part:
+                break
+            shown += part
+        code = running.wait(timeout=30)
+    os.close(ours)
+    return code, shown.decode()
+
+
+def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge, centre):
+    done = edge.run("--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert edge.changes == [["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
+    [request] = centre.requests
+    assert request["path"] == "/v1/register"
+    assert request["authorization"] == f"Bearer {edge.token}"
+    assert request["kube_system_uid"] == edge.kube_system_uid
+    assert request["kubernetes_version"] == "v1.30.2+k3s1"
+    assert re.fullmatch(r"ewf_[0-9a-f]{64}", request["flux_secret"])
+    assert re.fullmatch(r"ewa_[0-9a-f]{64}", request["agent_secret"])
+    assert edge.secret("flux-secrets") == {
+        "username": edge.cluster_uuid,
+        "password": request["flux_secret"],
+    }
+    assert edge.secret("edgewright-agent") == {
+        "username": edge.cluster_uuid,
+        "password": request["agent_secret"],
+        "url": centre.url,
+        "uuid": edge.cluster_uuid,
+        "generation": "1",
+    }
+    labels = {"edgewright.dev/cluster": edge.cluster_uuid, "edgewright.dev/generation": "1"}
+    assert edge.cluster["objects"]["Secret/edgewright/flux-secrets"]["labels"] == labels
+    assert list(edge.tmp.iterdir()) == []
+
+
+def test_pasted_line_attaches(edge, centre):
+    centre.pages["/script"] = edge.render()
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"curl -sSL '{centre.url}/script' | sh -"],
+        env=edge.environment(EDGEWRIGHT_YES="1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(centre.requests) == 1
+
+
+def test_pending_registration_prints_the_short_code_and_goes_on(edge, centre):
+    centre.says((202, {"state": "pending", "short_code": "7KQ-2MX", "detail": "An operator has to accept."}))
+    done = edge.run("--yes")
+    assert done.returncode == 0
+    assert "an operator must accept" in done.stdout and "7KQ-2MX" in done.stdout
+    assert edge.changes[-2:] == SELF_LINK
+
+
+def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge, centre):
+    detail = 'The token of "press-shop" has expired; C:\\ is no reason.'
+    centre.says((403, {"code": "token_expired", "detail": detail, "hint": "Make a new line."}))
+    done = edge.run("--yes")
+    assert done.returncode == 1
+    assert detail in done.stderr and "Make a new line." in done.stderr
+    assert edge.secret("flux-secrets") is None and edge.secret("edgewright-agent") is None
+    assert not [change for change in edge.changes if "self-link" in change[1]]
+
+
+def test_refusal_leaves_credentials_that_were_there(edge, centre):
+    edge.run("--yes")
+    before = edge.cluster["objects"]
+    centre.says((403, {"detail": "This registration token is spent."}))
+    assert edge.run("--yes").returncode == 1
+    assert edge.cluster["objects"] == before
+
+
+def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge, centre):
+    edge.run("--yes")
+    centre.says((409, {"detail": "Another cluster has this identity."}))
+    assert edge.run("--yes", script=edge.render(generation=2)).returncode == 1
+    flux, agent = credentials(centre.requests[0])
+    assert edge.secret("flux-secrets")["password"] == flux
+    assert edge.secret("edgewright-agent")["password"] == agent
+    assert edge.secret("edgewright-agent")["generation"] == "1"
+
+
+def test_new_generation_replaces_the_credentials_with_a_notice(edge, centre):
+    edge.run("--yes")
+    done = edge.run("--yes", script=edge.render(generation=2))
+    assert done.returncode == 0
+    assert "earlier generation" in done.stdout
+    first, second = map(credentials, centre.requests)
+    assert not set(first) & set(second)
+    assert edge.secret("edgewright-agent")["generation"] == "2"
+
+
+def test_lost_answer_then_a_repeat_registers_the_same_secrets(edge, centre):
+    accepted = (200, {"state": "accepted"})
+    centre.says(None, accepted)
+    lost = edge.run("--yes")
+    assert lost.returncode == 7
+    assert "run the same line again" in lost.stderr
+    assert edge.run("--yes").returncode == 0
+    first, second = map(credentials, centre.requests)
+    assert first == second == (edge.secret("flux-secrets")["password"], edge.secret("edgewright-agent")["password"])
+
+
+def test_interruption_between_the_two_secrets_is_continued(edge, centre):
+    edge.set_cluster(refused=["edgewright-agent"])
+    assert edge.run("--yes").returncode == 3
+    kept = edge.secret("flux-secrets")["password"]
+    assert centre.requests == []
+    edge.set_cluster(refused=[])
+    assert edge.run("--yes").returncode == 0
+    assert centre.requests[0]["flux_secret"] == kept
+
+
+def test_centre_that_cannot_answer_now_is_tried_again_in_the_same_run(edge, centre):
+    centre.says((503, {"detail": "The database is away."}), (200, {"state": "accepted"}))
+    assert edge.run("--yes").returncode == 0
+    first, second = map(credentials, centre.requests)
+    assert first == second
+
+
+def test_unreachable_centre_keeps_the_secrets_for_the_repeat(edge, centre):
+    done = edge.run("--yes", script=edge.render(external_url="http://127.0.0.1:9"))
+    assert done.returncode == 7
+    assert "http://127.0.0.1:9" in done.stderr
+    assert edge.secret("flux-secrets") is not None
+
+
+@pytest.mark.parametrize("page", ["<html>Sign in to the plant's Wi-Fi</html>", ""])
+def test_something_else_that_answers_is_not_taken_for_the_centre(edge, centre, page):
+    for status in (200, 404):
+        centre.answers = [(status, page)]
+        done = edge.run("--yes")
+        assert done.returncode == 7
+        assert "not an Edgewright centre" in done.stderr
+    assert not [change for change in edge.changes if "self-link" in change[1]]
+
+
+def test_without_flux_it_registers_and_says_how_to_go_on(edge, centre):
+    for kind in edge.flux_kinds:
+        edge.drop(f"CustomResourceDefinition/{kind}")
+    done = edge.run("--yes")
+    assert done.returncode == 0
+    assert "Flux is not installed" in done.stdout
+    assert len(centre.requests) == 1
+    assert edge.changes[-1] == SECRETS[-1]
+
+
+def test_plain_files_come_first_and_may_bring_flux_with_them(edge):
+    for kind in edge.flux_kinds:
+        edge.drop(f"CustomResourceDefinition/{kind}")
+    crds = "".join(
+        f"---\nkind: CustomResourceDefinition\nmetadata:\n  name: {kind}\nspec:\n  group: source.toolkit.fluxcd.io\n"
+        for kind in edge.flux_kinds
+    )
+    done = edge.run("--yes", script=edge.render(files={**edge.wanted.files, "zz-flux.yaml": crds}))
+    assert done.returncode == 0
+    assert (
+        edge.changes[-4:] == [["apply", f"CustomResourceDefinition/{kind}"] for kind in edge.flux_kinds] + SELF_LINK
+    )
+
+
+def test_existing_namespace_is_left_as_it_is(edge):
+    edge.put("Namespace/edgewright")
+    assert edge.run("--yes").returncode == 0
+    assert edge.changes == [*SECRETS, *SELF_LINK]
+
+
+def test_ca_bundle_goes_into_both_secrets(edge):
+    assert edge.run("--yes", script=edge.render(ca_bundle=PEM)).returncode == 0
+    assert edge.secret("flux-secrets")["ca.crt"] == PEM
+    assert edge.secret("edgewright-agent")["ca.crt"] == PEM
+
+
+def test_context_is_used_for_every_call(edge):
+    for environment, options in (({}, ["--context", "other"]), ({"EDGEWRIGHT_CONTEXT": "other"}, [])):
+        done = edge.run("--yes", *options, environment=environment)
+        assert done.returncode == 0
+        assert "context other" in done.stdout
+    calls = [call["args"] for call in edge.calls]
+    assert [args for args in calls if args[:2] != ["--context", "other"]] == []
+
+
+def test_hooks_run_around_the_changes_on_the_chosen_context(edge, centre):
+    before = 'kubectl get nodes -o name >/dev/null; echo "before $EDGEWRIGHT_NAMESPACE in $EDGEWRIGHT_CLUSTER"'
+    script = edge.render(before=before, after="echo after '$EDGEWRIGHT_NAME' \"$EDGEWRIGHT_NAME\"")
+    done = edge.run("--yes", "--context=other", script=script)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines.index(f"before edgewright in {edge.cluster_uuid}") < lines.index("after $EDGEWRIGHT_NAME press-shop")
+    assert ["--context", "other", "get", "nodes", "-o", "name"] in [call["args"] for call in edge.calls]
+
+
+@pytest.mark.parametrize("hook", ["false", "echo 'unfinished", "}\nexit 0\n(", "exit 3"])
+def test_failing_first_hook_stops_before_any_change(edge, centre, hook):
+    done = edge.run("--yes", script=edge.render(before=hook))
+    assert (done.returncode, edge.changes, centre.requests) == (8, [], [])
+
+
+def test_yes_on_the_terminal_attaches(edge, centre):
+    code, shown = on_a_terminal(edge, edge.render(), b"y\n")
+    assert code == 0
+    question = (
+        r"Attach this Kubernetes cluster \(context kind-edge, server https://10.0.0.1:6443, v1.30.2\+k3s1, 2 nodes\)"
+    )
+    assert re.search(question + rf" to {re.escape(centre.url)} as 'press-shop'\? \[y/N\]", shown)
+    assert len(centre.requests) == 1
+
+
+def test_anything_else_on_the_terminal_changes_nothing(edge, centre):
+    code, shown = on_a_terminal(edge, edge.render(), b"\n")
+    assert (code, edge.changes, centre.requests) == (2, [], [])
+    assert "nothing was changed" in shown

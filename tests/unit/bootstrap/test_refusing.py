@@ -1,0 +1,133 @@
+"""When the bootstrap script must not touch anything, and what it says then."""
+
+import pytest
+
+OTHER = "6f5c1c1e-0000-4000-8000-3f0f5f5f9a99"
+
+
+def untouched(edge, centre):
+    return edge.changes == [] and centre.requests == [] and list(edge.tmp.iterdir()) == []
+
+
+def test_script_cut_off_anywhere_does_nothing(edge, centre):
+    whole = edge.render(before="kubectl create -f - </dev/null")
+    whole_bytes = len(whole) - 1  # the final line end may be lost
+    for cut in [*range(0, whole_bytes, 200), *range(whole_bytes - 25, whole_bytes)]:
+        done = edge.run("--yes", script=whole[:cut])
+        assert done.stdout == ""
+        assert untouched(edge, centre), f"cut at {cut} of {whole_bytes}"
+    assert edge.calls == []
+
+
+def test_dry_run_looks_but_changes_and_registers_nothing(edge, centre):
+    script = edge.render(files={**edge.wanted.files, "extra.yaml": "kind: ConfigMap"}, before="touch /nonexistent")
+    done = edge.run("--dry-run", script=script)
+    assert done.returncode == 0
+    assert untouched(edge, centre)
+    for told in ("press-shop", "kind-edge", "2 nodes", "flux-secrets", "self-link.yaml", "extra.yaml", "'before'"):
+        assert told in done.stdout
+
+
+def test_dry_run_reports_what_would_stop_it(edge, centre):
+    edge.set_cluster(forbidden=["create namespaces"])
+    assert edge.run("--dry-run").returncode == 4
+
+
+def test_without_a_terminal_it_refuses_and_names_the_option(edge, centre):
+    for environment in ({}, {"EDGEWRIGHT_YES": "0"}):
+        done = edge.run(environment=environment)
+        assert done.returncode == 2
+        assert "--yes" in done.stderr
+        assert untouched(edge, centre)
+
+
+@pytest.mark.parametrize("namespace", ["edgewright", "elsewhere"])
+def test_cluster_with_another_identity_is_refused(edge, centre, namespace):
+    edge.put(f"Secret/{namespace}/edgewright-agent", {"cluster": OTHER, "generation": "1"}, "ewa_" + "0" * 64)
+    done = edge.run("--yes")
+    assert done.returncode == 6
+    assert OTHER in done.stderr and edge.cluster_uuid in done.stderr
+    assert untouched(edge, centre)
+
+
+@pytest.mark.parametrize("name", ["flux-secrets", "edgewright-agent"])
+def test_secret_that_edgewright_did_not_make_is_never_overwritten(edge, centre, name):
+    edge.put(f"Secret/edgewright/{name}", {}, "somebody else's | password")
+    done = edge.run("--yes")
+    assert done.returncode == 6
+    assert f"'{name}'" in done.stderr and "somebody" not in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_script_of_an_older_generation_leaves_newer_credentials_alone(edge, centre):
+    for name in ("flux-secrets", "edgewright-agent"):
+        edge.put(f"Secret/edgewright/{name}", {"cluster": edge.cluster_uuid, "generation": "3"}, "x")
+    done = edge.run("--yes", script=edge.render(generation=2))
+    assert done.returncode == 6
+    assert "generation 3" in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_missing_rights_are_all_named(edge, centre):
+    edge.set_cluster(forbidden=["patch secrets", "create kustomizations.kustomize.toolkit.fluxcd.io"])
+    done = edge.run("--yes")
+    assert done.returncode == 4
+    assert "patch secrets, create kustomizations.kustomize.toolkit.fluxcd.io" in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_rights_on_flux_are_not_asked_for_without_its_objects(edge):
+    edge.set_cluster(forbidden=["create kustomizations.kustomize.toolkit.fluxcd.io"])
+    assert edge.run("--yes", script=edge.render(files={})).returncode == 0
+
+
+@pytest.mark.parametrize("tool", ["kubectl", "base64", "curl"])
+def test_missing_tool_is_named(edge, centre, tool):
+    (edge.bin / tool).unlink()
+    done = edge.run("--yes")
+    assert done.returncode == 3
+    assert f"'{tool}' is needed" in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_cluster_that_does_not_answer_is_reported_with_the_words_of_kubectl(edge, centre):
+    edge.set_cluster(reachable=False)
+    done = edge.run("--yes")
+    assert done.returncode == 3
+    assert "10.0.0.1:6443 was refused" in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_unknown_context_is_reported(edge, centre):
+    done = edge.run("--yes", "--context", "nowhere")
+    assert done.returncode == 3
+    assert 'context "nowhere" does not exist' in done.stderr
+
+
+@pytest.mark.parametrize(("version", "code"), [("v1.24.17", 5), ("v1.25.0-eks-1a2b", 0), ("v1.9.1", 5), ("junk", 3)])
+def test_old_kubernetes_is_refused(edge, centre, version, code):
+    edge.set_cluster(version=version)
+    done = edge.run("--yes", "--dry-run")
+    assert done.returncode == code
+    assert untouched(edge, centre)
+
+
+@pytest.mark.parametrize("options", [["--frobnicate"], ["--context"], ["extra"]])
+def test_wrong_options_are_refused(edge, centre, options):
+    assert edge.run(*options).returncode == 2
+    assert untouched(edge, centre)
+
+
+def test_help_lists_options_and_exit_codes_without_kubectl(edge):
+    (edge.bin / "kubectl").unlink()
+    done = edge.run("--help")
+    assert done.returncode == 0
+    for told in ("--dry-run", "--context", "--yes", "0 done", "7 the centre"):
+        assert told in done.stdout
+
+
+def test_refused_object_is_reported_with_its_file(edge):
+    edge.set_cluster(refused=["self-link"])
+    done = edge.run("--yes")
+    assert done.returncode == 3
+    assert "'self-link.yaml'" in done.stderr and "Forbidden" in done.stderr

@@ -1,0 +1,114 @@
+"""Secrets and the token travel on standard input only."""
+
+import base64
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+RECORDER = """import json, os, sys
+with open(sys.argv[1], "a") as log:
+    log.write(json.dumps([sys.argv[3:], dict(os.environ)]) + "\\n")
+os.execv(sys.argv[2], [sys.argv[3], *sys.argv[4:]])
+"""
+
+
+def record_every_program(edge):
+    """Puts a recorder of arguments and environment before every program; returns the log's path."""
+    recorder, log = edge.folder / "recorder.py", edge.folder / "programs.jsonl"
+    recorder.write_text(RECORDER)
+    real = edge.folder / "real"
+    real.mkdir()
+    for program in list(edge.bin.iterdir()):
+        shutil.move(program, real / program.name)
+        command = f'{sys.executable} -I -S {recorder} {log} {real / program.name} {program.name} "$@"'
+        edge.program(program.name, f"exec {command}")
+    return log
+
+
+def forms(marker):
+    return [marker, base64.b64encode(marker.encode()).decode().rstrip("=")]
+
+
+def test_no_program_sees_a_secret_in_its_arguments_or_environment(edge, centre):
+    log = record_every_program(edge)
+    exported = {"token": "", "flux": "", "agent": "", "made": "", "found": ""}  # same names as in the script
+    script = edge.render(before="env", after="env", ca_bundle="-----BEGIN CERTIFICATE-----\n")
+    done = edge.run("--yes", script=script, environment=exported)
+    assert done.returncode == 0
+    again = edge.run("--yes", script=script, environment=exported)
+    [first, second] = centre.requests
+    assert first["flux_secret"] == second["flux_secret"]
+
+    seen = log.read_text()
+    programs = [json.loads(line)[0][0] for line in seen.splitlines()]
+    assert {"kubectl", "curl", "base64", "od"} <= set(programs)
+    assert "--config" in seen and edge.cluster_uuid in seen  # the search finds what is there
+    outputs = done.stdout + done.stderr + again.stdout + again.stderr
+    for marker in (edge.token, first["flux_secret"], first["agent_secret"]):
+        for form in forms(marker):
+            assert form not in seen
+            assert form not in outputs
+
+
+@pytest.mark.parametrize("refused", ["flux-secrets", "edgewright-agent"])
+def test_message_of_kubectl_is_shown_without_the_secret_in_it(edge, refused):
+    edge.set_cluster(refused=[refused])
+    done = edge.run("--yes")
+    assert done.returncode == 3
+    assert f"{refused} is refused: ***" in done.stderr
+
+
+def test_trace_of_the_shell_shows_no_secret(edge, centre):
+    edge.shell = [*edge.shell, "-x"]
+    done = edge.run("--yes")
+    assert done.returncode == 0
+    assert edge.token not in done.stderr
+    assert centre.requests[0]["flux_secret"] not in done.stderr
+
+
+def test_answer_of_the_centre_cannot_write_control_characters_to_the_terminal(edge, centre):
+    centre.answers = [(403, '{"detail": "No.\x1b[2J\x07 Really \\u001b[1m no."}')]
+    done = edge.run("--yes")
+    assert done.returncode == 1
+    assert not re.search(r"[\x00-\x09\x0b-\x1f]", done.stderr)
+
+
+def test_two_edges_never_make_the_same_secret(edge, centre):
+    edge.run("--yes")
+    for name in ("flux-secrets", "edgewright-agent"):
+        edge.drop(f"Secret/edgewright/{name}")
+    edge.run("--yes")
+    secrets = [request[key][4:] for request in centre.requests for key in ("flux_secret", "agent_secret")]
+    assert len(set(secrets)) == 4
+
+
+def test_hexdump_stands_in_where_there_is_no_od(edge, centre):
+    (edge.bin / "od").unlink()
+    fake = edge.folder / "hexdump.py"  # not every machine has hexdump; this is what it prints for these options
+    fake.write_text(
+        "import sys; assert sys.argv[1:6] == ['-v','-n','32','-e','1/1 \"%02x\"'], sys.argv\n"
+        "print(open(sys.argv[6],'rb').read(32).hex(), end='')\n"
+    )
+    edge.program("hexdump", f'exec {sys.executable} -I -S {fake} "$@"')
+    assert edge.run("--yes").returncode == 0
+    assert re.fullmatch(r"ewf_[0-9a-f]{64}", centre.requests[0]["flux_secret"])
+
+
+def test_dead_random_source_stops_the_script(edge, centre):
+    edge.program("od", "exit 0")
+    done = edge.run("--yes")
+    assert done.returncode == 3
+    assert centre.requests == []
+
+
+def test_files_of_the_script_are_private_and_removed(edge):
+    marks = edge.folder / "marks"
+    edge.program("probe", f'cd "$TMPDIR" && {shutil.which("ls")} -ld . hooks/before >{marks}')
+    assert edge.run("--yes", script=edge.render(before="probe")).returncode == 0
+    modes = [line.split()[0][:10] for line in marks.read_text().splitlines()]
+    assert modes == ["drwx------", "-rw-------"]
+    assert list(Path(edge.tmp).iterdir()) == []
