@@ -1,0 +1,1 @@
+"""Orchestration only: the workflow of a cluster, the sweep, and their policies."""

@@ -213,6 +213,7 @@ class Wanted(Frozen):
         observed_descends: whether it is, or descends from, the newest commit of the centre; None: unknown.
         secrets_pending: staged secret changes that no commit holds yet.
         must_reenter: secrets that a recreation for new hardware took away, as ``namespace/name``.
+        projected_sequence: sequence of the projection that the database holds; 0: none.
         edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
     """
 
@@ -246,4 +247,5 @@ class Wanted(Frozen):
     inventory_empty_at: AwareDatetime | None = None
     detached_at: AwareDatetime | None = None
     rotation_problem: str | None = None
+    projected_sequence: int = 0
     labels: dict[str, str] = Field(default_factory=dict)

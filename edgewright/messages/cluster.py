@@ -1,0 +1,98 @@
+"""Messages to the workflow of a cluster, and its state. Additive only: a field is added with a default, and
+neither renamed nor removed, because histories and running clusters hold the older ones."""
+
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from edgewright.domain.cluster import Frozen, StepName
+from edgewright.domain.projection import Done, Projection
+from edgewright.ports.audit import NewEvent
+
+
+class PendingVerb(Frozen):
+    """Something that a signal or an update asked for, waiting for the run loop.
+
+    Args:
+        kind: ``delete``, ``edge_status``, ``pause``, ``resume``, ``retry_step`` or ``skip_step``.
+        number: place in the order of arrival.
+    """
+
+    kind: str
+    number: int
+    actor: str = "temporal"
+    step: StepName | None = None
+    reason: str = ""
+    force: bool = False
+    body: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ClusterState(Frozen):
+    """Everything that a cluster's workflow remembers; carried through continue-as-new.
+
+    Args:
+        projection: what was published last; None before the first publication.
+        done: what finished plans have reached.
+        plan: key of the plan that the projection's steps belong to.
+        verbs: asked for and not applied yet.
+        verbs_applied: number of the newest verb that the loop has applied.
+        events: told, but not published yet.
+        runs: how many runs (continue-as-new) this execution had before this one.
+    """
+
+    projection: Projection | None = None
+    done: Done = Done()
+    verbs: tuple[PendingVerb, ...] = ()
+    verbs_applied: int = 0
+    verbs_seen: int = 0
+    events: tuple[NewEvent, ...] = ()
+    told: int = 0
+    runs: int = 0
+
+
+class ManagedClusterInput(Frozen):
+    """Starts the workflow of a cluster. ``state`` None: read it from the database."""
+
+    cluster: UUID
+    state: ClusterState | None = None
+
+
+class ReconcileSignal(Frozen):
+    """A nudge: something changed in the database. ``bulk``: nobody waits for it."""
+
+    bulk: bool = False
+
+
+class ChangeSecrets(Frozen):
+    """Asks to commit staged requests, and waits until that is done."""
+
+    requests: tuple[UUID, ...]
+
+
+class ChangeSecretsResult(Frozen):
+    """The rows of the requests tell the outcome; ``settled`` False: not within the time allowed."""
+
+    settled: bool
+
+
+class StepVerb(Frozen):
+    """`retry_step` and `skip_step`. ``reason`` is required to skip."""
+
+    step: StepName
+    actor: str = "temporal"
+    reason: str = ""
+
+
+class PauseVerb(Frozen):
+    """`pause` and `resume`."""
+
+    actor: str = "temporal"
+    reason: str = ""
+
+
+class Readiness(Frozen):
+    """The answer to the query `readiness`."""
+
+    ready: bool
+    phase: str
+    waiting_for: str

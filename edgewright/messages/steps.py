@@ -1,0 +1,115 @@
+"""Messages between the workflow of a cluster and its activities. Additive only: see docs/adr/0001."""
+
+from uuid import UUID
+
+from pydantic import Field, JsonValue
+
+from edgewright.domain.cluster import Fence, Frozen, StepName, Wanted
+from edgewright.domain.projection import Projection
+from edgewright.ports.audit import NewEvent
+
+
+class ReadWanted(Frozen):
+    """Asks for one reading of the database. ``seed``: also the last projection, for a workflow started empty."""
+
+    cluster: UUID
+    seed: bool = False
+
+
+class Reading(Frozen):
+    """``wanted`` None: that UUID was never a cluster. ``seed``: the last projection, if it was asked for."""
+
+    wanted: Wanted | None = None
+    seed: Projection | None = None
+
+
+class StepInput(Frozen):
+    """One attempt at one step."""
+
+    fence: Fence
+    step: StepName
+    actor: str = "centre"
+
+
+class StepResult(Frozen):
+    """What a step reached.
+
+    Args:
+        commit: the newest commit that the centre made, if the step commits.
+        rendered_digest: what the files were rendered from, if the step renders.
+        note: one sentence for the timeline, if there is something to tell.
+    """
+
+    commit: str | None = None
+    rendered_digest: str | None = None
+    note: str = ""
+
+
+class StepFailure(Frozen):
+    """Why a step failed, as it travels in the details of an ``ApplicationError``."""
+
+    code: str
+    sentence: str
+    hint: str = ""
+    where: str = ""
+    permanent: bool = False
+    retry_after: float | None = None
+
+
+class Publish(Frozen):
+    """A projection and the events that led to it, written in one transaction."""
+
+    cluster: UUID
+    projection: Projection
+    events: tuple[NewEvent, ...] = ()
+
+
+class CommitSecrets(Frozen):
+    """Asks to commit every staged change of a cluster. The rows hold the ciphertext; this holds none."""
+
+    cluster: UUID
+
+
+class CommitSecretsResult(Frozen):
+    """``commit``: the newest commit that this call made or found; None: there was nothing to commit."""
+
+    commit: str | None = None
+    requests: int = 0
+    more: bool = False
+
+
+class RecordDeletion(Frozen):
+    """The `delete` signal, to be recorded as the HTTP door records it."""
+
+    cluster: UUID
+    actor: str
+    force: bool = False
+
+
+class RecordEdgeStatus(Frozen):
+    """The signals `edge_status` and `sealing_key_rotated`, to be checked and recorded as the HTTP door does.
+
+    Args:
+        body: the JSON as sent.
+        merge: ``body`` holds only what changes; the rest of the present status stays.
+    """
+
+    cluster: UUID
+    actor: str
+    body: dict[str, JsonValue] = Field(default_factory=dict)
+    merge: bool = False
+
+
+class RecordPause(Frozen):
+    """An operator's `pause` or `resume`."""
+
+    cluster: UUID
+    actor: str
+    paused: bool
+    reason: str = ""
+
+
+class Receipt(Frozen):
+    """The answer to a recording. ``refusal``: one sentence if it was refused; that is recorded as an event."""
+
+    refusal: str = ""

@@ -1,0 +1,166 @@
+"""The messages that a cluster's workflow takes: signals, updates, queries. They validate, enqueue and return."""
+
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from edgewright.domain.cluster import Wanted
+    from edgewright.domain.projection import Projection, StepRecord
+    from edgewright.messages import names
+    from edgewright.messages.cluster import (
+        ChangeSecrets,
+        ChangeSecretsResult,
+        PauseVerb,
+        Readiness,
+        ReconcileSignal,
+        StepVerb,
+    )
+    from workflows import policies
+    from workflows.guarded import guarded_signal, guarded_update
+    from workflows.publication import Publication
+    from workflows.secret_lane import SecretLane
+    from workflows.step_lane import StepLane
+    from workflows.verbs import Verbs
+
+
+class ClusterMessages:
+    """Base of the workflow: its doors. The loop in ``ManagedCluster`` does the work."""
+
+    _publication: Publication
+    _steps: StepLane
+    _secrets: SecretLane
+    _verbs: Verbs
+    _wanted: Wanted | None
+    _woken: bool
+    _draining: bool
+    _trouble: str
+
+    def _project(self, wanted: Wanted) -> Projection:
+        """What there is to publish now; given by the loop."""
+        raise AssertionError("given by ManagedCluster")
+
+    @workflow.signal(name=names.SIGNAL_RECONCILE)
+    @guarded_signal
+    def reconcile(self, signal: ReconcileSignal | None = None) -> None:
+        """Something changed in the database."""
+        self._woken = True
+
+    @workflow.signal(name=names.SIGNAL_DELETE)
+    @guarded_signal
+    def delete(self, options: Any = None) -> None:
+        """Deletes the cluster, as `DELETE /v1/cluster/UUID` does. Input: nothing, or `{"force": true}`."""
+        self._verbs.delete(options)
+
+    @workflow.signal(name=names.SIGNAL_EDGE_STATUS)
+    @guarded_signal
+    def edge_status(self, body: Any = None) -> None:
+        """Takes an *Edge cluster status* document (JSON), as the Config Store does; nothing: reads it again."""
+        self._verbs.edge_status(body)
+        self._woken = True
+
+    @workflow.signal(name=names.SIGNAL_SEALING_KEY_ROTATED)
+    @guarded_signal
+    def sealing_key_rotated(self, body: Any = None) -> None:
+        """Takes a new sealing certificate, `{"kubeseal_cert": PEM}` or the PEM; nothing: reads it again."""
+        self._verbs.sealing_key_rotated(body)
+        self._woken = True
+
+    @workflow.update(name=names.UPDATE_CHANGE_SECRETS)
+    @guarded_update
+    async def change_secrets(self, change: ChangeSecrets) -> ChangeSecretsResult:
+        """Commits staged requests."""
+        return ChangeSecretsResult(settled=await self._secrets.commit(change.requests))
+
+    @change_secrets.validator
+    def _may_change_secrets(self, change: ChangeSecrets) -> None:
+        self._refuse_while_draining()
+        if self._secrets.full:
+            raise ApplicationError("other secret writes are under way", type="busy")
+
+    @workflow.update(name=names.UPDATE_RETRY_STEP)
+    @guarded_update
+    async def retry_step(self, verb: StepVerb) -> Projection:
+        """Tries a waiting or blocked step now."""
+        return await self._applied(self._verbs.add("retry_step", verb.actor, step=verb.step))
+
+    @retry_step.validator
+    def _may_retry(self, verb: StepVerb) -> None:
+        self._refuse_while_draining()
+        if not self._steps.can_retry(verb.step):
+            raise ApplicationError(f"step {verb.step} is neither waiting nor blocked", type="step_not_waiting")
+
+    @workflow.update(name=names.UPDATE_SKIP_STEP)
+    @guarded_update
+    async def skip_step(self, verb: StepVerb) -> Projection:
+        """Skips the present step of a deletion; what it leaves becomes residue."""
+        return await self._applied(self._verbs.add("skip_step", verb.actor, step=verb.step, reason=verb.reason))
+
+    @skip_step.validator
+    def _may_skip(self, verb: StepVerb) -> None:
+        self._refuse_while_draining()
+        if not verb.reason.strip():
+            raise ApplicationError("say why the step is skipped", type="reason_required")
+        if not self._steps.can_skip(verb.step):
+            raise ApplicationError(
+                f"step {verb.step} cannot be skipped: only the present step of a deletion, on another system, can",
+                type="step_not_skippable",
+            )
+
+    @workflow.update(name=names.UPDATE_PAUSE)
+    @guarded_update
+    async def pause(self, verb: PauseVerb) -> Projection:
+        """No more commits until `resume`."""
+        return await self._applied(self._verbs.add("pause", verb.actor, reason=verb.reason))
+
+    @pause.validator
+    def _may_pause(self, verb: PauseVerb) -> None:
+        self._refuse_while_draining()
+
+    @workflow.update(name=names.UPDATE_RESUME)
+    @guarded_update
+    async def resume(self, verb: PauseVerb) -> Projection:
+        """Commits go on."""
+        return await self._applied(self._verbs.add("resume", verb.actor, reason=verb.reason))
+
+    @resume.validator
+    def _may_resume(self, verb: PauseVerb) -> None:
+        self._refuse_while_draining()
+
+    @workflow.query(name=names.QUERY_READINESS)
+    def readiness(self) -> Readiness:
+        """Whether the cluster is commissioned, and if not, what it waits for."""
+        now = self.status()
+        if now is None:
+            return Readiness(ready=False, phase="Commissioning", waiting_for=self._trouble or "the first reading")
+        return Readiness(ready=now.ready, phase=now.phase.value, waiting_for=now.waiting_for)
+
+    @workflow.query(name=names.QUERY_STATUS)
+    def status(self) -> Projection | None:
+        """Everything that this workflow publishes about its cluster."""
+        return self._project(self._wanted) if self._wanted else self._publication.projection
+
+    @workflow.query(name=names.QUERY_STEPS)
+    def steps(self) -> list[StepRecord]:
+        """The steps of the present plan."""
+        return list(self._steps.records.values())
+
+    def _refuse_while_draining(self) -> None:
+        if self._draining:
+            raise ApplicationError("the workflow continues as new; send it again", type="draining")
+
+    async def _applied(self, number: int) -> Projection:
+        """Waits until the loop has applied a verb, and shows what came of it."""
+        try:
+            await workflow.wait_condition(
+                lambda: self._verbs.applied >= number and not self._woken, timeout=policies.VERB_WAIT
+            )
+        except TimeoutError:
+            raise ApplicationError(
+                f"taken, but not applied yet: {self._trouble or 'the database is slow'}", type="not_applied_yet"
+            ) from None
+        now = self.status()
+        if now is None:
+            raise ApplicationError("taken, but nothing is known of the cluster yet", type="not_applied_yet")
+        return now

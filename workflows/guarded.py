@@ -1,0 +1,51 @@
+"""Keeps a bug in a message handler from wedging a cluster.
+
+A plain exception in an update handler makes Temporal retry the workflow task for ever, and no message gets
+through any more; in a signal handler it does the same. Guarded updates fail for their caller alone; guarded
+signals are dropped and counted.
+"""
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+HANDLER_BUG = "HandlerBug"
+
+
+def guarded_update(handler: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Turns an unexpected exception of an update handler into a failure of that update."""
+
+    @wraps(handler)
+    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await handler(*args, **kwargs)
+        except BaseException as error:
+            if isinstance(error, FailureError) or is_cancelled_exception(error) or not isinstance(error, Exception):
+                raise
+            workflow.logger.exception("update handler %s has a bug", handler.__name__)
+            raise ApplicationError(
+                f"{type(error).__name__} in {handler.__name__}", type=HANDLER_BUG, non_retryable=True
+            ) from None
+
+    return wrapper
+
+
+def guarded_signal(handler: Callable[P, None]) -> Callable[P, None]:
+    """Logs an unexpected exception of a signal handler and goes on without that signal."""
+
+    @wraps(handler)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            handler(*args, **kwargs)
+        except BaseException as error:
+            if isinstance(error, FailureError) or is_cancelled_exception(error) or not isinstance(error, Exception):
+                raise
+            workflow.logger.exception("signal handler %s has a bug; the signal is dropped", handler.__name__)
+
+    return wrapper

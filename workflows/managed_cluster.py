@@ -1,0 +1,252 @@
+"""The life of one managed cluster.
+
+One place mutates: message handlers validate, enqueue and return; the loop in ``run`` reads what is wanted,
+compares it with what is done, and runs the step that is due. Messages are nudges: losing or doubling one does
+no harm. Two lanes run beside each other, steps and secrets, so that neither holds up the other.
+"""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from edgewright.domain.cluster import Desired, Wanted
+    from edgewright.domain.conditions import Obstacle, conditions_of, next_review
+    from edgewright.domain.lifecycle import finish, next_step, order_for, phase_of, plan_for
+    from edgewright.domain.projection import Projection
+    from edgewright.messages import names
+    from edgewright.messages.cluster import ClusterState, ManagedClusterInput
+    from edgewright.messages.steps import Reading, ReadWanted
+    from workflows import policies
+    from workflows.cluster_messages import ClusterMessages
+    from workflows.failures import failure_of
+    from workflows.publication import Publication
+    from workflows.secret_lane import SecretLane
+    from workflows.step_lane import StepLane
+    from workflows.verbs import Verbs
+
+
+@workflow.defn(name=names.WORKFLOW_TYPE)
+class ManagedCluster(ClusterMessages):
+    """One running workflow per cluster, from its creation until its deletion has finished."""
+
+    @workflow.init
+    def __init__(self, start: ManagedClusterInput) -> None:
+        self._cluster = start.cluster
+        self._seeded = start.state is not None
+        self._restore(start.state or ClusterState())
+        self._wanted: Wanted | None = None
+        self._woken = True
+        self._draining = False
+        self._trouble = ""
+
+    def _restore(self, state: ClusterState) -> None:
+        published = state.projection
+        self._done = state.done
+        self._runs = state.runs
+        self._publication = Publication(self._cluster, published, state.events)
+        self._steps = StepLane(
+            self._publication,
+            plan=published.plan if published else "",
+            records=published.steps if published else (),
+            residue=published.residue if published else (),
+            newest_commit=published.desired_revision if published else None,
+        )
+        self._secrets = SecretLane(self._cluster)
+        self._verbs = Verbs(self._cluster, state.verbs, state.verbs_seen, state.verbs_applied)
+
+    # --- the loop --------------------------------------------------------------------------------------
+
+    @workflow.run
+    async def run(self, start: ManagedClusterInput) -> None:
+        secrets = asyncio.create_task(self._secrets.run())
+        failures = 0
+        while not self._ready_to_continue_as_new():
+            if self._must_look() and not await self._look():
+                failures += 1
+                await workflow.sleep(policies.backoff(failures))
+                continue
+            failures = 0
+            if not await self._drive():
+                secrets.cancel()
+                return
+        await self._continue_as_new(secrets)
+
+    def _must_look(self) -> bool:
+        """Whether the last reading may be out of date. It is not when all that happened is that a step ended."""
+        step_ended = self._steps.running and self._steps.resting
+        return self._woken or self._verbs.pending or not step_ended
+
+    async def _look(self) -> bool:
+        """Applies what was asked for and reads what is wanted; False while the database is out of reach."""
+        self._woken = False
+        try:
+            await self._verbs.apply(self._steps, self._publication)
+            reading: Reading = await workflow.execute_activity(
+                "read_wanted",
+                ReadWanted(cluster=self._cluster, seed=not self._seeded),
+                result_type=Reading,
+                **policies.READ,
+            )
+        except ActivityError as error:
+            self._trouble = failure_of(error).sentence
+            workflow.set_current_details(f"Waiting for the database: {self._trouble}")
+            self._woken = True
+            return False
+        wanted, self._trouble = reading.wanted, ""
+        if wanted is None:
+            raise ApplicationError(f"{self._cluster} was never a cluster", type="cluster_unknown", non_retryable=True)
+        if not self._seeded:
+            self._seeded = True
+            if reading.seed is not None:
+                self._restore_from(reading.seed)
+        self._wanted = wanted
+        self._secrets.held = wanted.paused
+        if wanted.secrets_pending:
+            self._secrets.take_backlog()
+        return True
+
+    def _restore_from(self, projection: Projection) -> None:
+        """Goes on from the last projection: the workflow was started empty, its predecessor is lost."""
+        verbs, secrets = self._verbs, self._secrets
+        self._restore(ClusterState(projection=projection, done=projection.done, runs=self._runs))
+        self._verbs, self._secrets = verbs, secrets
+
+    async def _drive(self) -> bool:
+        """Runs what is due until there is something to wait for. False: the life of this cluster is over."""
+        wanted = self._wanted
+        if wanted is None:
+            return True
+        plan = plan_for(wanted, self._done)
+        self._steps.take(plan)
+        while self._steps.advance(plan, wanted):
+            if next_step(plan, self._steps.finished()) is None and plan.steps:
+                self._done = finish(plan, wanted, self._done, self._steps.rendered_digest)
+                self._steps.drop()
+                if plan.key.startswith("delete/"):
+                    wanted = wanted.model_copy(update={"closed": True})
+                else:
+                    self._woken = True
+            if self._woken or wanted.closed:
+                break
+        self._secrets.progressed = False
+        projection = self._project(wanted)
+        self._publication.show(projection, wanted)
+        published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
+        if wanted.closed and published:
+            return False
+        await self._rest(self._seconds_to_rest(wanted) if published else policies.FIRST_BACKOFF.total_seconds())
+        return True
+
+    def _may_wait_to_publish(self, projection: Projection) -> bool:
+        """Whether a step runs of which nothing is worth telling yet: most end within milliseconds."""
+        before = self._publication.projection
+        if not self._steps.running or self._steps.resting:
+            return False
+        current = self._steps.current
+        first_round = current is not None and self._steps.records[current].attempts <= 1
+        return first_round and (before is None or before.phase is projection.phase)
+
+    def _seconds_to_rest(self, wanted: Wanted) -> float | None:
+        now = workflow.now()
+        moments = [at for at in (self._steps.wake_at, next_review(wanted, now)) if at is not None]
+        return max(0.0, (min(moments) - now).total_seconds()) if moments else None
+
+    async def _rest(self, seconds: float | None) -> None:
+        try:
+            await workflow.wait_condition(self._something_to_do, timeout=seconds)
+        except TimeoutError:
+            return
+
+    def _something_to_do(self) -> bool:
+        return (
+            self._woken
+            or self._verbs.pending
+            or self._secrets.progressed
+            or (self._steps.running and self._steps.resting)
+            or self._ready_to_continue_as_new()
+        )
+
+    def _project(self, wanted: Wanted) -> Projection:
+        commissioned = wanted.desired is Desired.PRESENT and (self._done.generation, self._done.commissioning) == (
+            wanted.generation,
+            wanted.commissioning,
+        )
+        obstacle = self._steps.obstacle
+        if obstacle is None and wanted.render_problem and wanted.desired is Desired.PRESENT:
+            obstacle = Obstacle(reason="TemplateInvalid", sentence=wanted.render_problem)
+        desired_revision = self._secrets.newest_commit or self._steps.newest_commit
+        before = self._publication.projection
+        waiting_for = self._steps.waiting_for or self._secrets.problem
+        return Projection(
+            sequence=before.sequence if before else 0,
+            phase=phase_of(wanted, commissioned=commissioned),
+            ready=commissioned,
+            done=self._done,
+            plan=self._steps.plan,
+            change_done=wanted.change,
+            waiting_for=waiting_for,
+            conditions=conditions_of(
+                wanted,
+                commissioned=commissioned,
+                waiting_for=waiting_for,
+                obstacle=obstacle,
+                desired_revision=desired_revision,
+                now=workflow.now(),
+                before=before.conditions if before else (),
+            ),
+            steps=tuple(self._steps.records.values()),
+            residue=tuple(self._steps.residue),
+            lease_epoch=wanted.lease.epoch,
+            order=order_for(self._steps.current) if wanted.desired is Desired.DELETED else order_for(None),
+            desired_revision=desired_revision,
+        )
+
+    # --- continue-as-new -------------------------------------------------------------------------------
+
+    def _ready_to_continue_as_new(self) -> bool:
+        info = workflow.info()
+        full = info.is_continue_as_new_suggested() or info.get_current_history_length() >= policies.HISTORY_LIMIT
+        return full and not self._steps.running
+
+    async def _continue_as_new(self, secrets: "asyncio.Task[None]") -> None:
+        """Lets nobody in any more, waits until those inside have their answer, and carries everything over."""
+        self._draining = True
+        await workflow.sleep(policies.DRAIN)
+        self._secrets.held = False
+        try:
+            await workflow.wait_condition(
+                lambda: self._secrets.idle and workflow.all_handlers_finished(), timeout=policies.LONGEST_DRAIN
+            )
+        except TimeoutError:
+            workflow.logger.warning("continuing as new although a handler has not finished")
+        secrets.cancel()
+        workflow.continue_as_new(
+            ManagedClusterInput(
+                cluster=self._cluster,
+                state=ClusterState(
+                    projection=self._project_as_published(),
+                    done=self._done,
+                    verbs=self._verbs.waiting(),
+                    verbs_seen=self._verbs.seen,
+                    verbs_applied=self._verbs.applied,
+                    events=tuple(self._publication.events),
+                    runs=self._runs + 1,
+                ),
+            )
+        )
+
+    def _project_as_published(self) -> Projection | None:
+        """The last projection with what the lanes have done since."""
+        before = self._publication.projection
+        if before is None:
+            return None
+        return before.model_copy(
+            update={
+                "plan": self._steps.plan,
+                "steps": tuple(self._steps.records.values()),
+                "residue": tuple(self._steps.residue),
+                "desired_revision": self._secrets.newest_commit or self._steps.newest_commit,
+            }
+        )

@@ -1,0 +1,98 @@
+"""Every time limit and retry of the workflows, with its reason. Nothing else in ``workflows/`` holds a number."""
+
+from datetime import timedelta
+from typing import TypedDict
+
+from temporalio.common import RetryPolicy
+from temporalio.workflow import ActivityCancellationType
+
+from edgewright.domain.cluster import StepName
+from edgewright.messages.names import BULK_QUEUE, INTERACTIVE_QUEUE
+
+
+class ActivityPolicy(TypedDict):
+    """Keyword arguments of ``workflow.start_activity``."""
+
+    task_queue: str
+    start_to_close_timeout: timedelta
+    schedule_to_close_timeout: timedelta
+    retry_policy: RetryPolicy
+    cancellation_type: ActivityCancellationType
+
+
+def _policy(queue: str, *, attempt: float, total: float, attempts: int) -> ActivityPolicy:
+    """``attempt`` and ``total`` in seconds. Quick retries only: beyond them the loop waits, and says so."""
+    return ActivityPolicy(
+        task_queue=queue,
+        start_to_close_timeout=timedelta(seconds=attempt),
+        schedule_to_close_timeout=timedelta(seconds=total),
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=100),
+            backoff_coefficient=3.0,
+            maximum_interval=timedelta(seconds=2),
+            maximum_attempts=attempts,
+        ),
+        cancellation_type=ActivityCancellationType.TRY_CANCEL,
+    )
+
+
+READ = _policy(INTERACTIVE_QUEUE, attempt=10, total=60, attempts=5)
+"""One transaction or query on the database. A lost worker is noticed after ``attempt``."""
+PUBLISH = _policy(INTERACTIVE_QUEUE, attempt=10, total=60, attempts=5)
+RECORD = _policy(INTERACTIVE_QUEUE, attempt=10, total=60, attempts=5)
+COMMIT_SECRETS = _policy(INTERACTIVE_QUEUE, attempt=15, total=45, attempts=3)
+"""Shorter than the 20 s of a caller, so that a second worker can still answer one of them."""
+
+STEP = _policy(BULK_QUEUE, attempt=30, total=1800, attempts=3)
+"""``total`` is long because a thousand clusters may stand in the bulk queue."""
+DELETION_STEP = _policy(INTERACTIVE_QUEUE, attempt=30, total=300, attempts=3)
+"""Credentials die now, not after the queue."""
+
+DELETION_STEPS = frozenset(
+    {
+        StepName.SUSPEND_CREDENTIALS,
+        StepName.WITHDRAW_STATUS,
+        StepName.BEGIN_DELETION,
+        StepName.REMOVE_WORKLOADS,
+        StepName.REVOKE_CREDENTIALS,
+        StepName.REMOVE_ACCOUNTS,
+        StepName.REMOVE_ADDRESS,
+        StepName.ARCHIVE_REPOSITORY,
+        StepName.REMOVE_EDGE_STATUS,
+        StepName.REMOVE_SETUP_STATUS,
+    }
+)
+
+
+def step_policy(step: StepName) -> ActivityPolicy:
+    """The policy of a step's activity."""
+    return DELETION_STEP if step in DELETION_STEPS else STEP
+
+
+FIRST_BACKOFF = timedelta(seconds=1)
+LONGEST_BACKOFF = timedelta(minutes=5)
+
+
+def backoff(attempts: int) -> timedelta:
+    """How long the loop waits before round ``attempts + 1`` of a step: 1 s, doubled each time, at most 5 min."""
+    return min(FIRST_BACKOFF * float(2 ** min(attempts - 1, 20)), LONGEST_BACKOFF)
+
+
+SECRET_CALLERS = 4
+"""Of the 10 updates that Temporal lets run at once: the verbs that unstick are never locked out."""
+SECRET_WAIT = timedelta(seconds=20)
+"""How long an update waits for its commit."""
+VERB_WAIT = timedelta(seconds=10)
+"""How long an operator's verb waits for the loop to apply it."""
+DRAIN = timedelta(milliseconds=50)
+"""Before continue-as-new: time for messages on their way to arrive and be refused (and sent again)."""
+LONGEST_DRAIN = timedelta(seconds=30)
+HISTORY_LIMIT = 1000
+"""Events after which a run continues as new: a cold replay stays far below Temporal's 2 s deadlock limit."""
+
+SWEEP_STEP = _policy(BULK_QUEUE, attempt=120, total=300, attempts=2)
+
+
+def seconds(amount: float) -> timedelta:
+    """Seconds as a duration."""
+    return timedelta(seconds=amount)

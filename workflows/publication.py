@@ -1,0 +1,135 @@
+"""What a cluster's workflow shows: its projection in the database, its events, and its face in the Web UI."""
+
+from datetime import datetime
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Wanted
+    from edgewright.domain.projection import Projection
+    from edgewright.messages import names
+    from edgewright.messages.steps import Publish
+    from edgewright.ports.audit import NewEvent
+    from workflows import policies
+
+NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)
+PHASE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_PHASE)
+READY = SearchAttributeKey.for_bool(names.ATTRIBUTE_READY)
+AVAILABLE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_AVAILABLE)
+LABELS = SearchAttributeKey.for_keyword_list(names.ATTRIBUTE_LABELS)
+REVISION = SearchAttributeKey.for_keyword(names.ATTRIBUTE_REVISION)
+
+
+class Publication:
+    """Publishes what differs from what was published last."""
+
+    def __init__(self, cluster: UUID, projection: Projection | None, events: tuple[NewEvent, ...]) -> None:
+        self.cluster = cluster
+        self.projection = projection
+        self.events = list(events)
+        self._shown: tuple[object, ...] | None = None
+
+    def tell(
+        self, kind: str, message: str, *, actor: str = "centre", **detail: str | int | float | bool | None
+    ) -> None:
+        """Adds an event for the next publication."""
+        self.events.append(
+            NewEvent(
+                id=workflow.uuid4(), cluster=self.cluster, actor=actor, kind=kind, message=message, detail=detail
+            )
+        )
+
+    async def publish(self, projection: Projection, wanted: Wanted) -> bool:
+        """Publishes if something differs. False: the database is out of reach; everything is kept for later.
+
+        ``projection.sequence`` is set here.
+        """
+        self._note_phase(projection)
+        before = self.projection
+        sequence = max(before.sequence if before else 0, wanted.projected_sequence)
+        if (
+            before is not None
+            and not self.events
+            and projection.model_copy(update={"sequence": before.sequence}) == before
+            and wanted.projected_sequence == before.sequence
+        ):
+            return True
+        numbered = projection.model_copy(update={"sequence": sequence + 1})
+        sent = len(self.events)
+        try:
+            await workflow.execute_activity(
+                "publish",
+                Publish(cluster=self.cluster, projection=numbered, events=tuple(self.events)),
+                summary=f"{numbered.phase}",
+                **policies.PUBLISH,
+            )
+        except ActivityError:
+            return False
+        self.projection = numbered
+        del self.events[:sent]
+        return True
+
+    def _note_phase(self, projection: Projection) -> None:
+        before = self.projection.phase if self.projection else None
+        if before is projection.phase:
+            return
+        came_from = f" (was {before})" if before else ""
+        self.tell("phase.changed", f"{projection.phase}{came_from}.", phase=projection.phase.value)
+
+    def show(self, projection: Projection, wanted: Wanted) -> None:
+        """Search attributes and current details; written only when they change, for each costs an event."""
+        details = describe(projection, wanted)
+        available = projection.status_of(ConditionType.AVAILABLE).value
+        labels = sorted(f"{key}={value}" for key, value in wanted.labels.items())
+        shown = (
+            wanted.name,
+            projection.phase,
+            projection.ready,
+            available,
+            tuple(labels),
+            projection.desired_revision,
+        )
+        workflow.set_current_details(details)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        workflow.upsert_search_attributes(
+            [
+                NAME.value_set(wanted.name),
+                PHASE.value_set(projection.phase.value),
+                READY.value_set(projection.ready),
+                AVAILABLE.value_set(available),
+                LABELS.value_set(labels),
+                REVISION.value_set(projection.desired_revision)
+                if projection.desired_revision
+                else REVISION.value_unset(),
+            ]
+        )
+
+
+def describe(projection: Projection, wanted: Wanted) -> str:
+    """The current details of the Web UI: Markdown for a person who has never seen the code."""
+    lines = [f"**{wanted.name}** is **{projection.phase}**."]
+    if projection.waiting_for:
+        lines.append(f"Waiting for: {projection.waiting_for}")
+    elif projection.phase is Phase.AWAITING_BOOTSTRAP:
+        lines.append("Commissioned. Waiting for the bootstrap line to be run on the edge cluster.")
+    elif projection.phase is Phase.PENDING_ACCEPTANCE:
+        lines.append("A cluster has registered and waits for `accept` or `reject`.")
+    stated = [c for c in projection.conditions if c.status is not ConditionStatus.UNKNOWN]
+    if stated:
+        lines.append("")
+        lines += [f"- {c.type}: {c.status} ({c.reason}){': ' + c.message if c.message else ''}" for c in stated]
+    if projection.residue:
+        lines.append("")
+        lines.append("Could not be cleaned yet:")
+        lines += [f"- {r.step}: {r.reason}" for r in projection.residue]
+    return "\n".join(lines)
+
+
+def moment(at: datetime) -> str:
+    """A moment in a sentence."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")

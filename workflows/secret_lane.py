@@ -1,0 +1,92 @@
+"""Commits staged secrets of one cluster, one commit at a time, beside the steps.
+
+A call to Git that hangs holds up the secrets of this cluster only: deletion, pause and skip never wait for it.
+"""
+
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
+    from workflows import policies
+    from workflows.failures import failure_of
+
+
+class SecretLane:
+    """Takes requests from updates; each is settled when the database says how it ended."""
+
+    def __init__(self, cluster: UUID) -> None:
+        self._cluster = cluster
+        self._waiting: set[UUID] = set()
+        self._backlog = False
+        self._callers = 0
+        self.busy = False
+        self.held = False
+        self.problem = ""
+        self.newest_commit: str | None = None
+        self.progressed = False
+
+    @property
+    def full(self) -> bool:
+        """Whether another caller would take a place that operators' verbs need."""
+        return self._callers >= policies.SECRET_CALLERS
+
+    @property
+    def idle(self) -> bool:
+        return not self.busy and not self._callers
+
+    def take_backlog(self) -> None:
+        """Says that the database holds staged changes that nobody may be waiting for any more."""
+        self._backlog = True
+
+    async def commit(self, requests: tuple[UUID, ...]) -> bool:
+        """Waits until the requests are settled. False: not in time; the database will know."""
+        self._callers += 1
+        mine = set(requests)
+        self._waiting |= mine
+        try:
+            await workflow.wait_condition(lambda: not (mine & self._waiting), timeout=policies.SECRET_WAIT)
+        except TimeoutError:
+            return False
+        finally:
+            self._callers -= 1
+        return True
+
+    async def run(self) -> None:
+        """Runs for ever, beside the loop."""
+        failures = 0
+        while True:
+            await workflow.wait_condition(lambda: (bool(self._waiting) or self._backlog) and not self.held)
+            self.busy = True
+            try:
+                failures = await self._round(failures)
+            finally:
+                self.busy = False
+            if failures:
+                await workflow.sleep(policies.backoff(failures))
+
+    async def _round(self, failures: int) -> int:
+        batch, backlog = set(self._waiting), self._backlog
+        self._backlog = False
+        try:
+            result = await workflow.execute_activity(
+                "commit_secrets",
+                CommitSecrets(cluster=self._cluster),
+                result_type=CommitSecretsResult,
+                summary=f"{len(batch) or 'left-over'} secret request(s)",
+                **policies.COMMIT_SECRETS,
+            )
+        except ActivityError as error:
+            self.problem = failure_of(error).sentence
+            self._backlog = backlog or bool(batch)
+            return failures + 1
+        self.problem = ""
+        self._backlog = self._backlog or result.more
+        if not result.more:
+            self._waiting -= batch
+        if result.commit:
+            self.newest_commit = result.commit
+            self.progressed = True
+        return 0

@@ -1,0 +1,276 @@
+"""Runs the steps of a plan, one at a time, and remembers how each went."""
+
+import asyncio
+from datetime import datetime
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from edgewright.domain.cluster import Fence, StepName, Wanted
+    from edgewright.domain.conditions import Obstacle
+    from edgewright.domain.lifecycle import (
+        COMMITTING,
+        SKIPPABLE,
+        WAITS,
+        Plan,
+        edge_has_answered,
+        next_step,
+        reason_to_give_up,
+    )
+    from edgewright.domain.projection import Residue, StepRecord
+    from edgewright.messages.steps import StepFailure, StepInput, StepResult
+    from workflows import policies
+    from workflows.failures import failure_of, superseded
+    from workflows.publication import Publication, moment
+
+FINISHED = frozenset({"done", "skipped"})
+
+
+class StepLane:
+    """The steps of the present plan. ``advance`` starts or ends at most one step at each call."""
+
+    def __init__(
+        self,
+        publication: Publication,
+        plan: str,
+        records: tuple[StepRecord, ...],
+        residue: tuple[Residue, ...],
+        newest_commit: str | None,
+    ) -> None:
+        self._publication = publication
+        self.plan = plan
+        self.records = {record.name: record for record in records}
+        self.residue = list(residue)
+        self.newest_commit = newest_commit
+        self.rendered_digest: str | None = None
+        self.waiting_for = ""
+        self.obstacle: Obstacle | None = None
+        self.wake_at: datetime | None = None
+        self._blocked_in: tuple[object, ...] | None = None
+        self._task: asyncio.Task[StepResult] | None = None
+        self._running: tuple[StepName, Fence] | None = None
+
+    @property
+    def current(self) -> StepName | None:
+        """The step that is running or waited for, or None."""
+        return next((name for name, record in self.records.items() if record.state not in FINISHED), None)
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing runs, or what runs has ended."""
+        return self._task is None or self._task.done()
+
+    @property
+    def running(self) -> bool:
+        return self._task is not None
+
+    def finished(self) -> frozenset[StepName]:
+        return frozenset(name for name, record in self.records.items() if record.state in FINISHED)
+
+    def take(self, plan: Plan) -> None:
+        """Goes over to a plan; another key drops what runs and starts with fresh records."""
+        if plan.key == self.plan:
+            for step in plan.steps:
+                self.records.setdefault(step, StepRecord(name=step))
+            return
+        self.drop()
+        self.plan = plan.key
+        if plan.steps:
+            self.records = {step: StepRecord(name=step) for step in plan.steps}
+
+    def drop(self) -> None:
+        """Cancels what runs. An attempt that goes on all the same is refused by its fence."""
+        if self._task is not None:
+            self._task.cancel()
+        self._task = None
+        self._running = None
+
+    def advance(self, plan: Plan, wanted: Wanted) -> bool:
+        """Does what can be done now. True: something moved, look again; False: wait (``wake_at``) for a change."""
+        self.waiting_for, self.obstacle, self.wake_at = "", None, None
+        step = next_step(plan, self.finished())
+        if step is None:
+            self.drop()
+            return False
+        fence = Fence(cluster=wanted.uuid, generation=wanted.generation, change=wanted.change)
+        if self._task is not None:
+            if self._running != (step, fence):
+                self.drop()
+            elif not self._task.done():
+                self.waiting_for = f"step {step}, attempt {self.records[step].attempts}"
+                return False
+            else:
+                self._end(step, wanted)
+                return True
+        return self._begin(step, fence, wanted)
+
+    def _begin(self, step: StepName, fence: Fence, wanted: Wanted) -> bool:
+        record, now = self.records[step], workflow.now()
+        if record.state in {"waiting", "blocked"} or step in WAITS:
+            because = reason_to_give_up(step, wanted, now)
+            if because and not (step in WAITS and edge_has_answered(step, wanted)):
+                self.skip(step, because, actor="centre")
+                return True
+        if step in WAITS:
+            return self._wait_for_edge(step, wanted)
+        if step in COMMITTING and wanted.paused:
+            self.waiting_for = f"step {step}: commits are paused"
+            return False
+        if record.state == "blocked" and self._still_blocked(wanted):
+            self.obstacle = Obstacle(reason=reason_of(record.error_code), sentence=obstacle_sentence(record))
+            self.waiting_for = f"step {step}: {record.error}"
+            self.wake_at = wanted.deadline if step in SKIPPABLE else None
+            return False
+        if record.state == "waiting" and record.next_at is not None and now < record.next_at:
+            self.waiting_for = (
+                f"step {step}, attempt {record.attempts + 1} at {moment(record.next_at)}, because {record.error}"
+            )
+            self.wake_at = record.next_at
+            return False
+        self._start(step, fence)
+        return True
+
+    def _still_blocked(self, wanted: Wanted) -> bool:
+        if self._blocked_in is None:  # a run before this one was blocked; in what is not known any more
+            self._blocked_in = circumstances(wanted)
+        return self._blocked_in == circumstances(wanted)
+
+    def _start(self, step: StepName, fence: Fence) -> None:
+        record = self.records[step]
+        self.records[step] = record.model_copy(
+            update={
+                "state": "running",
+                "attempts": record.attempts + 1,
+                "started_at": record.started_at or workflow.now(),
+                "next_at": None,
+            }
+        )
+        self._running = (step, fence)
+        self._task = asyncio.create_task(
+            workflow.execute_activity(
+                step.value,
+                StepInput(fence=fence, step=step),
+                result_type=StepResult,
+                summary=f"round {record.attempts + 1}",
+                **policies.step_policy(step),
+            )
+        )
+
+    def _end(self, step: StepName, wanted: Wanted) -> None:
+        task, self._task, self._running = self._task, None, None
+        if task is None:
+            return
+        try:
+            result = task.result()
+        except ActivityError as error:
+            if superseded(error):
+                self.records[step] = self.records[step].model_copy(update={"state": "pending"})
+                return
+            self._note_failure(step, failure_of(error), wanted)
+            return
+        record = self.records[step]
+        now = workflow.now()
+        self.records[step] = record.model_copy(
+            update={"state": "done", "finished_at": now, "error": "", "error_code": "", "hint": ""}
+        )
+        self.newest_commit = result.commit or self.newest_commit
+        self.rendered_digest = result.rendered_digest or self.rendered_digest
+        took = (now - record.started_at).total_seconds() if record.started_at else 0.0
+        sentence = f"Step {step} done." + (f" {result.note}" if result.note else "")
+        self._publication.tell(
+            "step.done",
+            sentence,
+            step=step.value,
+            attempts=record.attempts,
+            seconds=round(took, 3),
+            commit=result.commit,
+        )
+
+    def _note_failure(self, step: StepName, failure: StepFailure, wanted: Wanted) -> None:
+        record = self.records[step]
+        wait = policies.backoff(record.attempts)
+        if failure.retry_after is not None:
+            wait = max(wait, min(policies.LONGEST_BACKOFF, policies.seconds(failure.retry_after)))
+        next_at = None if failure.permanent else workflow.now() + wait
+        self.records[step] = record.model_copy(
+            update={
+                "state": "blocked" if failure.permanent else "waiting",
+                "next_at": next_at,
+                "error": failure.sentence,
+                "error_code": failure.code,
+                "hint": failure.hint,
+            }
+        )
+        self._blocked_in = circumstances(wanted)
+        kind = "step.blocked" if failure.permanent else "step.failed"
+        self._publication.tell(
+            kind,
+            f"Step {step} failed: {failure.sentence}",
+            step=step.value,
+            attempts=record.attempts,
+            code=failure.code,
+            where=failure.where,
+            next_at=moment(next_at) if next_at else None,
+        )
+
+    def _wait_for_edge(self, step: StepName, wanted: Wanted) -> bool:
+        record, now = self.records[step], workflow.now()
+        if edge_has_answered(step, wanted):
+            self.records[step] = record.model_copy(update={"state": "done", "finished_at": now})
+            self._publication.tell("step.done", f"Step {step} done: the edge has answered.", step=step.value)
+            return True
+        if record.state == "pending":
+            self.records[step] = record.model_copy(update={"state": "running", "started_at": now, "attempts": 1})
+        until = f" until {moment(wanted.deadline)}" if wanted.deadline else ""
+        self.waiting_for = f"the edge ({step}){until}"
+        self.wake_at = wanted.deadline
+        return False
+
+    def can_retry(self, step: StepName) -> bool:
+        record = self.records.get(step)
+        return record is not None and record.state in {"waiting", "blocked"}
+
+    def can_skip(self, step: StepName) -> bool:
+        record = self.records.get(step)
+        return (
+            self.plan.startswith("delete/")
+            and step in SKIPPABLE
+            and record is not None
+            and record.state not in FINISHED
+            and step is self.current
+        )
+
+    def retry(self, step: StepName, *, actor: str) -> None:
+        """Makes a waiting or blocked step due now; does nothing otherwise."""
+        if self.can_retry(step):
+            self.records[step] = self.records[step].model_copy(update={"state": "pending", "next_at": None})
+            self._publication.tell("step.retried", f"Step {step} is tried again.", actor=actor, step=step.value)
+
+    def skip(self, step: StepName, because: str, *, actor: str) -> None:
+        """Goes on without a step; what it leaves behind becomes residue."""
+        if self._running is not None and self._running[0] is step:
+            self.drop()
+        record, now = self.records[step], workflow.now()
+        self.records[step] = record.model_copy(
+            update={"state": "skipped", "finished_at": now, "next_at": None, "skipped_because": because}
+        )
+        reason = because + (f" (last error: {record.error})" if record.error else "")
+        self.residue.append(Residue(step=step, reason=reason, since=now))
+        self._publication.tell("step.skipped", f"Step {step} was skipped: {because}.", actor=actor, step=step.value)
+
+
+def circumstances(wanted: Wanted) -> tuple[object, ...]:
+    """What a blocked step was blocked in; when it differs, the step is tried again."""
+    return (wanted.change, wanted.render_digest, wanted.render_problem)
+
+
+def reason_of(code: str) -> str:
+    """An error code as a condition's reason: ``name_taken`` -> ``NameTaken``."""
+    return "".join(word.capitalize() for word in code.split("_")) or "Blocked"
+
+
+def obstacle_sentence(record: StepRecord) -> str:
+    """What stands in the way of a step, and what to do."""
+    hint = f" {record.hint}" if record.hint else ""
+    return f"Step {record.name}: {record.error}{hint}"
