@@ -1,0 +1,216 @@
+"""``GitServer`` on bare repositories: objects are written straight into them, without clone or work tree."""
+
+import heapq
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from edgewright.adapters.git.commands import run_git
+from edgewright.adapters.git.commits import Commit, decode_commit, encode_commit, is_commit_id
+from edgewright.adapters.git.failures import storage_errors, unknown_commit, unknown_repository
+from edgewright.adapters.git.layout import (
+    archive_repository,
+    is_whole,
+    make_repository,
+    repository_folder,
+)
+from edgewright.adapters.git.objects import ObjectStore
+from edgewright.adapters.git.refs import head_moved, move_head, read_head, sole_writer
+from edgewright.adapters.git.trees import amend, change_tree, find_blob, walk_files
+from edgewright.adapters.git.upkeep import remove_stale_locks, repack_if_worth_it
+from edgewright.errors import Invalid
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
+
+_ANCESTRY_TIMEOUT = 30.0
+
+
+class BareGitServer:
+    """The ``GitServer`` port on a folder of bare repositories.
+
+    Args:
+        root: where they live; made when the first one is. May be shared by several processes.
+        clock: seconds since the epoch; the time of commits.
+        patience: seconds that a commit waits for other writers before it is ``repository_busy``.
+        stale_after: age in seconds from which a lock file has no living owner.
+        loose_limit: number of loose objects above which ``upkeep`` repacks.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        patience: float = 2.0,
+        stale_after: float = 60.0,
+        loose_limit: int = 1000,
+    ) -> None:
+        self._root = root.absolute()
+        self._clock = clock
+        self._patience = patience
+        self._stale_after = stale_after
+        self._loose_limit = loose_limit
+        self._pool = ThreadPoolExecutor(8, thread_name_prefix="git-fsync")
+
+    @property
+    def root(self) -> Path:
+        """The folder of all repositories."""
+        return self._root
+
+    def folder(self, repository: UUID) -> Path:
+        """The bare repository's folder.
+
+        Raises:
+            NotFound: code ``repository_unknown``.
+        """
+        folder = repository_folder(self._root, repository)
+        with storage_errors():
+            if not is_whole(folder):
+                raise unknown_repository(repository)
+        return folder
+
+    def create_repository(self, repository: UUID) -> None:
+        """See the port."""
+        with storage_errors():
+            if not is_whole(repository_folder(self._root, repository)):
+                make_repository(self._root, repository, stale_after=self._stale_after)
+
+    def exists(self, repository: UUID) -> bool:
+        """See the port."""
+        with storage_errors():
+            return is_whole(repository_folder(self._root, repository))
+
+    def head(self, repository: UUID) -> CommitId | None:
+        """See the port."""
+        with self._opened(repository) as folder:
+            return read_head(folder)
+
+    def commit(
+        self,
+        repository: UUID,
+        changes: Mapping[str, bytes | None],
+        message: CommitMessage,
+        *,
+        expected_head: CommitId | None,
+    ) -> CommitId:
+        """See the port.
+
+        Raises:
+            Invalid: also code ``commit_empty``: a first commit without a file.
+            Waiting: also code ``repository_busy``: other writers held ``main`` for too long.
+        """
+        change = change_tree(changes)
+        with self._opened(repository) as folder, self._objects(folder) as objects:
+            head = read_head(folder)
+            if head != expected_head:
+                raise head_moved(expected_head, head)
+            before = _commit(objects, head).tree if head else None
+            tree = amend(objects, before, change)
+            if tree is None:
+                if head is None:
+                    raise Invalid("The first commit needs at least one file.", code="commit_empty")
+                tree = objects.write("tree", b"")
+            if head and tree == before:
+                return head
+            at = int(self._clock())
+            commit = objects.write("commit", encode_commit(tree, head, message, at=at))
+            objects.flush()
+            move_head(
+                folder,
+                commit,
+                expected=expected_head,
+                patience=self._patience,
+                stale_after=self._stale_after,
+            )
+            return commit
+
+    def read(self, repository: UUID, path: str, *, at: CommitId) -> bytes | None:
+        """See the port. An unknown commit is ``NotFound`` (code ``commit_unknown``)."""
+        with self._opened(repository) as folder, self._objects(folder) as objects:
+            return find_blob(objects, _commit(objects, at).tree, path)
+
+    def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
+        """See the port. An unknown commit is ``NotFound`` (code ``commit_unknown``)."""
+        with self._opened(repository) as folder, self._objects(folder) as objects:
+            return sorted(walk_files(objects, _commit(objects, at).tree, prefix))
+
+    def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
+        """See the port."""
+        with self._opened(repository) as folder:
+            with self._objects(folder) as objects:
+                if not (_is_commit(objects, ancestor) and _is_commit(objects, descendant)):
+                    return False
+            if ancestor == descendant:
+                return True
+            arguments = ["merge-base", "--is-ancestor", ancestor, descendant]
+            return run_git(folder, arguments, timeout=_ANCESTRY_TIMEOUT, accept=(0, 1)).returncode == 0
+
+    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+        """See the port."""
+        with self._opened(repository) as folder, self._objects(folder) as objects:
+            head = read_head(folder)
+            return [
+                commit.summary(name)
+                for _, (name, commit) in zip(range(limit), _newest_first(objects, head), strict=False)
+            ]
+
+    def archive(self, repository: UUID) -> None:
+        """See the port."""
+        with storage_errors():
+            folder = repository_folder(self._root, repository)
+            if is_whole(folder):
+                with sole_writer(folder, deadline=time.monotonic() + self._patience):
+                    archive_repository(self._root, repository)
+
+    def upkeep(self, repository: UUID) -> None:
+        """See the port."""
+        with self._opened(repository) as folder:
+            remove_stale_locks(folder, stale_after=self._stale_after, patience=self._patience)
+            repack_if_worth_it(folder, loose_limit=self._loose_limit)
+
+    def _objects(self, folder: Path) -> ObjectStore:
+        return ObjectStore(folder, self._pool)
+
+    @contextmanager
+    def _opened(self, repository: UUID) -> Iterator[Path]:
+        """The repository's folder; a folder that goes away meanwhile (archived) is unknown, not unavailable."""
+        folder = self.folder(repository)
+        with storage_errors():
+            try:
+                yield folder
+            except FileNotFoundError:
+                if is_whole(folder):
+                    raise
+                raise unknown_repository(repository) from None
+
+
+def _commit(objects: ObjectStore, commit: CommitId) -> Commit:
+    content = objects.read(commit, "commit") if is_commit_id(commit) else None
+    if content is None:
+        raise unknown_commit(commit)
+    return decode_commit(content)
+
+
+def _is_commit(objects: ObjectStore, commit: CommitId) -> bool:
+    return is_commit_id(commit) and objects.read(commit, "commit") is not None
+
+
+def _newest_first(objects: ObjectStore, head: CommitId | None) -> Iterator[tuple[CommitId, Commit]]:
+    """All ancestors of the head; by time where histories were merged, children before parents otherwise."""
+    pending: list[tuple[int, int, CommitId, Commit]] = []
+    seen: set[CommitId] = set()
+
+    def visit(names: Sequence[CommitId]) -> None:
+        for name in names:
+            if name not in seen:
+                seen.add(name)
+                commit = _commit(objects, name)
+                heapq.heappush(pending, (-commit.at, len(seen), name, commit))
+
+    visit([head] if head else [])
+    while pending:
+        _, _, name, commit = heapq.heappop(pending)
+        yield name, commit
+        visit(commit.parents)

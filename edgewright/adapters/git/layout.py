@@ -1,0 +1,112 @@
+"""Repositories as folders: how one is made, found and put away.
+
+Below the root: ``<uuid>.git`` (in service), ``archive/<uuid>-<head>.git`` (out of service), ``new/`` (being
+made), ``hooks/`` (see ``hooks``). The files of a new repository are written here rather than by
+``git init``: three files instead of a template, the same bytes with every version of git.
+"""
+
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+from uuid import UUID
+
+from edgewright.adapters.git.failures import damaged
+from edgewright.adapters.git.objects import fsync_folder
+from edgewright.adapters.git.refs import read_head
+
+ARCHIVE = "archive"
+UNFINISHED = "new"
+
+# gc.auto: repacking is `upkeep`'s work, never a surprise inside a push. core.fsync: git's default leaves
+# loose objects and refs to the kernel's mercy. core.filesRefLockTimeout: a push waits for a commit's lock
+# as long as a commit waits for a push's.
+_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tfsync = all
+\tfsyncMethod = fsync
+\tfilesRefLockTimeout = 2000
+\tlogAllRefUpdates = false
+[gc]
+\tauto = 0
+[receive]
+\tautogc = false
+\tfsckObjects = true
+\tdenyNonFastForwards = true
+\tdenyDeletes = true
+[transfer]
+\tfsckObjects = true
+"""
+
+
+def repository_folder(root: Path, repository: UUID) -> Path:
+    """Where a repository in service lives."""
+    return root / f"{repository}.git"
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a repository is there; it appears by one rename, so it is there whole or not at all."""
+    return (folder / "HEAD").is_file()
+
+
+def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None:
+    """Makes an empty repository beside its place and renames it into it; durable when it returns.
+
+    Args:
+        stale_after: age in seconds from which what another attempt left behind is cleared away.
+    """
+    unfinished = root / UNFINISHED
+    unfinished.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(unfinished, str(repository), older_than=stale_after)
+    draft = unfinished / f"{repository}-{secrets.token_hex(8)}"
+    try:
+        _write_repository(draft)
+        draft.rename(repository_folder(root, repository))
+    except OSError:
+        shutil.rmtree(draft, ignore_errors=True)
+        folder = repository_folder(root, repository)
+        if not is_whole(folder):
+            if folder.is_dir():
+                raise damaged(f"{folder.name} is there without a HEAD") from None
+            raise
+    fsync_folder(root)
+
+
+def archive_repository(root: Path, repository: UUID) -> None:
+    """Renames a repository into the archive, under its head and, if that is taken, a number."""
+    folder = repository_folder(root, repository)
+    archive = root / ARCHIVE
+    archive.mkdir(parents=True, exist_ok=True)
+    name = f"{repository}-{read_head(folder) or 'empty'}"
+    taken = {entry.name for entry in archive.glob(f"{name}*.git")}
+    names = (f"{name}{suffix}.git" for suffix in ["", *(f"-{n}" for n in range(2, len(taken) + 3))])
+    folder.rename(archive / next(candidate for candidate in names if candidate not in taken))
+    fsync_folder(archive)
+    fsync_folder(root)
+
+
+def remove_leftovers(folder: Path, prefix: str, *, older_than: float) -> None:
+    """Removes folders whose names start with ``prefix`` and that nothing has touched for that many seconds."""
+    for leftover in folder.glob(f"{prefix}*"):
+        try:
+            age = time.time() - leftover.stat().st_mtime
+        except FileNotFoundError:
+            continue
+        if age > older_than and leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _write_repository(draft: Path) -> None:
+    for folder in ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads"):
+        (draft / folder).mkdir()
+    for name, text in (("config", _CONFIG), ("HEAD", "ref: refs/heads/main\n")):
+        with (draft / name).open("w", encoding="ascii") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    for folder in ("objects", "refs", ""):
+        fsync_folder(draft / folder)

@@ -1,0 +1,185 @@
+"""The object store of one bare repository: durable writes of loose objects, reads of any object.
+
+GitPython's object store (its package ``gitdb``) knows the format of loose objects and reads them. It never
+calls fsync, so the writing of files is ours: an object gets its name only after its bytes are on disk (an
+empty object left by a power cut would otherwise pass for the real one), and then the name is made durable.
+``gitdb`` keeps packs open for good, so objects in packs are read from one ``git cat-file --batch`` process
+that lives as long as the store is open.
+"""
+
+import errno
+import hashlib
+import os
+import secrets
+import subprocess
+import zlib
+from collections.abc import Callable, Collection
+from concurrent.futures import Executor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gitdb.db.loose import LooseObjectDB  # type: ignore[import-untyped]  # gitdb ships no types
+from gitdb.exc import BadObject  # type: ignore[import-untyped]  # gitdb ships no types
+from gitdb.fun import loose_object_header  # type: ignore[import-untyped]  # gitdb ships no types
+
+from edgewright.adapters.git.commands import git_environment
+from edgewright.adapters.git.failures import damaged, unavailable
+
+# Git's own name for unfinished objects: `git prune` collects what a killed writer leaves.
+_UNFINISHED = "tmp_obj_"
+
+
+class ObjectStore:
+    """Objects of one repository, for one thread and one operation; a context manager.
+
+    Args:
+        repository: the bare repository's folder.
+        pool: threads that may wait for the disk.
+    """
+
+    def __init__(self, repository: Path, pool: Executor) -> None:
+        self._repository = repository
+        self._pool = pool
+        self._folder = repository / "objects"
+        self._loose = LooseObjectDB(str(self._folder))
+        self._packed: _CatFile | None = None
+        self._unfinished: dict[Path, Path] = {}
+        self._folders: set[Path] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for unfinished in self._unfinished.values():
+            unfinished.unlink(missing_ok=True)
+        if self._packed is not None:
+            self._packed.close()
+
+    def read(self, object_id: str, kind: str) -> bytes | None:
+        """The content of an object of this kind (``blob``, ``tree``, ``commit``); None if it is not there.
+
+        Raises:
+            edgewright.errors.Stalled: code ``repository_damaged``.
+        """
+        try:
+            stream = self._loose.stream(bytes.fromhex(object_id))
+            found, content = stream.type.decode(), bytes(stream.read())
+            # gitdb stops at the end of the deflate stream and does not look at the length that it was told.
+            if len(content) != stream.size:
+                raise damaged(f"object {object_id} is shorter than it says")
+        except BadObject:
+            return self._read_packed(object_id, kind)
+        except (zlib.error, ValueError, IndexError) as error:
+            raise damaged(f"object {object_id} cannot be read") from error
+        return content if found == kind else None
+
+    def write(self, kind: str, content: bytes) -> str:
+        """Takes an object and returns its ID; it is there after ``flush``, and dropped without one."""
+        header: bytes = loose_object_header(kind, len(content))
+        object_id = hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+        path = self._folder / object_id[:2] / object_id[2:]
+        if path not in self._unfinished and not _is_stored(path, header + content):
+            unfinished = path.with_name(_UNFINISHED + secrets.token_hex(8))
+            self._unfinished[path] = unfinished
+            _write_unfinished(unfinished, zlib.compress(header + content, zlib.Z_BEST_SPEED))
+        self._folders |= {path.parent, self._folder}
+        return object_id
+
+    def flush(self) -> None:
+        """Makes every object taken so far durable; call it before a ref points to one of them."""
+        self._each(_fsync_file, self._unfinished.values())
+        while self._unfinished:
+            path, unfinished = self._unfinished.popitem()
+            unfinished.rename(path)
+        self._each(fsync_folder, self._folders)
+        self._folders.clear()
+
+    def _each(self, fsync: Callable[[Path], None], paths: Collection[Path]) -> None:
+        """Side by side, because a file system does many fsyncs in about the time of one."""
+        for _ in self._pool.map(fsync, paths):
+            pass
+
+    def _read_packed(self, object_id: str, kind: str) -> bytes | None:
+        if self._packed is None:
+            self._packed = _CatFile(self._repository)
+        return self._packed.read(object_id, kind)
+
+
+class _CatFile:
+    """One ``git cat-file --batch`` process; it reads loose and packed objects alike."""
+
+    def __init__(self, repository: Path) -> None:
+        try:
+            self._process = subprocess.Popen(
+                ["git", f"--git-dir={repository}", "cat-file", "--batch"],
+                env=git_environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except FileNotFoundError as error:
+            raise unavailable("the program git was not found on PATH") from error
+
+    def read(self, object_id: str, kind: str) -> bytes | None:
+        requests, answers = self._process.stdin, self._process.stdout
+        if requests is None or answers is None:  # they are pipes; this tells the type checker
+            raise unavailable("git cat-file has no pipes")
+        requests.write(object_id.encode() + b"\n")
+        requests.flush()
+        words = answers.readline().split()
+        match words:
+            case [_, b"missing"]:
+                return None
+            case [_, found, size]:
+                content = answers.read(int(size) + 1)[:-1]
+                if len(content) == int(size):
+                    return content if found.decode() == kind else None
+        raise damaged(f"object {object_id} cannot be read")
+
+    def close(self) -> None:
+        with self._process as process:
+            process.kill()
+
+
+def _is_stored(path: Path, expected: bytes) -> bool:
+    """Whether an intact copy is there; it is made young again, lest a concurrent prune collects it."""
+    try:
+        intact = zlib.decompress(path.read_bytes()) == expected
+        if intact:
+            os.utime(path)
+    except (FileNotFoundError, zlib.error):
+        return False
+    return intact
+
+
+def _write_unfinished(path: Path, content: bytes) -> None:
+    try:
+        file = path.open("xb")
+    except FileNotFoundError:
+        # The folder was never there, or a repack has just removed it because it was empty.
+        path.parent.mkdir(exist_ok=True)
+        file = path.open("xb")
+    with file:
+        file.write(content)
+
+
+def _fsync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fchmod(file.fileno(), 0o444)
+        os.fsync(file.fileno())
+
+
+def fsync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems cannot; they write names through.
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,149 @@
+"""The branch ``main`` of a bare repository: reading its head, and moving it by compare-and-set.
+
+The move follows Git's own protocol for loose refs: create ``main.lock`` exclusively, compare, write, rename
+over ``main``. A git process (a push, a repack) and this code therefore exclude each other. Around it our own
+writers hold an advisory lock that the kernel drops when a process dies. It keeps them from contending for
+``main.lock`` and makes the removal of a stale ``main.lock`` safe among them.
+"""
+
+import fcntl
+import os
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from edgewright.adapters.git.commits import is_commit_id
+from edgewright.adapters.git.failures import busy, damaged
+from edgewright.adapters.git.objects import fsync_folder
+from edgewright.ports.git_server import CommitId, HeadMoved
+
+MAIN = "refs/heads/main"
+WRITER_LOCK = "edgewright.writer"
+
+
+def read_head(repository: Path) -> CommitId | None:
+    """The commit of ``main``: one file read, or two if the ref was packed; None while it has none.
+
+    Raises:
+        edgewright.errors.Stalled: code ``repository_damaged``.
+        OSError: other than a missing file.
+    """
+    try:
+        head = (repository / MAIN).read_text("ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return _read_packed_head(repository)
+    if not is_commit_id(head):
+        raise damaged("refs/heads/main does not hold a commit ID")
+    return head
+
+
+def _read_packed_head(repository: Path) -> CommitId | None:
+    try:
+        lines = (repository / "packed-refs").read_text("utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return None
+    heads = (line.split(" ", 1)[0] for line in lines if line.endswith(" " + MAIN))
+    return next(filter(is_commit_id, heads), None)
+
+
+def move_head(
+    repository: Path, new: CommitId, *, expected: CommitId | None, patience: float, stale_after: float
+) -> None:
+    """Points ``main`` to ``new`` if it still points to ``expected``; durable when it returns.
+
+    Args:
+        patience: seconds to wait for other writers.
+        stale_after: age in seconds from which a lock file has no living owner.
+
+    Raises:
+        HeadMoved: it points elsewhere.
+        edgewright.errors.Waiting: code ``repository_busy``.
+    """
+    deadline = time.monotonic() + patience
+    with sole_writer(repository, deadline=deadline):
+        lock = repository / f"{MAIN}.lock"
+        descriptor = _create_lock(lock, deadline=deadline, stale_after=stale_after)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                head = read_head(repository)
+                if head != expected:
+                    raise head_moved(expected, head)
+                file.write(new.encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            lock.rename(repository / MAIN)
+        except BaseException:
+            lock.unlink(missing_ok=True)
+            raise
+        fsync_folder(lock.parent)
+
+
+def head_moved(expected: CommitId | None, head: CommitId | None) -> HeadMoved:
+    """The refusal to build upon a commit that is no longer the head."""
+    return HeadMoved(
+        f"main points to {head or 'nothing'}, not to {expected or 'nothing'}.",
+        hint="Read the head again and repeat the change on top of it.",
+    )
+
+
+@contextmanager
+def sole_writer(repository: Path, *, deadline: float) -> Iterator[None]:
+    """Excludes every other writer of ours, in this and other processes; see the module for what it is for.
+
+    Args:
+        deadline: by ``time.monotonic()``.
+
+    Raises:
+        edgewright.errors.Waiting: code ``repository_busy`` at the deadline.
+        FileNotFoundError: the repository is gone.
+    """
+    descriptor = os.open(repository / WRITER_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "rb") as file:
+        while not _try_lock(file.fileno()):
+            _pause(deadline, "another change is being written")
+        yield
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _create_lock(lock: Path, *, deadline: float, stale_after: float) -> int:
+    while True:
+        try:
+            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            if not remove_if_stale(lock, stale_after=stale_after):
+                _pause(deadline, f"{MAIN}.lock is held")
+
+
+def remove_if_stale(lock: Path, *, stale_after: float) -> bool:
+    """Removes a lock file older than ``stale_after`` seconds; call it as ``sole_writer``.
+
+    Returns:
+        Whether the lock is gone.
+    """
+    if is_stale(lock, stale_after=stale_after):
+        lock.unlink(missing_ok=True)
+    return not lock.exists()
+
+
+def is_stale(lock: Path, *, stale_after: float) -> bool:
+    """Whether a lock file is there and older than ``stale_after`` seconds."""
+    try:
+        return time.time() - lock.stat().st_mtime >= stale_after
+    except FileNotFoundError:
+        return False
+
+
+def _pause(deadline: float, reason: str) -> None:
+    """Waits a moment for another writer; there is no event to wait for between processes."""
+    if time.monotonic() >= deadline:
+        raise busy(reason)
+    time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - spreads the writers, protects nothing
