@@ -8,12 +8,17 @@ ENVIRONMENT := .venv/.complete
 # How many test processes; the tests start real servers, so more than one per core helps nobody.
 TEST_PROCESSES ?= 2
 
-# Another environment's variables must not leak into ours, and the user's settings must not leak into the tests.
+# What `make test-real` builds.
+COMPONENTS := kubeseal
+
+# Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
+# built components are cached is no setting of Edgewright's.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
-HERMETIC := env $(foreach name,$(filter EDGEWRIGHT_%,$(.VARIABLES)),-u $(name))
+SETTINGS := $(filter-out EDGEWRIGHT_COMPONENTS_DIR,$(filter EDGEWRIGHT_%,$(.VARIABLES)))
+HERMETIC := env $(foreach name,$(SETTINGS),-u $(name))
 
 # An environment that was moved with its checkout, or whose Python is gone, is made anew.
-ifneq ($(shell test -x $(BIN)/python && cat $(ENVIRONMENT) 2>/dev/null),$(shell pwd))
+ifneq ($(shell test -x $(BIN)/python && cat $(ENVIRONMENT) 2>/dev/null),$(CURDIR))
 .PHONY: $(ENVIRONMENT)
 endif
 
@@ -45,7 +50,7 @@ test-python: lint
 	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real -n $(TEST_PROCESSES) --dist loadfile </dev/null
 
 test-real: $(ENVIRONMENT) ## tests against real components, built once into a cache outside the checkout
-	$(HERMETIC) $(BIN)/python tests/real/components.py
+	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
 
 ##@ Work on it

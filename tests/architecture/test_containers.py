@@ -1,0 +1,134 @@
+"""Image and compose file agree with the settings model, and give nothing away by default."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgewright.settings import Settings
+
+VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]+\b")
+SECRET_NAME = re.compile(r"PASSWORD|PWD|TOKEN|SECRET")
+WITHOUT_DEFAULT = re.compile(r"\$\{[A-Z_]+:\?[^}]+\}")
+
+
+def _known_variables() -> set[str]:
+    prefix = Settings.model_config["env_prefix"]
+    return {f"{prefix}{name}".upper() for name in Settings.model_fields}
+
+
+@pytest.fixture(scope="module")
+def compose(root: Path) -> dict[str, Any]:
+    """``docker-compose.yml``, with its anchors resolved."""
+    parsed: dict[str, Any] = yaml.safe_load((root / "docker-compose.yml").read_text("utf-8"))
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def dockerfile(root: Path) -> list[str]:
+    """The instructions of the Dockerfile, continued lines joined, comments left out."""
+    text = (root / "Dockerfile").read_text("utf-8")
+    joined = re.sub(r"\\\n\s*", " ", text)
+    return [line for line in joined.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("name", ["docker-compose.yml", "Dockerfile"])
+def test_each_variable_in_a_container_file_is_a_setting(root: Path, name: str) -> None:
+    used = set(VARIABLE.findall((root / name).read_text("utf-8")))
+    assert used
+    assert used - _known_variables() == set()
+
+
+def test_the_environment_in_the_compose_file_makes_valid_settings(
+    compose: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"EDGEWRIGHT_EXTERNAL_URL": "https://edgewright.example.com", "POSTGRES_PASSWORD": "s3cret"}
+    for name, value in compose["services"]["gateway"]["environment"].items():
+        monkeypatch.setenv(name, _interpolate(value, answers))
+    settings = Settings()
+    assert settings.external_url == "https://edgewright.example.com"
+    assert settings.effective_database_url == "postgresql+asyncpg://edgewright:s3cret@postgres:5432/edgewright"
+    assert settings.temporal_address == "temporal:7233"
+    assert settings.demo is False
+    assert settings.allow_plain_http is False
+
+
+def _interpolate(value: str, answers: dict[str, str]) -> str:
+    """What compose makes of ``${NAME:-default}`` and ``${NAME:?sentence}``."""
+
+    def answer(match: re.Match[str]) -> str:
+        return answers.get(match["name"], match["text"] if match["kind"] == "-" else "")
+
+    return re.sub(r"\$\{(?P<name>[A-Z_]+):(?P<kind>[-?])(?P<text>[^}]*)\}", answer, value)
+
+
+def test_gateway_and_worker_share_one_configuration(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert services["gateway"]["environment"] == services["worker"]["environment"] == services["init"]["environment"]
+    assert services["gateway"]["volumes"] == services["worker"]["volumes"] == services["init"]["volumes"]
+
+
+def test_no_secret_has_a_default(compose: dict[str, Any]) -> None:
+    secrets = {
+        f"{service}.{name}": value
+        for service, definition in compose["services"].items()
+        for name, value in definition.get("environment", {}).items()
+        if SECRET_NAME.search(name) or ("://" in value and "@" in value)
+    }
+    assert secrets
+    assert {name: value for name, value in secrets.items() if not WITHOUT_DEFAULT.search(value)} == {}
+
+
+def test_nothing_but_loopback_is_published_and_temporals_port_not_at_all(compose: dict[str, Any]) -> None:
+    published = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert published
+    assert [port for port in published if not port.startswith("127.0.0.1:")] == []
+    assert [port for port in published if port.endswith(":7233")] == []
+
+
+def test_each_service_is_pinned_waited_for_and_kept(compose: dict[str, Any]) -> None:
+    services, volumes = compose["services"], compose["volumes"]
+    for definition in services.values():
+        assert re.search(r":\d", definition["image"]), definition["image"]
+        for name, wait in definition.get("depends_on", {}).items():
+            healthy = wait["condition"] == "service_healthy"
+            assert not healthy or "test" in services[name]["healthcheck"], name
+        named = {volume.split(":")[0] for volume in definition.get("volumes", [])}
+        assert named <= set(volumes)
+
+
+def test_the_image_runs_as_somebody_and_tells_its_health(dockerfile: list[str]) -> None:
+    last_stage = dockerfile[max(number for number, line in enumerate(dockerfile) if line.startswith("FROM")) :]
+    (user,) = [line.split()[1] for line in last_stage if line.startswith("USER")]
+    assert user.split(":")[0].isdigit()
+    assert int(user.split(":")[0]) > 0
+    assert any(line.startswith("HEALTHCHECK") and "/healthz" in line for line in last_stage)
+    assert any(line.startswith("RUN") and " git " in f"{line} " for line in last_stage)
+
+
+def test_uvicorns_own_access_log_stays_off(dockerfile: list[str]) -> None:
+    (command,) = [line for line in dockerfile if line.startswith("CMD")]
+    assert "api.app:create_app" in command
+    assert "--no-access-log" in command
+
+
+def test_all_that_the_image_copies_exists_and_reaches_the_builder(root: Path, dockerfile: list[str]) -> None:
+    sources = [
+        source
+        for line in dockerfile
+        if line.startswith("COPY") and "--from" not in line
+        for source in line.split()[1:-1]
+    ]
+    let_in = {line[1:] for line in (root / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    assert [source for source in sources if not (root / source).exists()] == []
+    assert set(sources) == let_in
+
+
+def test_image_and_makefile_use_the_same_uv(root: Path) -> None:
+    image = re.search(r"uv==([\d.]+)", (root / "Dockerfile").read_text("utf-8"))
+    script = re.search(r"^uv_version=([\d.]+)$", (root / "bin" / "make-environment").read_text("utf-8"), re.MULTILINE)
+    assert image is not None
+    assert script is not None
+    assert image[1] == script[1]

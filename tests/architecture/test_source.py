@@ -1,0 +1,155 @@
+"""What the style demands of every source file, where no linter demands it."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+LONGEST_FILE = 400
+EMPTY_WORDS = {"helper", "helpers", "manager", "managers", "misc", "util", "utils", "stuff"}
+EMPTY_NAMES = {"data", "process", "handle", "info"}
+"""Fine as a part of a name, not as the whole of one."""
+SUPPRESSION = re.compile(
+    r"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore)"
+    r"(?P<codes>(?::\s*[A-Z]+\d*\b(?:[,\s]+[A-Z]+\d+)*|\[[a-z0-9, -]+\])?)"
+    r"(?P<reason>.*)"
+)
+UNFINISHED = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
+LEFT_OUT = re.compile(r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b|unittest\.skip")
+HOME_OF_SOMEBODY = re.compile(r"(?<![\w.$}~-])/(home|Users|root|work)/\w")
+
+
+def _comments(path: Path) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+
+
+def _definitions(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.lineno, node.name
+
+
+def _at(root: Path, path: Path, line: int, what: str) -> str:
+    return f"{path.relative_to(root)}:{line}: {what}"
+
+
+def _swallows_everything(handler: ast.ExceptHandler) -> bool:
+    """Whether a clause takes every exception, and does more with it than tidy up and pass it on."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {"" if kind is None else ast.unparse(kind) for kind in kinds}
+    last = handler.body[-1]
+    passes_on = isinstance(last, ast.Raise) and last.exc is None
+    return bool(names & {"", "Exception", "BaseException"}) and not passes_on
+
+
+def test_no_file_of_the_product_is_too_long(root: Path, product_modules: list[Path]) -> None:
+    lengths = {
+        path.relative_to(root).as_posix(): len(path.read_text("utf-8").splitlines()) for path in product_modules
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_name_says_only_that_something_is_handled(root: Path, product_modules: list[Path]) -> None:
+    found = []
+    for path in product_modules:
+        names = [(1, path.stem), *_definitions(ast.parse(path.read_text("utf-8")))]
+        found += [
+            _at(root, path, line, name)
+            for line, name in names
+            if _words(name) & EMPTY_WORDS or name.strip("_").lower() in EMPTY_NAMES
+        ]
+    assert found == []
+
+
+def test_every_suppressed_rule_has_its_code_and_its_reason(root: Path, all_modules: list[Path]) -> None:
+    found = []
+    for path in all_modules:
+        for line, comment in _comments(path):
+            for match in SUPPRESSION.finditer(comment):
+                reason = match["reason"].strip(" #-:—")
+                if not match["codes"] or len(reason) < len("a reason"):
+                    found.append(_at(root, path, line, comment))
+    assert found == []
+
+
+def test_every_rule_that_is_off_for_a_whole_folder_has_its_reason(root: Path) -> None:
+    text = (root / "pyproject.toml").read_text("utf-8")
+    lists = re.findall(r"^(?:ignore|ignore_imports) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    lists += re.findall(r"^\[tool\.ruff\.lint\.per-file-ignores\]\n(.*?)(?:^\[|\Z)", text, re.MULTILINE | re.DOTALL)
+    lines = [line for part in lists for line in part.splitlines() if line.strip()]
+    assert len(lists) >= 2
+    assert [line for line in lines if "#" not in line] == []
+
+
+def test_swallowing_everything_has_its_reason_on_the_line(root: Path, all_modules: list[Path]) -> None:
+    found = []
+    for path in all_modules:
+        reasons = {line for line, comment in _comments(path) if len(comment) > len("# a reason")}
+        found += [
+            _at(root, path, node.lineno, "catches everything")
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ExceptHandler) and _swallows_everything(node) and node.lineno not in reasons
+        ]
+    assert found == []
+
+
+def test_nothing_unfinished_is_left_and_no_test_is_left_out(root: Path, authored_files: list[Path]) -> None:
+    found = []
+    for path in authored_files:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            if UNFINISHED.search(line) or (path.suffix == ".py" and path != Path(__file__) and LEFT_OUT.search(line)):
+                found.append(_at(root, path, number, line.strip()))
+    assert found == []
+
+
+def test_no_path_of_somebodys_machine_is_in_the_project(root: Path, authored_files: list[Path]) -> None:
+    found = [
+        _at(root, path, number, line.strip())
+        for path in authored_files
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if path != Path(__file__) and HOME_OF_SOMEBODY.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# noqa",
+        "# noqa: S603",
+        "# type: ignore",
+        "# type: ignore[arg-type]",
+        "# type: ignore  # because of something",
+        "# noqa because of something",
+    ],
+)
+def test_a_bare_suppression_would_be_found(comment: str) -> None:
+    match = SUPPRESSION.search(comment)
+    assert match is not None
+    assert not match["codes"] or len(match["reason"].strip(" #-:—")) < len("a reason")
+
+
+@pytest.mark.parametrize(
+    ("clause", "found"),
+    [
+        ("except:\n    pass", True),
+        ("except Exception:\n    pass", True),
+        ("except (OSError, BaseException) as error:\n    raise ValueError from error", True),
+        ("except BaseException:\n    tidy_up()\n    raise", False),
+        ("except OSError:\n    pass", False),
+    ],
+)
+def test_a_clause_that_swallows_everything_would_be_found(clause: str, found: bool) -> None:
+    tree = ast.parse(f"try:\n    1\n{clause}")
+    handler = next(node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
+    assert _swallows_everything(handler) is found
