@@ -32,6 +32,7 @@ help: ## show this list
 		/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(ENVIRONMENT) ## make the environment (.tools, .venv); nothing to do when it is current
+	@:
 
 up: $(ENVIRONMENT) ## start everything on this machine and commission the cluster `demo`
 	@exec $(BIN)/edgewright up

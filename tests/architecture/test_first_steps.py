@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ("awk", "cat", "dirname", "env", "git", "ln", "make", "mkdir", "readlink", "rm", "sh", "touch")
+COMMANDS = ("awk", "cat", "dirname", "env", "git", "grep", "ln", "make", "mkdir", "readlink", "rm", "sh", "touch")
 FAKE_UV = """#!/bin/sh
 [ "$1" != --version ] || { echo "uv VERSION (of this test)"; exit 0; }
 echo "$@" >>uv-was-called-with
+[ -e .venv ] || new=1
 mkdir -p .venv/bin
 ln -sf PYTHON .venv/bin/python
+[ -z "${new:-}" ] || echo "VIRTUAL_ENV='$PWD/.venv'" >.venv/bin/activate
 """
 
 
@@ -107,6 +109,7 @@ def test_an_environment_that_was_moved_or_has_lost_its_python_is_made_anew(check
     moved = checkout.rename(checkout.with_name("moved"))
     assert _run("make", "install", cwd=moved, path=machine).returncode == 0
     assert len(_calls_of_uv(moved)) == 2
+    assert str(moved) in (moved / ".venv/bin/activate").read_text()
     (moved / ".venv/bin/python").unlink()
     assert _run("make", "install", cwd=moved, path=machine).returncode == 0
     assert len(_calls_of_uv(moved)) == 3
