@@ -1,5 +1,6 @@
 """Kubernetes manifests: what makes one usable, and its one spelling as YAML."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +12,10 @@ from edgewright.domain.templates import TemplateError, child
 _FLUX_GROUP = re.compile(r"[a-z]+\.toolkit\.fluxcd\.io")
 _UNMISTAKABLE = re.compile(r"[A-Za-z]|\.?/|[0-9][^\n]*[g-npqrsuvwyG-NPQRSUVWY]")
 """Beginnings of text that no reader takes for a number or a date: those hold no letters but a-f, o, t, x and z."""
+_UNPRINTABLE = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+"""Needs escapes; among it the line ends that only YAML 1.1 knows, which PyYAML would write as they are."""
+_UNDELIVERABLE = re.compile(r"[\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""What the YAML reader of Kubernetes refuses, escaped or not."""
 _OTHER_MEANING = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _FIRST_KEYS = {key: place for place, key in enumerate(("apiVersion", "kind", "metadata"))}
 _FIRST_METADATA_KEYS = {key: place for place, key in enumerate(("name", "namespace", "labels", "annotations"))}
@@ -23,7 +28,8 @@ def checked_manifest(value: Json, *, where: str, pointer: str) -> JsonObject:
     """The value if it has what every Kubernetes object has.
 
     Raises:
-        TemplateError: not an object, or ``apiVersion``, ``kind`` or ``metadata.name`` is no text.
+        TemplateError: not an object; or ``apiVersion``, ``kind`` or ``metadata.name`` is no text; or a key or
+            text in it could not be read by Flux.
     """
     if not isinstance(value, Mapping):
         raise TemplateError("a manifest has to be an object", where=f"{where}#{pointer}")
@@ -35,6 +41,7 @@ def checked_manifest(value: Json, *, where: str, pointer: str) -> JsonObject:
     _check_text(metadata.get("name"), where=f"{where}#{pointer}/metadata/name")
     if "namespace" in metadata:
         _check_text(metadata["namespace"], where=f"{where}#{pointer}/metadata/namespace")
+    _check_deliverable(value, where=where, pointer=pointer)
     return value
 
 
@@ -96,8 +103,10 @@ class _ManifestDumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None
-    if "\n" in text and not text[0].isspace():
-        style = "|"
+    if _UNPRINTABLE.search(text):
+        style = '"'
+    elif "\n" in text:
+        style = '"' if text[0].isspace() else "|"
     elif _UNMISTAKABLE.match(text) is None or text.lower() in _OTHER_MEANING:
         style = "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
@@ -132,3 +141,22 @@ def _sorted_keys(value: JsonObject, first: Mapping[str, int]) -> list[str]:
 def _check_text(value: Json, *, where: str) -> None:
     if not isinstance(value, str) or not value.strip():
         raise TemplateError("has to be a text that is not empty", where=where)
+
+
+def _check_deliverable(value: Json, *, where: str, pointer: str) -> None:
+    """Refuses here what would break on the edge: there, one such text fails a whole folder."""
+    if isinstance(value, str):
+        found = _UNDELIVERABLE.search(value)
+        if found:
+            raise TemplateError(f"holds U+{ord(found[0]):04X}, which YAML cannot carry", where=f"{where}#{pointer}")
+    elif isinstance(value, Mapping):
+        for key, member in value.items():
+            if key == "<<":
+                raise TemplateError("the key '<<' means a merge in YAML", where=f"{where}#{pointer}")
+            _check_deliverable(key, where=where, pointer=pointer)
+            _check_deliverable(member, where=where, pointer=child(pointer, key))
+    elif isinstance(value, list | tuple):
+        for index, element in enumerate(value):
+            _check_deliverable(element, where=where, pointer=child(pointer, index))
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise TemplateError("is not a number", where=f"{where}#{pointer}")

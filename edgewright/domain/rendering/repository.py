@@ -119,7 +119,11 @@ def bootstrap_files(spec: RenderInput, bootstrap_entry: JsonObject) -> Mapping[s
 
 
 def render_digest(spec: RenderInput) -> str:
-    """SHA-256, hexadecimal, of the input and of the renderer's version: equal digests, equal files."""
+    """SHA-256, hexadecimal, of the input and of the renderer's version: equal digests, equal files.
+
+    Raises:
+        edgewright.domain.templates.TemplateError: NaN or an infinity in it.
+    """
     described: dict[str, Json] = {
         "renderer": RENDERER_VERSION,
         "uuid": str(spec.uuid),
@@ -133,7 +137,11 @@ def render_digest(spec: RenderInput) -> str:
         "url_self": spec.url_self,
         "url_helm": spec.url_helm,
     }
-    return hashlib.sha256(canonical_json(described)).hexdigest()
+    try:
+        canonical = canonical_json(described)
+    except ValueError as error:
+        raise TemplateError("holds NaN or an infinity", where="values or templates of the cluster") from error
+    return hashlib.sha256(canonical).hexdigest()
 
 
 def render_changes(rendered: Mapping[str, bytes], paths: Sequence[str]) -> Mapping[str, bytes | None]:
