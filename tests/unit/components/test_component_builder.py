@@ -1,0 +1,101 @@
+"""The builder of real components, with a stand-in for Go: these tests build nothing and need no network."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import components
+import pytest
+
+GO = """#!/bin/sh
+if [ "$1" = version ]; then echo "go version go1.30.1 test/test"; exit; fi
+echo "$*" >> "$COUNT"
+[ "$GOTOOLCHAIN" = local ] || exit 9
+mkdir -p "$GOBIN" "$GOMODCACHE" "$GOCACHE"
+printf '#!/bin/sh\\necho kubeseal version: v0.27.1\\n' > "$GOBIN/kubeseal"
+chmod +x "$GOBIN/kubeseal"
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("EDGEWRIGHT_COMPONENTS_DIR", str(folder))
+    monkeypatch.setenv("COUNT", str(tmp_path / "builds"))
+    give_go(tmp_path, monkeypatch, GO)
+    return folder
+
+
+def give_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir(exist_ok=True)
+    (tools / "go").write_text(script)
+    (tools / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+
+
+def builds(cache: Path) -> list[str]:
+    return (cache.parent / "builds").read_text().splitlines()
+
+
+def silent(sentence: str) -> None:
+    pass
+
+
+def test_a_component_is_built_once_and_only_its_binary_is_kept(cache: Path) -> None:
+    said: list[str] = []
+    binary = components.component("kubeseal", say=said.append)
+    assert components.component("kubeseal", say=said.append) == binary
+    assert builds(cache) == ["install github.com/bitnami-labs/sealed-secrets/cmd/kubeseal@v0.27.1"]
+    assert {path.name for path in cache.iterdir()} - {f"{binary.name}.lock"} == {binary.name}
+    assert "GB" in said[0] and "minutes" in said[0]
+
+
+@pytest.mark.parametrize("broken", ["", "#!/bin/sh\nexit 1\n", "#!/bin/sh\necho kubeseal version: v0.20.0\n"])
+def test_a_cached_binary_that_does_not_run_is_built_again(cache: Path, broken: str) -> None:
+    binary = components.component("kubeseal", say=silent)
+    binary.write_text(broken)
+    assert components.component("kubeseal", say=silent) == binary
+    assert len(builds(cache)) == 2
+    assert components.works(components.PROGRAMS["kubeseal"], binary)
+
+
+def test_two_builders_build_once(cache: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(lambda _: components.component("kubeseal", say=silent), range(4)))
+    assert len(set(found)) == 1
+    assert len(builds(cache)) == 1
+
+
+def test_what_a_killed_build_left_is_removed(cache: Path) -> None:
+    program = components.PROGRAMS["kubeseal"]
+    left_over = cache / f"build-{program.file_name}-killed"
+    (left_over / "modules").mkdir(parents=True)
+    components.component("kubeseal", say=silent)
+    assert not left_over.exists()
+
+
+def test_a_failed_build_says_why_and_leaves_nothing(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_go(tmp_path, monkeypatch, GO.replace("mkdir -p", "echo no route to the modules >&2; exit 1 #"))
+    with pytest.raises(components.ComponentMissing, match="no route to the modules"):
+        components.component("kubeseal", say=silent)
+    assert [path.suffix for path in cache.iterdir()] in ([".lock"], [])
+
+
+def test_a_go_that_is_too_old_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.22.9"))
+    assert components.go_on_path() is None
+    give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.23rc1"))
+    assert components.go_on_path() is not None
+
+
+def test_the_script_names_the_binary(cache: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, components.__file__, "kubeseal"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(cache) in done.stdout.splitlines()[-1]
