@@ -1,0 +1,1 @@
+"""What the workflows do to the world: thin classes, one per port, handed their collaborators."""

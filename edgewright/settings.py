@@ -62,6 +62,8 @@ class Settings(BaseSettings):
     """Whether a fresh home gets the cluster `demo`."""
     sweep_seconds: float = Field(default=30.0, gt=0)
     """Interval of the sweep, in seconds."""
+    ready_file: Path | None = None
+    """File that the worker makes once it polls."""
     activity_slots: int = Field(default=16, ge=1)
     """How many activities of one task queue a worker runs at once."""
     log_level: str = Field(

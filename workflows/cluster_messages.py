@@ -6,7 +6,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Wanted
+    from edgewright.domain.cluster import Phase, Wanted
     from edgewright.domain.projection import Projection, StepRecord
     from edgewright.messages import names
     from edgewright.messages.cluster import (
@@ -132,14 +132,15 @@ class ClusterMessages:
     def readiness(self) -> Readiness:
         """Whether the cluster is commissioned, and if not, what it waits for."""
         now = self.status()
-        if now is None:
-            return Readiness(ready=False, phase="Commissioning", waiting_for=self._trouble or "the first reading")
-        return Readiness(ready=now.ready, phase=now.phase.value, waiting_for=now.waiting_for)
+        return Readiness(ready=now.ready, phase=now.phase.value, waiting_for=self._trouble or now.waiting_for)
 
     @workflow.query(name=names.QUERY_STATUS)
-    def status(self) -> Projection | None:
+    def status(self) -> Projection:
         """Everything that this workflow publishes about its cluster."""
-        return self._project(self._wanted) if self._wanted else self._publication.projection
+        if self._wanted is not None:
+            return self._project(self._wanted)
+        nothing = Projection(sequence=0, phase=Phase.COMMISSIONING, ready=False, waiting_for="the first reading")
+        return self._publication.projection or nothing
 
     @workflow.query(name=names.QUERY_STEPS)
     def steps(self) -> list[StepRecord]:
@@ -160,7 +161,4 @@ class ClusterMessages:
             raise ApplicationError(
                 f"taken, but not applied yet: {self._trouble or 'the database is slow'}", type="not_applied_yet"
             ) from None
-        now = self.status()
-        if now is None:
-            raise ApplicationError("taken, but nothing is known of the cluster yet", type="not_applied_yet")
-        return now
+        return self.status()

@@ -85,7 +85,7 @@ class ManagedCluster(ClusterMessages):
             await self._verbs.apply(self._steps, self._publication)
             reading: Reading = await workflow.execute_activity(
                 "read_wanted",
-                ReadWanted(cluster=self._cluster, seed=not self._seeded),
+                ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._desired_revision()),
                 result_type=Reading,
                 **policies.READ,
             )
@@ -130,7 +130,9 @@ class ManagedCluster(ClusterMessages):
                     self._woken = True
             if self._woken or wanted.closed:
                 break
-        self._secrets.progressed = False
+        if self._secrets.progressed:
+            self._secrets.progressed = False
+            self._steps.newest_commit = self._secrets.newest_commit
         projection = self._project(wanted)
         self._publication.show(projection, wanted)
         published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
@@ -168,6 +170,9 @@ class ManagedCluster(ClusterMessages):
             or self._ready_to_continue_as_new()
         )
 
+    def _desired_revision(self) -> str | None:
+        return self._steps.newest_commit
+
     def _project(self, wanted: Wanted) -> Projection:
         commissioned = wanted.desired is Desired.PRESENT and (self._done.generation, self._done.commissioning) == (
             wanted.generation,
@@ -176,7 +181,7 @@ class ManagedCluster(ClusterMessages):
         obstacle = self._steps.obstacle
         if obstacle is None and wanted.render_problem and wanted.desired is Desired.PRESENT:
             obstacle = Obstacle(reason="TemplateInvalid", sentence=wanted.render_problem)
-        desired_revision = self._secrets.newest_commit or self._steps.newest_commit
+        desired_revision = self._desired_revision()
         before = self._publication.projection
         waiting_for = self._steps.waiting_for or self._secrets.problem
         return Projection(
@@ -247,6 +252,6 @@ class ManagedCluster(ClusterMessages):
                 "plan": self._steps.plan,
                 "steps": tuple(self._steps.records.values()),
                 "residue": tuple(self._steps.residue),
-                "desired_revision": self._secrets.newest_commit or self._steps.newest_commit,
+                "desired_revision": self._desired_revision(),
             }
         )

@@ -10,10 +10,16 @@ from edgewright.ports.audit import NewEvent
 
 
 class ReadWanted(Frozen):
-    """Asks for one reading of the database. ``seed``: also the last projection, for a workflow started empty."""
+    """Asks for one reading of the database.
+
+    Args:
+        seed: also the last projection, for a workflow that was started empty.
+        desired_revision: what the observed revision is compared with.
+    """
 
     cluster: UUID
     seed: bool = False
+    desired_revision: str | None = None
 
 
 class Reading(Frozen):

@@ -1,35 +1,20 @@
 """Principals of a cluster and what they may do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from edgewright.domain.cluster import Fence, Role
+from edgewright.domain.accounts import Account, Grant
+from edgewright.domain.cluster import Fence
 
-
-@dataclass(frozen=True)
-class Grant:
-    """Permission (well-known UUID) on a target (repository or object UUID)."""
-
-    permission: UUID
-    target: UUID
-
-
-@dataclass(frozen=True)
-class Account:
-    """One principal. Its UUID follows from cluster and role, so that it can never be doubled."""
-
-    uuid: UUID
-    cluster: UUID
-    role: Role
-    name: str
-    grants: tuple[Grant, ...]
+__all__ = ["Account", "Accounts", "Grant"]
 
 
 class Accounts(Protocol):
+    """Accounts have the UUIDs of their objects, of class *Edge account*."""
+
     async def ensure(self, fence: Fence, accounts: Sequence[Account]) -> None:
-        """Makes accounts and grants exactly as given, fenced; registers their objects of class *Edge account*."""
+        """Makes accounts and grants exactly as given, fenced; registers their objects."""
 
     async def of_cluster(self, cluster: UUID) -> Sequence[Account]:
         """The accounts of a cluster, by role."""

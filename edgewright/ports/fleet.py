@@ -39,5 +39,11 @@ class Fleet(Protocol):
     async def readiness(self, cluster: UUID) -> Projection:
         """Asks the workflow itself (query, short deadline)."""
 
+    async def count_running(self) -> int:
+        """How many cluster workflows run; cheap, and a few seconds behind."""
+
+    async def running(self) -> set[UUID]:
+        """The clusters whose workflows run; a few seconds behind."""
+
     async def healthy(self) -> bool:
         """Whether Temporal answers within a second."""

@@ -1,0 +1,91 @@
+"""Reads and records on the ``clusters`` row."""
+
+import asyncio
+from uuid import UUID
+
+from temporalio import activity
+
+from activities.rendering import RenderInputs
+from edgewright.domain.cluster import Desired, Wanted
+from edgewright.domain.rendering import render_digest, render_repository
+from edgewright.errors import NotFound, Refused, Stalled
+from edgewright.messages.steps import (
+    Publish,
+    Reading,
+    ReadWanted,
+    Receipt,
+    RecordDeletion,
+    RecordPause,
+)
+from edgewright.ports.clusters import Clusters
+from edgewright.ports.git_server import GitServer
+
+
+class ClusterActivities:
+    """The workflow's eyes and its pen."""
+
+    def __init__(self, clusters: Clusters, git: GitServer, render_inputs: RenderInputs) -> None:
+        self._clusters = clusters
+        self._git = git
+        self._render_inputs = render_inputs
+
+    @activity.defn(name="read_wanted")
+    async def read_wanted(self, question: ReadWanted) -> Reading:
+        """One reading of what is wanted, with the digest of what would be rendered now."""
+        wanted = await self._clusters.read_wanted(question.cluster)
+        if wanted is None:
+            return Reading()
+        row = await self._clusters.get(question.cluster)
+        seed = row.projection if row and question.seed else None
+        if wanted.desired is Desired.PRESENT:
+            wanted = await self._with_rendering(wanted)
+        if wanted.observed_revision and question.desired_revision:
+            descends = await self._descends(question.cluster, question.desired_revision, wanted.observed_revision)
+            wanted = wanted.model_copy(update={"observed_descends": descends})
+        return Reading(wanted=wanted, seed=seed)
+
+    async def _with_rendering(self, wanted: Wanted) -> Wanted:
+        row = await self._clusters.get(wanted.uuid)
+        if row is None:
+            return wanted
+        try:
+            collected = await self._render_inputs.collect(wanted.uuid, row.spec)
+            digest = render_digest(collected.input)
+            done = row.projection.done.rendered_digest if row.projection else None
+            if digest != done:
+                render_repository(collected.input)
+        except Stalled as problem:
+            where = f" ({problem.where})" if problem.where else ""
+            return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})
+        return wanted.model_copy(update={"render_digest": digest})
+
+    async def _descends(self, cluster: UUID, desired: str, observed: str) -> bool | None:
+        try:
+            return await asyncio.to_thread(self._git.is_ancestor, cluster, desired, observed)
+        except NotFound:
+            return None
+
+    @activity.defn(name="publish")
+    async def publish(self, publication: Publish) -> None:
+        """Writes the projection and its events."""
+        await self._clusters.project(publication.cluster, publication.projection, publication.events)
+
+    @activity.defn(name="record_deletion")
+    async def record_deletion(self, message: RecordDeletion) -> Receipt:
+        """Records a deletion that came as a signal."""
+        try:
+            await self._clusters.request_deletion(message.cluster, actor=message.actor, force=message.force)
+        except Refused as refusal:
+            return Receipt(refusal=refusal.detail)
+        return Receipt()
+
+    @activity.defn(name="record_pause")
+    async def record_pause(self, message: RecordPause) -> Receipt:
+        """Records that commits are paused, or go on."""
+        try:
+            await self._clusters.set_paused(
+                message.cluster, paused=message.paused, reason=message.reason, actor=message.actor
+            )
+        except Refused as refusal:
+            return Receipt(refusal=refusal.detail)
+        return Receipt()

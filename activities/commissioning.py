@@ -1,0 +1,104 @@
+"""The steps of a cluster's life that change the database. Each may run twice, and is refused when it is late."""
+
+from temporalio import activity
+
+from edgewright.domain.accounts import accounts_of
+from edgewright.domain.cluster import Desired, Fence
+from edgewright.errors import NotFound
+from edgewright.messages.steps import StepInput, StepResult
+from edgewright.ports.accounts import Accounts
+from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.edge_access import EdgeAccess
+
+
+class CommissioningActivities:
+    """``organisation``: prefix of Sparkplug Group-IDs. ``external_url``: under which edges reach the gateway."""
+
+    def __init__(self, clusters: Clusters, access: EdgeAccess, accounts: Accounts, *, organisation: str) -> None:
+        self._clusters = clusters
+        self._access = access
+        self._accounts = accounts
+        self._organisation = organisation
+
+    @activity.defn(name="allocate_address")
+    async def allocate_address(self, step: StepInput) -> StepResult:
+        """Sparkplug Group-ID."""
+        row = await self._row(step.fence)
+        group = f"{self._organisation}-{row.spec.name}"
+        await self._clusters.allocate_address(step.fence, group)
+        return StepResult(note=f"Sparkplug Group-ID {group}.")
+
+    @activity.defn(name="create_accounts")
+    async def create_accounts(self, step: StepInput) -> StepResult:
+        """Two principals with their grants; suspended credentials are let in again."""
+        row = await self._row(step.fence)
+        await self._accounts.ensure(step.fence, accounts_of(row.uuid, row.spec.name))
+        await self._access.resume(step.fence)
+        return StepResult()
+
+    @activity.defn(name="publish_status")
+    async def publish_status(self, step: StepInput) -> StepResult:
+        """The setup status says ``ready: true``."""
+        row = await self._row(step.fence)
+        spec = row.spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        body = {"ready": True, "spec": spec, "generation": row.generation}
+        await self._clusters.publish_setup_status(step.fence, body)
+        return StepResult()
+
+    @activity.defn(name="withdraw_status")
+    async def withdraw_status(self, step: StepInput) -> StepResult:
+        """The setup status goes."""
+        await self._clusters.withdraw_setup_status(step.fence)
+        return StepResult()
+
+    @activity.defn(name="suspend_credentials")
+    async def suspend_credentials(self, step: StepInput) -> StepResult:
+        """Nobody gets in until the cluster is recreated."""
+        await self._access.suspend(step.fence)
+        return StepResult()
+
+    @activity.defn(name="begin_deletion")
+    async def begin_deletion(self, step: StepInput) -> StepResult:
+        """The point of no return."""
+        await self._clusters.begin_deletion(step.fence)
+        return StepResult()
+
+    @activity.defn(name="revoke_credentials")
+    async def revoke_credentials(self, step: StepInput) -> StepResult:
+        """Revoked after a goodbye; without one, an edge that comes back is told to clean up and gets nothing else."""
+        wanted = await self._clusters.read_wanted(step.fence.cluster)
+        said_goodbye = wanted is None or wanted.detached_at is not None or not wanted.bootstrapped
+        await self._access.retire(step.fence, said_goodbye=said_goodbye)
+        return StepResult(note="" if said_goodbye else "No goodbye was said: the credentials can only detach.")
+
+    @activity.defn(name="remove_accounts")
+    async def remove_accounts(self, step: StepInput) -> StepResult:
+        """Accounts, grants and memberships go."""
+        await self._accounts.remove(step.fence)
+        return StepResult()
+
+    @activity.defn(name="remove_address")
+    async def remove_address(self, step: StepInput) -> StepResult:
+        """Sparkplug address and Git entry go."""
+        await self._clusters.remove_central_entries(step.fence, step.step)
+        return StepResult()
+
+    @activity.defn(name="remove_edge_status")
+    async def remove_edge_status(self, step: StepInput) -> StepResult:
+        """What the edge reported goes."""
+        await self._clusters.remove_central_entries(step.fence, step.step)
+        return StepResult()
+
+    @activity.defn(name="remove_setup_status")
+    async def remove_setup_status(self, step: StepInput) -> StepResult:
+        """The setup status goes last; the row is closed and the name is free."""
+        row = await self._clusters.get(step.fence.cluster)
+        if row is None or not row.closed:
+            await self._clusters.remove_central_entries(step.fence, step.step)
+        return StepResult()
+
+    async def _row(self, fence: Fence) -> ClusterRow:
+        row = await self._clusters.get(fence.cluster)
+        if row is None or (row.desired is Desired.DELETED and row.closed):
+            raise NotFound(f"There is no cluster {fence.cluster}.", code="cluster_unknown")
+        return row

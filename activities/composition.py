@@ -1,0 +1,74 @@
+"""Every activity, built from ports."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from activities.clusters import ClusterActivities
+from activities.commissioning import CommissioningActivities
+from activities.edge import EdgeActivities
+from activities.edge_status import EdgeStatusDoor
+from activities.rendering import RenderInputs
+from activities.repository import RepositoryActivities
+from activities.secrets import SecretActivities
+from activities.upkeep import UpkeepActivities
+from edgewright.ports.accounts import Accounts
+from edgewright.ports.clusters import Clusters
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.edge_access import EdgeAccess
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.fleet import Fleet
+from edgewright.ports.git_server import GitServer
+from edgewright.ports.secret_staging import SecretStaging
+
+
+@dataclass(frozen=True)
+class WorkerPorts:
+    """Everything that activities touch."""
+
+    clusters: Clusters
+    entries: ConfigStore
+    access: EdgeAccess
+    reports: EdgeReports
+    accounts: Accounts
+    staging: SecretStaging
+    git: GitServer
+    fleet: Fleet
+
+
+def build_activities(ports: WorkerPorts, *, organisation: str, external_url: str) -> Sequence[Callable[..., Any]]:
+    """The activities of a worker."""
+    inputs = RenderInputs(ports.entries, external_url)
+    cluster = ClusterActivities(ports.clusters, ports.git, inputs)
+    steps = CommissioningActivities(ports.clusters, ports.access, ports.accounts, organisation=organisation)
+    repository = RepositoryActivities(ports.clusters, ports.git, inputs)
+    edge = EdgeActivities(EdgeStatusDoor(ports.clusters, ports.reports, ports.entries))
+    secrets = SecretActivities(ports.clusters, ports.staging, ports.git)
+    upkeep = UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet)
+    return (
+        cluster.read_wanted,
+        cluster.publish,
+        cluster.record_deletion,
+        cluster.record_pause,
+        edge.record_edge_status,
+        secrets.commit_secrets,
+        steps.allocate_address,
+        steps.create_accounts,
+        steps.publish_status,
+        steps.withdraw_status,
+        steps.suspend_credentials,
+        steps.begin_deletion,
+        steps.revoke_credentials,
+        steps.remove_accounts,
+        steps.remove_address,
+        steps.remove_edge_status,
+        steps.remove_setup_status,
+        repository.create_repository,
+        repository.populate_repository,
+        repository.withdraw_secrets,
+        repository.remove_workloads,
+        repository.archive_repository,
+        upkeep.expire,
+        upkeep.nudge,
+        upkeep.upkeep,
+    )

@@ -1,0 +1,72 @@
+"""What an edge says of itself, checked: one way in for HTTP and for signals."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from edgewright.domain.cluster import CertificateFacts
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.errors import Invalid, NotFound
+from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.sealing import parse_certificate
+
+
+class EdgeStatusDoor:
+    """Decides about the certificate, then records the whole status in one transaction."""
+
+    def __init__(self, clusters: Clusters, reports: EdgeReports, entries: ConfigStore) -> None:
+        self._clusters = clusters
+        self._reports = reports
+        self._entries = entries
+
+    async def record(
+        self, cluster: UUID, body: Mapping[str, Any], *, merge: bool, actor: str, generation: int | None
+    ) -> bool:
+        """Records a status.
+
+        Args:
+            body: an *Edge cluster status* document.
+            merge: laid over the present document instead of replacing it.
+            generation: of the reporting credential; None for an operator.
+
+        Returns:
+            False if nothing differed.
+
+        Raises:
+            NotFound: ``cluster_unknown``.
+            Invalid: ``schema_violation``. A refused certificate is none: the rest of the status counts, the
+                certificate in use stays, and the condition *SealingKeyCurrent* says why.
+        """
+        row = await self._clusters.get(cluster)
+        if row is None or row.closed:
+            raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+        if merge:
+            present = await self._entries.get(APP_CLUSTER_STATUS, cluster)
+            body = {**(present.body if present else {}), **body}
+        accepted, problem = await self._judge(row, body.get("kubeseal_cert"))
+        return await self._reports.write_status(
+            cluster, body, certificate=accepted, certificate_problem=problem, generation=generation, actor=actor
+        )
+
+    async def _judge(self, row: ClusterRow, pem: object) -> tuple[tuple[CertificateFacts, str] | None, str | None]:
+        """The certificate to take, or why not. (None, None): there is none, or it is the one in use."""
+        if pem is None:
+            return None, None
+        now = await self._reports.now()
+        try:
+            if not isinstance(pem, str):
+                raise Invalid("The sealing certificate is not a string.", code="certificate_malformed")
+            certificate = parse_certificate(pem, now=now)
+        except Invalid as refusal:
+            return None, refusal.detail
+        if row.certificate is not None and row.certificate.fingerprint == certificate.fingerprint:
+            return None, None
+        facts = CertificateFacts(
+            fingerprint=certificate.fingerprint,
+            not_before=certificate.not_before,
+            not_after=certificate.not_after,
+            taken_at=now,
+        )
+        return (facts, certificate.pem), None

@@ -1,0 +1,131 @@
+"""The steps that touch the driving repository."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+from temporalio import activity
+
+from activities.rendering import RenderInputs
+from edgewright.domain.cluster import Fence
+from edgewright.domain.rendering import (
+    SECRETS_FOLDER,
+    render_changes,
+    render_digest,
+    render_repository,
+    workload_removal,
+)
+from edgewright.errors import NotFound, Superseded
+from edgewright.messages.steps import StepInput, StepResult
+from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
+
+CAS_ATTEMPTS = 20
+"""Each lost race means that somebody else has committed: a push, or secrets of the same cluster."""
+
+Changes = Mapping[str, bytes | None]
+
+
+class RepositoryActivities:
+    """Creates, populates and retires a driving repository; every commit carries its fence as a trailer."""
+
+    def __init__(self, clusters: Clusters, git: GitServer, render_inputs: RenderInputs) -> None:
+        self._clusters = clusters
+        self._git = git
+        self._render_inputs = render_inputs
+
+    @activity.defn(name="create_repository")
+    async def create_repository(self, step: StepInput) -> StepResult:
+        """An empty repository, and the Git entry that names it."""
+        row = await self._row(step.fence.cluster)
+        await self._clusters.check_fence(step.fence)
+        await asyncio.to_thread(self._git.create_repository, row.uuid)
+        await self._clusters.write_git_entry(step.fence, f"cluster/{row.spec.name}")
+        return StepResult()
+
+    @activity.defn(name="populate_repository")
+    async def populate_repository(self, step: StepInput) -> StepResult:
+        """Everything that is generated, in one commit; nothing if it is there."""
+        row = await self._row(step.fence.cluster)
+        collected = await self._render_inputs.collect(row.uuid, row.spec)
+        rendered = render_repository(collected.input)
+        digest = render_digest(collected.input)
+        commit = await self._commit(
+            step.fence,
+            lambda paths: render_changes(rendered, paths),
+            subject=f"Commission {row.spec.name}" if row.projection is None else f"Render {row.spec.name}",
+            actor=row.created_by if row.projection is None else step.actor,
+        )
+        await self._clusters.record_rendering(step.fence, digest, collected.sources)
+        return StepResult(commit=commit, rendered_digest=digest)
+
+    @activity.defn(name="withdraw_secrets")
+    async def withdraw_secrets(self, step: StepInput) -> StepResult:
+        """Takes away what only the old hardware could open, and lists it to be entered again."""
+        row = await self._row(step.fence.cluster)
+        head = await self._head(row.uuid)
+        if head is None:
+            return StepResult()
+        paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
+        sealed = [path for path in paths if path.endswith(".yaml")]
+        if not sealed:
+            return StepResult(commit=head)
+        names = [path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml") for path in sealed]
+        await self._clusters.record_reentry(step.fence, sorted({*row.must_reenter, *names}))
+        commit = await self._commit(
+            step.fence,
+            lambda paths: {p: None for p in paths if p.startswith(SECRETS_FOLDER) and p.endswith(".yaml")},
+            subject=f"Take away {len(names)} secrets sealed for the old hardware",
+            actor=step.actor,
+        )
+        return StepResult(commit=commit, note=f"{len(names)} secrets must be entered again.")
+
+    @activity.defn(name="remove_workloads")
+    async def remove_workloads(self, step: StepInput) -> StepResult:
+        """A commit that removes the workloads and keeps what drives the edge."""
+        row = await self._row(step.fence.cluster)
+        if await self._head(row.uuid) is None:
+            return StepResult()
+        commit = await self._commit(
+            step.fence, workload_removal, subject=f"Remove the workloads of {row.spec.name}", actor=step.actor
+        )
+        return StepResult(commit=commit)
+
+    @activity.defn(name="archive_repository")
+    async def archive_repository(self, step: StepInput) -> StepResult:
+        """Takes the repository out of service; its bytes are kept."""
+        await self._clusters.check_fence(step.fence)
+        await asyncio.to_thread(self._git.archive, step.fence.cluster)
+        return StepResult()
+
+    async def _commit(
+        self, fence: Fence, changes_for: Callable[[list[str]], Changes], *, subject: str, actor: str
+    ) -> CommitId:
+        """Commits on the present head; the fence is checked again before each attempt."""
+        message = CommitMessage(
+            subject=subject,
+            actor=actor,
+            trailers=(("Edgewright-Cluster", str(fence.cluster)), ("Edgewright-Fence", fence.trailer())),
+        )
+        repository = fence.cluster
+        for _ in range(CAS_ATTEMPTS):
+            head = await self._head(repository)
+            paths = await asyncio.to_thread(self._git.list, repository, "", at=head) if head else []
+            changes = changes_for(list(paths))
+            await self._clusters.check_fence(fence)
+            try:
+                return await asyncio.to_thread(self._git.commit, repository, changes, message, expected_head=head)
+            except HeadMoved:
+                continue
+        raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
+
+    async def _head(self, repository: UUID) -> CommitId | None:
+        return await asyncio.to_thread(self._git.head, repository)
+
+    async def _row(self, cluster: UUID) -> ClusterRow:
+        row = await self._clusters.get(cluster)
+        if row is None:
+            raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+        if row.closed:
+            raise Superseded(f"The deletion of {cluster} has finished.")
+        return row

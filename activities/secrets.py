@@ -1,0 +1,175 @@
+"""Commits staged ciphertext: many requests in one commit, each request whole or not at all."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from temporalio import activity
+
+from edgewright.domain.cluster import Desired, Fence
+from edgewright.domain.kubernetes_names import secret_path
+from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Superseded, Waiting
+from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
+from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
+from edgewright.ports.secret_staging import SecretStaging, StagedChange
+from edgewright.sealing import SealedValue, put_values, remove_keys
+
+REQUEST_TRAILER = "Edgewright-Request"
+BATCH = 200
+CAS_ATTEMPTS = 20
+FRESH = timedelta(seconds=3)
+"""A request staged less than this ago, at an activity's first attempt, cannot have been committed yet."""
+LOOK_BACK = 500
+"""Commits searched for a request that an earlier attempt may have committed without recording it."""
+
+
+class SecretActivities:
+    """Ciphertext in, commits out. No plaintext ever comes here."""
+
+    def __init__(self, clusters: Clusters, staging: SecretStaging, git: GitServer) -> None:
+        self._clusters = clusters
+        self._staging = staging
+        self._git = git
+
+    @activity.defn(name="commit_secrets")
+    async def commit_secrets(self, message: CommitSecrets) -> CommitSecretsResult:
+        """Commits everything that is staged for a cluster."""
+        row = await self._clusters.get(message.cluster)
+        if row is None:
+            raise NotFound(f"There is no cluster {message.cluster}.", code="cluster_unknown")
+        pending = await self._staging.pending(row.uuid, limit=BATCH)
+        if not pending:
+            return CommitSecretsResult()
+        requests = _by_request(pending)
+        if row.desired is not Desired.PRESENT:
+            for request in requests:
+                await self._staging.refuse(request, "not_present", "The cluster was removed or deleted meanwhile.")
+            return CommitSecretsResult(requests=len(requests), more=len(pending) >= BATCH)
+        found = await self._committed_before(row.uuid, requests) if _may_be_a_repetition(pending) else {}
+        for commit, done in found.items():
+            await self._staging.committed(done, commit)
+        left = {
+            request: changes for request, changes in requests.items() if request not in set().union(*found.values())
+        }
+        newest = await self._commit(row, left) if left else None
+        newest = newest or next(iter(found), None)
+        await self._note_reentered(row, pending)
+        return CommitSecretsResult(commit=newest, requests=len(requests), more=len(pending) >= BATCH)
+
+    async def _committed_before(
+        self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]
+    ) -> Mapping[CommitId, list[UUID]]:
+        """Requests whose commit exists although no row says so: an attempt died between the two."""
+        found: dict[CommitId, list[UUID]] = {}
+        for commit in await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK):
+            for request in requests:
+                if f"{REQUEST_TRAILER}: {request}" in commit.message:
+                    found.setdefault(commit.commit, []).append(request)
+        return found
+
+    async def _commit(self, row: ClusterRow, requests: Mapping[UUID, Sequence[StagedChange]]) -> CommitId | None:
+        for _ in range(CAS_ATTEMPTS):
+            await self._check_present(row)
+            head = await asyncio.to_thread(self._git.head, row.uuid)
+            if head is None:
+                raise Waiting("The repository is not populated yet.", code="not_ready", retry_after=1.0)
+            files, taken = await self._apply(row.uuid, head, requests)
+            if not taken:
+                return None
+            try:
+                commit = await asyncio.to_thread(
+                    self._git.commit, row.uuid, files, _message(row, requests, taken), expected_head=head
+                )
+            except HeadMoved:
+                continue
+            await self._staging.committed(taken, commit)
+            return commit
+        raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
+
+    async def _note_reentered(self, row: ClusterRow, changes: Sequence[StagedChange]) -> None:
+        """Takes what was entered again off the list of what must be."""
+        entered = {f"{change.namespace}/{change.name}" for change in changes}
+        if not entered.isdisjoint(row.must_reenter):
+            fence = Fence(cluster=row.uuid, generation=row.generation, change=row.change)
+            with suppress(Superseded):
+                await self._clusters.record_reentry(fence, [name for name in row.must_reenter if name not in entered])
+
+    async def _check_present(self, row: ClusterRow) -> None:
+        """The fence of secrets: the row is present, in the same generation, now."""
+        now = await self._clusters.get(row.uuid)
+        if now is None or now.desired is not Desired.PRESENT or now.generation != row.generation:
+            raise Waiting("The cluster is changing.", code="changing", retry_after=0.5)
+
+    async def _apply(
+        self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
+    ) -> tuple[dict[str, bytes | None], list[UUID]]:
+        """The files that result, and the requests that went in; one that cannot is refused, alone."""
+        files: dict[str, bytes | None] = {}
+        taken: list[UUID] = []
+        for request, changes in requests.items():
+            attempt = dict(files)
+            try:
+                for change in changes:
+                    await self._apply_one(repository, head, change, attempt)
+            except (Refused, Stalled) as refusal:
+                await self._staging.refuse(request, refusal.code, _sentence(refusal))
+                continue
+            files = attempt
+            taken.append(request)
+        return files, taken
+
+    async def _apply_one(
+        self, repository: UUID, head: CommitId, change: StagedChange, files: dict[str, bytes | None]
+    ) -> None:
+        path = secret_path(change.namespace, change.name)
+        if path not in files:
+            files[path] = await asyncio.to_thread(self._git.read, repository, path, at=head)
+        document = files[path]
+        if change.ciphertext is None:
+            if document is not None:
+                files[path] = remove_keys(document, [change.key], where=path)
+            return
+        value = SealedValue(ciphertext=change.ciphertext, fingerprint=change.fingerprint, sealed_at=change.sealed_at)
+        files[path] = put_values(document, change.namespace, change.name, {change.key: value})
+
+
+def _may_be_a_repetition(changes: Sequence[StagedChange]) -> bool:
+    """Whether an attempt before this one may have died between the commit and its record."""
+    oldest = min(change.sealed_at for change in changes)
+    return activity.info().attempt > 1 or datetime.now(UTC) - oldest > FRESH
+
+
+def _by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:
+    grouped: dict[UUID, list[StagedChange]] = {}
+    for change in changes:
+        grouped.setdefault(change.request, []).append(change)
+    return grouped
+
+
+def _sentence(error: EdgewrightError) -> str:
+    return f"{error.detail} {error.hint}" if error.hint else error.detail
+
+
+def _message(
+    row: ClusterRow, requests: Mapping[UUID, Sequence[StagedChange]], taken: Sequence[UUID]
+) -> CommitMessage:
+    changes = [change for request in taken for change in requests[request]]
+    actors = sorted({change.actor for change in changes})
+    lines = [
+        f"{'Remove' if c.ciphertext is None else 'Seal'} {c.namespace}/{c.name}/{c.key} (by {c.actor})"
+        for c in changes
+    ]
+    subject = lines[0].rsplit(" (by ", 1)[0] if len(lines) == 1 else f"Change {len(lines)} secret values"
+    return CommitMessage(
+        subject=subject,
+        actor=actors[0] if len(actors) == 1 else "several",
+        body="\n".join(lines) if len(lines) > 1 else "",
+        trailers=(
+            ("Edgewright-Cluster", str(row.uuid)),
+            ("Edgewright-Fence", f"{row.generation}/{row.change}"),
+            *((REQUEST_TRAILER, str(request)) for request in taken),
+        ),
+    )

@@ -1,0 +1,77 @@
+"""What the sweep does: finds what differs and nudges, ends what has expired, keeps repositories in shape."""
+
+import asyncio
+from datetime import UTC, datetime
+from uuid import UUID
+
+import structlog
+from temporalio import activity
+
+from edgewright.errors import NotFound, Waiting
+from edgewright.messages.sweep import SweepResult
+from edgewright.ports.clusters import Clusters
+from edgewright.ports.edge_access import EdgeAccess
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.fleet import Fleet
+from edgewright.ports.git_server import GitServer
+
+log = structlog.get_logger("edgewright.sweep")
+
+UPKEEP_SLOTS = 120
+"""Each sweep keeps one in so many repositories: at a sweep every 30 s, each repository once an hour."""
+SLOT_SECONDS = 30
+
+
+class UpkeepActivities:
+    """Everything here is safe to repeat and to leave out once."""
+
+    def __init__(
+        self, clusters: Clusters, access: EdgeAccess, reports: EdgeReports, git: GitServer, fleet: Fleet
+    ) -> None:
+        self._clusters = clusters
+        self._access = access
+        self._reports = reports
+        self._git = git
+        self._fleet = fleet
+
+    @activity.defn(name="sweep_expire")
+    async def expire(self) -> SweepResult:
+        """Leases and registration tokens whose time has passed."""
+        expired = await self._reports.expire_leases()
+        tokens = await self._access.expire_tokens()
+        for cluster in expired:
+            await self._fleet.nudge(cluster, bulk=True)
+        return SweepResult(leases=len(expired), tokens=tokens)
+
+    @activity.defn(name="sweep_nudge")
+    async def nudge(self) -> SweepResult:
+        """Clusters whose row the workflow has not taken, and clusters whose workflow is gone."""
+        unfinished = set(await self._clusters.unfinished())
+        missing = await self._missing()
+        for cluster in unfinished | missing:
+            await self._fleet.nudge(cluster, bulk=True)
+        if missing:
+            log.warning("workflows_missing", count=len(missing))
+        return SweepResult(nudged=len(unfinished), restarted=len(missing))
+
+    async def _missing(self) -> set[UUID]:
+        wanted = set(await self._clusters.open_clusters())
+        if len(wanted) <= await self._fleet.count_running():
+            return set()
+        return wanted - await self._fleet.running()
+
+    @activity.defn(name="sweep_upkeep")
+    async def upkeep(self) -> SweepResult:
+        """Repacks repositories and removes stale locks, a slice at a time."""
+        slot = int(datetime.now(UTC).timestamp()) // SLOT_SECONDS % UPKEEP_SLOTS
+        kept = 0
+        for cluster in await self._clusters.open_clusters():
+            if cluster.int % UPKEEP_SLOTS != slot:
+                continue
+            try:
+                await asyncio.to_thread(self._git.upkeep, cluster)
+            except (NotFound, Waiting) as trouble:
+                log.warning("upkeep_failed", cluster=str(cluster), code=trouble.code)
+                continue
+            kept += 1
+        return SweepResult(kept=kept)

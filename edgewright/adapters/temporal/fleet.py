@@ -1,0 +1,208 @@
+"""The fleet of cluster workflows, through a Temporal client."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Sequence
+from datetime import timedelta
+from typing import TypeVar
+from uuid import UUID, uuid4
+
+from temporalio.client import (
+    Client,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from edgewright.domain.cluster import StepName
+from edgewright.domain.projection import Projection
+from edgewright.errors import Conflict, Invalid, NotFound
+from edgewright.messages import names
+from edgewright.messages.cluster import (
+    ChangeSecrets,
+    ChangeSecretsResult,
+    ManagedClusterInput,
+    PauseVerb,
+    ReconcileSignal,
+    StepVerb,
+)
+from edgewright.ports.fleet import FleetUnavailable
+
+NUDGE_DEADLINE = timedelta(seconds=5)
+QUERY_DEADLINE = timedelta(seconds=2)
+VERB_DEADLINE = timedelta(seconds=12)
+SECRETS_DEADLINE = timedelta(seconds=20)
+COUNT_DEADLINE = timedelta(seconds=5)
+AGAIN = 0.05
+"""Seconds before an update is sent again that was refused for a moment, or lost around continue-as-new."""
+PASSING = frozenset({"draining", "busy"})
+RUNNING = f"WorkflowType = '{names.WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'"
+CLUSTER_ID = re.compile(r"cluster-([0-9a-f-]{36})")
+
+T = TypeVar("T")
+
+
+class TemporalFleet:
+    """Implements the port ``Fleet``. The client may be lazy: nothing here needs Temporal to be there before."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        """See the port."""
+        await self._within(
+            NUDGE_DEADLINE,
+            self._client.start_workflow(
+                names.WORKFLOW_TYPE,
+                ManagedClusterInput(cluster=cluster),
+                id=names.workflow_id(cluster),
+                task_queue=names.CLUSTERS_QUEUE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                start_signal=names.SIGNAL_RECONCILE,
+                start_signal_args=[ReconcileSignal(bulk=bulk)],
+                static_summary="managed cluster",
+                rpc_timeout=NUDGE_DEADLINE,
+            ),
+        )
+
+    async def change_secrets(self, cluster: UUID, requests: Sequence[UUID]) -> None:
+        """See the port."""
+        result = await self._update(
+            cluster,
+            names.UPDATE_CHANGE_SECRETS,
+            ChangeSecrets(requests=tuple(requests)),
+            ChangeSecretsResult,
+            SECRETS_DEADLINE,
+        )
+        if not result.settled:
+            raise FleetUnavailable(
+                "The commit was not confirmed in time.", code="commit_unconfirmed", retry_after=2.0
+            )
+
+    async def retry_step(self, cluster: UUID, step: StepName, *, actor: str) -> Projection:
+        """See the port."""
+        return await self._verb(cluster, names.UPDATE_RETRY_STEP, StepVerb(step=step, actor=actor))
+
+    async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
+        """See the port."""
+        return await self._verb(cluster, names.UPDATE_SKIP_STEP, StepVerb(step=step, actor=actor, reason=reason))
+
+    async def pause(self, cluster: UUID, *, reason: str, actor: str) -> Projection:
+        """See the port."""
+        return await self._verb(cluster, names.UPDATE_PAUSE, PauseVerb(actor=actor, reason=reason))
+
+    async def resume(self, cluster: UUID, *, actor: str) -> Projection:
+        """See the port."""
+        return await self._verb(cluster, names.UPDATE_RESUME, PauseVerb(actor=actor))
+
+    async def readiness(self, cluster: UUID) -> Projection:
+        """See the port."""
+        handle = self._handle(cluster)
+        return await self._within(
+            QUERY_DEADLINE,
+            handle.query(names.QUERY_STATUS, result_type=Projection, rpc_timeout=QUERY_DEADLINE),
+        )
+
+    async def count_running(self) -> int:
+        """See the port."""
+        counted = await self._within(
+            COUNT_DEADLINE, self._client.count_workflows(RUNNING, rpc_timeout=COUNT_DEADLINE)
+        )
+        return counted.count
+
+    async def running(self) -> set[UUID]:
+        """See the port."""
+        found: set[UUID] = set()
+        try:
+            async for execution in self._client.list_workflows(RUNNING):
+                if match := CLUSTER_ID.fullmatch(execution.id):
+                    found.add(UUID(match[1]))
+        except RPCError as error:
+            raise unavailable(error) from error
+        return found
+
+    async def healthy(self) -> bool:
+        """See the port."""
+        try:
+            return await asyncio.wait_for(self._client.service_client.check_health(), timeout=1.0)
+        except (RPCError, RuntimeError, TimeoutError):
+            return False
+
+    def _handle(self, cluster: UUID) -> "WorkflowHandle[object, object]":
+        return self._client.get_workflow_handle(names.workflow_id(cluster))
+
+    async def _verb(self, cluster: UUID, update: str, verb: StepVerb | PauseVerb) -> Projection:
+        return await self._update(cluster, update, verb, Projection, VERB_DEADLINE)
+
+    async def _update(
+        self,
+        cluster: UUID,
+        update: str,
+        message: ChangeSecrets | StepVerb | PauseVerb,
+        result_type: type[T],
+        deadline: timedelta,
+    ) -> T:
+        """Sends an update until it is taken, always under the same ID, so that one run applies it once."""
+        update_id = str(uuid4())
+        try:
+            async with asyncio.timeout(deadline.total_seconds()):
+                while True:
+                    try:
+                        answer: T = await self._handle(cluster).execute_update(
+                            update, message, id=update_id, result_type=result_type, rpc_timeout=deadline
+                        )
+                        return answer
+                    except WorkflowUpdateFailedError as error:
+                        self._raise_unless_passing(error)
+                    except RPCError as error:
+                        await self._raise_unless_around_continue_as_new(error, cluster)
+                    await asyncio.sleep(AGAIN)
+        except (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError, RuntimeError) as error:
+            raise FleetUnavailable(
+                "The workflow did not answer in time.", hint="See whether a worker runs.", retry_after=2.0
+            ) from error
+
+    def _raise_unless_passing(self, error: WorkflowUpdateFailedError) -> None:
+        cause = error.cause
+        kind = cause.type if isinstance(cause, ApplicationError) else None
+        sentence = cause.message if isinstance(cause, ApplicationError) else "The workflow refused it."
+        if kind in PASSING:
+            return
+        if kind == "reason_required":
+            raise Invalid(sentence, code=kind, where="reason") from error
+        if kind == "not_applied_yet":
+            raise FleetUnavailable(sentence, code=kind, retry_after=2.0) from error
+        raise Conflict(sentence[:1].upper() + sentence[1:] + ".", code=kind or "refused_by_workflow") from error
+
+    async def _raise_unless_around_continue_as_new(self, error: RPCError, cluster: UUID) -> None:
+        """An update can be lost while a run continues as new; sending it again is right. So is starting the
+        workflow of a cluster that has none."""
+        if error.status is RPCStatusCode.NOT_FOUND:
+            await self.nudge(cluster)
+            return
+        if error.status is RPCStatusCode.FAILED_PRECONDITION:
+            return
+        raise unavailable(error) from error
+
+    async def _within(self, deadline: timedelta, call: Awaitable[T]) -> T:
+        try:
+            return await asyncio.wait_for(call, timeout=deadline.total_seconds())
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise NotFound("The cluster has no running workflow.", code="workflow_unknown") from error
+            raise unavailable(error) from error
+        except (TimeoutError, RuntimeError) as error:
+            raise FleetUnavailable("Temporal does not answer.", retry_after=2.0) from error
+
+
+def unavailable(error: RPCError) -> FleetUnavailable:
+    """A failed call to Temporal, without the server's text."""
+    return FleetUnavailable(
+        f"Temporal does not answer ({error.status.name}).",
+        hint="See whether Temporal and a worker run.",
+        retry_after=2.0,
+    )

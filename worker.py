@@ -1,0 +1,123 @@
+"""Composition root of the worker: settings in, adapters built, activities and workflows polled. Nothing imports it."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities.composition import WorkerPorts, build_activities
+from activities.failures import FailureInterceptor
+from edgewright.adapters.database.accounts import SqlAccounts
+from edgewright.adapters.database.clusters import SqlClusters
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.temporal.client import connect
+from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.errors import EdgewrightError, Waiting
+from edgewright.logs import configure_logs
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
+from edgewright.settings import Settings
+from workflows.plugin import WORKFLOWS, workflow_runner
+
+log = structlog.get_logger("edgewright.worker")
+
+GRACE = timedelta(seconds=5)
+"""How long a stopping worker lets activities finish."""
+CACHED_WORKFLOWS = 2000
+"""Each costs about 90 KB; a workflow that fell out of the cache is replayed from its short history."""
+
+
+def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, slots: int) -> list[Worker]:
+    """One worker per task queue, all in this process."""
+    return [
+        Worker(
+            client,
+            task_queue=CLUSTERS_QUEUE,
+            workflows=WORKFLOWS,
+            workflow_runner=workflow_runner(),
+            max_cached_workflows=CACHED_WORKFLOWS,
+            graceful_shutdown_timeout=GRACE,
+        ),
+        *(
+            Worker(
+                client,
+                task_queue=queue,
+                activities=activities,
+                interceptors=[FailureInterceptor()],
+                max_concurrent_activities=slots,
+                graceful_shutdown_timeout=GRACE,
+            )
+            for queue in (INTERACTIVE_QUEUE, BULK_QUEUE)
+        ),
+    ]
+
+
+async def connect_patiently(settings: Settings, stop: asyncio.Event) -> Client | None:
+    """Waits for Temporal as long as it takes; None when stopped meanwhile."""
+    while not stop.is_set():
+        try:
+            return await connect(settings.temporal_address or "127.0.0.1:7233", settings.temporal_namespace)
+        except Waiting as trouble:
+            log.warning("waiting_for_temporal", detail=trouble.detail)
+            try:
+                await asyncio.wait_for(stop.wait(), timeout=trouble.retry_after)
+            except TimeoutError:
+                continue
+    return None
+
+
+async def run(settings: Settings, stop: asyncio.Event) -> None:
+    """Runs until ``stop`` is set; lets what is under way finish within the grace."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(settings.effective_database_url))
+        client = await connect_patiently(settings, stop)
+        if client is None:
+            return
+        ports = WorkerPorts(
+            clusters=SqlClusters(database),
+            entries=SqlConfigStore(database),
+            access=SqlEdgeAccess(database),
+            reports=SqlEdgeReports(database),
+            accounts=SqlAccounts(database),
+            staging=SqlSecretStaging(database),
+            git=BareGitServer(settings.effective_git_root),
+            fleet=TemporalFleet(client),
+        )
+        activities = build_activities(
+            ports, organisation=settings.organisation, external_url=settings.effective_external_url
+        )
+        for worker in build_workers(client, activities, slots=settings.activity_slots):
+            await stack.enter_async_context(worker)
+        if settings.ready_file:
+            await asyncio.to_thread(settings.ready_file.touch)
+        log.info("polling", temporal=settings.temporal_address, namespace=settings.temporal_namespace)
+        await stop.wait()
+
+
+async def main() -> None:
+    """Reads the settings, runs until SIGTERM or SIGINT."""
+    settings = Settings()
+    configure_logs(settings.log_level)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await run(settings, stop)
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main())
+    except EdgewrightError as error:
+        sys.exit(f"{error.detail} {error.hint or ''}".strip())
