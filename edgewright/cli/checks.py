@@ -1,0 +1,181 @@
+"""What `doctor` looks at on this machine: programs, the home, ports and settings."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from edgewright.cli.failures import CliError
+from edgewright.cli.invocation import typed
+from edgewright.cli.ledger import ProcessLedger
+from edgewright.cli.local import OLDEST_GIT, git_version, port_wishes, temporal_binary
+from edgewright.cli.ports import PortWish, listener_pid, resolve_ports
+from edgewright.settings import Settings
+
+_OLDEST_PYTHON = (3, 11)
+_LITTLE_SPACE = 2 * 1024**3
+_NO_SPACE = 200 * 1024**2
+_CLOCK_SLACK_SECONDS = 60.0
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding.
+
+    Args:
+        name: what was looked at.
+        sentence: what was found.
+        fix: what to do about it; empty if nothing.
+    """
+
+    name: str
+    verdict: Verdict
+    sentence: str
+    fix: str = ""
+
+
+def machine_checks(settings: Settings) -> Iterator[Check]:
+    """Everything that can be seen without asking a service."""
+    yield _python()
+    yield _git()
+    yield _temporal_program(settings)
+    yield _home(settings.home)
+    yield _disk(settings.home)
+    yield _clock(settings.home)
+    yield from _ports(settings)
+    yield _external_url(settings)
+    yield from _tls(settings)
+
+
+def _python() -> Check:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < _OLDEST_PYTHON:
+        return Check("Python", Verdict.WRONG, f"Python {version} is too old.", "Install Python 3.11 or newer.")
+    return Check("Python", Verdict.OK, f"Python {version}.")
+
+
+def _git() -> Check:
+    version = git_version()
+    needed = ".".join(str(part) for part in OLDEST_GIT)
+    fix = f"Install git {needed} or newer, on Debian and Ubuntu: apt install git."
+    if version is None:
+        return Check("git", Verdict.WRONG, "git is not on PATH.", fix)
+    found = ".".join(str(part) for part in version)
+    if version < OLDEST_GIT:
+        return Check("git", Verdict.WRONG, f"git {found} is too old.", fix)
+    return Check("git", Verdict.OK, f"git {found}.")
+
+
+def _temporal_program(settings: Settings) -> Check:
+    name = "Temporal program"
+    if settings.temporal_address:
+        return Check(name, Verdict.OK, f"Not needed: the server at {settings.temporal_address} is used.")
+    try:
+        path = temporal_binary(settings)
+    except CliError as error:
+        return Check(name, Verdict.WRONG, error.sentence, error.hint or "")
+    if not os.access(path, os.X_OK):
+        return Check(name, Verdict.WRONG, f"{path} may not be executed.", f"chmod +x {path}")
+    return Check(name, Verdict.OK, f"{path}.")
+
+
+def _home(home: Path) -> Check:
+    own = "Correct its owner and mode, or set EDGEWRIGHT_HOME to a folder of your own."
+    if not home.exists():
+        parent = _nearest(home)
+        if not os.access(parent, os.W_OK | os.X_OK):
+            return Check("home", Verdict.WRONG, f"{home} is not there, and {parent} cannot be written.", own)
+        return Check("home", Verdict.OK, f"{home} is not there yet; `{typed('up')}` makes it.")
+    if not home.is_dir():
+        return Check("home", Verdict.WRONG, f"{home} is not a folder.", "Set EDGEWRIGHT_HOME to a folder.")
+    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        return Check("home", Verdict.WRONG, f"{home} cannot be written by this user.", own)
+    mode = home.stat().st_mode & 0o777
+    if mode & 0o077:
+        return Check("home", Verdict.WRONG, f"{home} is open to other users (mode {mode:04o}).", f"chmod 700 {home}")
+    return Check("home", Verdict.OK, f"{home}, mode {mode:04o}.")
+
+
+def _disk(home: Path) -> Check:
+    free = shutil.disk_usage(_nearest(home)).free
+    sentence = f"{free / 1024**3:.1f} GiB free where the home is."
+    if free < _NO_SPACE:
+        return Check("disk", Verdict.WRONG, sentence, "Free some space: databases and repositories will fail.")
+    if free < _LITTLE_SPACE:
+        return Check("disk", Verdict.WARNING, sentence, "Free some space before it is full.")
+    return Check("disk", Verdict.OK, sentence)
+
+
+def _clock(home: Path) -> Check:
+    """A clock that is behind what it has written itself was set back, or lost its battery."""
+    now = time.time()
+    written = [path.stat().st_mtime for path in home.glob("*") if path.is_file()] if home.is_dir() else []
+    ahead = max(written, default=now) - now
+    if ahead > _CLOCK_SLACK_SECONDS:
+        return Check(
+            "clock",
+            Verdict.WRONG,
+            f"The clock is {ahead:.0f} s behind files in the home; tokens and leases would be judged wrongly.",
+            "Set the clock, and let NTP keep it.",
+        )
+    return Check("clock", Verdict.OK, time.strftime("%Y-%m-%d %H:%M:%S UTC.", time.gmtime(now)))
+
+
+def _ports(settings: Settings) -> Iterator[Check]:
+    ours = frozenset(ProcessLedger(settings.home).living().values())
+    for wish in port_wishes(settings):
+        yield _port(wish, ours)
+
+
+def _port(wish: PortWish, ours: frozenset[int]) -> Check:
+    name = f"port of {wish.part}"
+    if wish.port == 0:
+        return Check(name, Verdict.OK, "Any free one is taken.")
+    try:
+        resolve_ports([wish])
+    except CliError as error:
+        if listener_pid(wish.port) in ours:
+            return Check(name, Verdict.OK, f"{wish.port}, in use by {wish.part}.")
+        return Check(name, Verdict.WRONG, error.sentence, error.hint or "")
+    return Check(name, Verdict.OK, f"{wish.port} is free.")
+
+
+def _external_url(settings: Settings) -> Check:
+    url = settings.effective_external_url
+    if settings.external_url_is_loopback:
+        return Check(
+            "external URL",
+            Verdict.WARNING,
+            f"{url} reaches nobody but this machine, so no other can be bootstrapped.",
+            "Set EDGEWRIGHT_EXTERNAL_URL to the https URL under which edges reach the gateway.",
+        )
+    return Check("external URL", Verdict.OK, f"{url}.")
+
+
+def _tls(settings: Settings) -> Iterator[Check]:
+    for variable, path in (
+        ("EDGEWRIGHT_TLS_CERT", settings.tls_cert),
+        ("EDGEWRIGHT_TLS_KEY", settings.tls_key),
+        ("EDGEWRIGHT_CA_BUNDLE", settings.ca_bundle),
+    ):
+        if path is None:
+            continue
+        if os.access(path, os.R_OK):
+            yield Check(variable, Verdict.OK, f"{path}.")
+        else:
+            yield Check(variable, Verdict.WRONG, f"{path} cannot be read.", "Correct the path, or the file's mode.")
+
+
+def _nearest(path: Path) -> Path:
+    """The nearest folder above that exists."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

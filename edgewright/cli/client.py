@@ -1,0 +1,312 @@
+"""The gateway as the commands see it: found by itself, spoken to in JSON, its problems turned into sentences."""
+
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+import httpx
+from platformdirs import user_data_path
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from edgewright.cli.endpoints import read_endpoints
+from edgewright.cli.failures import CliError, ExitCode, of_settings
+from edgewright.cli.invocation import typed
+from edgewright.settings import is_loopback
+
+Params = Mapping[str, str | int | float | bool]
+
+_SECONDS = 30.0
+_EXIT_BY_STATUS = {
+    401: ExitCode.NOT_ALLOWED,
+    403: ExitCode.NOT_ALLOWED,
+    404: ExitCode.NOT_FOUND,
+    408: ExitCode.UNAVAILABLE,
+    429: ExitCode.UNAVAILABLE,
+    502: ExitCode.UNAVAILABLE,
+    503: ExitCode.UNAVAILABLE,
+    504: ExitCode.UNAVAILABLE,
+}
+
+
+class ClientSettings(BaseSettings):
+    """What a command needs to know to reach a gateway; nothing of how a gateway is run."""
+
+    model_config = SettingsConfigDict(env_prefix="EDGEWRIGHT_", frozen=True, extra="ignore", env_ignore_empty=True)
+
+    home: Path = Field(default_factory=lambda: user_data_path("edgewright"))
+    """Where the local gateway and its token are found."""
+    url: str | None = None
+    """Base URL of a gateway elsewhere."""
+    token_file: Path | None = None
+    """File that holds the operator token; default: the local `admin-token`."""
+    ca_bundle: Path | None = None
+    """PEM file that verifies the gateway's certificate; default: the machine's authorities."""
+    allow_plain_http: bool = False
+    """The explicit yes to send the token over plain http to another machine."""
+
+
+class Gateway:
+    """An open connection. Every call raises ``CliError`` unless it succeeds.
+
+    Args:
+        url: base URL without a trailing slash.
+        token: operator token; None: none is sent.
+        transport: stands in for the network in tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        ca_bundle: Path | None = None,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.url = url
+        self._has_token = token is not None
+        self._http = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            verify=_trust(ca_bundle) if url.startswith("https:") else True,
+            timeout=_SECONDS,
+            transport=transport,
+            # A proxy of the company never leads back to this machine.
+            trust_env=not is_loopback(urlsplit(url).hostname or ""),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def get(self, path: str, params: Params | None = None, *, timeout: float = _SECONDS) -> Any:
+        """The JSON of a GET."""
+        return _decoded(self.request("GET", path, params=params, timeout=timeout))
+
+    def post(self, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None) -> Any:
+        """The JSON that a POST of JSON is answered with; None for an empty answer."""
+        return _decoded(self.request("POST", path, body=body, headers=headers))
+
+    def put(self, path: str, body: Any = None) -> Any:
+        """The same for PUT."""
+        return _decoded(self.request("PUT", path, body=body))
+
+    def patch(self, path: str, body: Any, *, headers: Mapping[str, str] | None = None) -> Any:
+        """The same for PATCH (JSON merge patch)."""
+        merge = {"Content-Type": "application/merge-patch+json", **(headers or {})}
+        return _decoded(self.request("PATCH", path, content=json.dumps(body).encode(), headers=merge))
+
+    def delete(self, path: str, params: Params | None = None, *, headers: Mapping[str, str] | None = None) -> Any:
+        """The same for DELETE."""
+        return _decoded(self.request("DELETE", path, params=params, headers=headers))
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: Any = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = _SECONDS,
+        accept: frozenset[int] = frozenset(),
+    ) -> httpx.Response:
+        """Sends one request.
+
+        Args:
+            body: sent as JSON unless it is None.
+            content: raw bytes, sent as they are, instead of ``body``.
+            timeout: seconds.
+            accept: error statuses that the caller wants to see itself.
+
+        Raises:
+            CliError: the gateway cannot be reached, or answers with an error that is not in ``accept``.
+        """
+        try:
+            answer = self._http.request(
+                method, path, params=params, json=body, content=content, headers=headers, timeout=timeout
+            )
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+        if answer.is_success or answer.status_code in accept:
+            return answer
+        raise self._problem(answer)
+
+    @contextmanager
+    def stream(
+        self, path: str, params: Params | None = None, *, headers: Mapping[str, str] | None = None
+    ) -> Iterator[httpx.Response]:
+        """An answer that is read line by line, for as long as the caller likes."""
+        try:
+            timeout = httpx.Timeout(_SECONDS, read=None)
+            with self._http.stream("GET", path, params=params, headers=headers, timeout=timeout) as answer:
+                if not answer.is_success:
+                    answer.read()
+                    raise self._problem(answer)
+                yield answer
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: httpx.HTTPError) -> CliError:
+        if isinstance(error, httpx.TimeoutException):
+            return CliError(
+                f"The gateway at {self.url} did not answer in time.",
+                f"`{typed('doctor')}` says what is wrong with a local one.",
+                ExitCode.UNAVAILABLE,
+            )
+        if isinstance(error, httpx.ConnectError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return CliError(
+                f"The certificate of {self.url} is not trusted here.",
+                "Set EDGEWRIGHT_CA_BUNDLE to a PEM file with the authority that signed it.",
+                ExitCode.UNAVAILABLE,
+            )
+        if isinstance(error, httpx.ConnectError):
+            return CliError(
+                f"Nothing answers at {self.url}: the gateway is not running, or out of reach.",
+                f"Start a local one with `{starter()}`; EDGEWRIGHT_URL names one elsewhere.",
+                ExitCode.UNAVAILABLE,
+            )
+        return CliError(
+            f"The connection to {self.url} failed ({type(error).__name__}).",
+            "Try again; if it stays so, look at the gateway's log.",
+            ExitCode.UNAVAILABLE,
+        )
+
+    def _problem(self, answer: httpx.Response) -> CliError:
+        exit_code = _EXIT_BY_STATUS.get(
+            answer.status_code, ExitCode.REFUSED if answer.is_client_error else ExitCode.FAILED
+        )
+        try:
+            document = answer.json()
+        except ValueError:
+            document = None
+        if not isinstance(document, dict):
+            return CliError(
+                f"{self.url} answered {answer.status_code} {answer.reason_phrase}; a gateway answers otherwise.",
+                "Check EDGEWRIGHT_URL.",
+                exit_code,
+            )
+        sentence = str(
+            document.get("detail") or document.get("title") or f"The gateway answered {answer.status_code}."
+        )
+        hint = document.get("hint")
+        if answer.status_code == httpx.codes.UNAUTHORIZED and not hint:
+            hint = (
+                "The token is wrong, expired or revoked; EDGEWRIGHT_TOKEN_FILE names the file that holds it."
+                if self._has_token
+                else "Set EDGEWRIGHT_TOKEN_FILE to the file that holds your token."
+            )
+        code = document.get("code")
+        return CliError(sentence, str(hint) if hint else None, exit_code, code=str(code) if code else None)
+
+
+def connect() -> Gateway:
+    """The gateway that the environment names, or the one that runs on this machine.
+
+    Raises:
+        CliError: none is named and none runs here, or there is no token.
+    """
+    try:
+        settings = ClientSettings()
+    except ValidationError as error:
+        raise of_settings(error) from error
+    if settings.url:
+        url = _checked(settings.url, allow_plain_http=settings.allow_plain_http)
+        token = read_token(settings.token_file) if settings.token_file else None
+        return Gateway(url, token, ca_bundle=settings.ca_bundle)
+    endpoints = read_endpoints(settings.home)
+    if endpoints is None:
+        raise CliError(
+            f"The gateway is not running on this machine (home: {settings.home}).",
+            f"Start it with `{starter()}`; EDGEWRIGHT_URL and EDGEWRIGHT_TOKEN_FILE name one elsewhere.",
+            ExitCode.UNAVAILABLE,
+        )
+    token = read_token(settings.token_file or settings.home / "admin-token")
+    return Gateway(endpoints.gateway, token, ca_bundle=settings.ca_bundle)
+
+
+def read_token(path: Path) -> str:
+    """The token in a file.
+
+    Raises:
+        CliError: it cannot be read, or holds no token; the text never shows what it holds.
+    """
+    try:
+        token = path.read_text().strip()
+    except OSError as error:
+        raise CliError(
+            f"The token file {path} cannot be read ({error.strerror}).",
+            "EDGEWRIGHT_TOKEN_FILE names the file; it must be readable by this user.",
+            ExitCode.NOT_ALLOWED,
+        ) from error
+    except UnicodeDecodeError:
+        token = ""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise CliError(
+            f"The file {path} does not hold a token.",
+            "It holds one line: the token as it was shown when it was made.",
+            ExitCode.NOT_ALLOWED,
+        )
+    return token
+
+
+def starter() -> str:
+    """How the reader starts a local Edgewright."""
+    command = typed("up")
+    return "make up" if command.startswith("./bin/") else command
+
+
+def _checked(url: str, *, allow_plain_http: bool) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
+        raise CliError(
+            "EDGEWRIGHT_URL is not an http(s) URL.",
+            "It looks like https://edge.example.com, without user name and password.",
+            ExitCode.USAGE,
+        )
+    if parts.scheme == "http" and not is_loopback(parts.hostname) and not allow_plain_http:
+        raise CliError(
+            "EDGEWRIGHT_URL is plain http to another machine; the token would travel in clear.",
+            "Use https, or set EDGEWRIGHT_ALLOW_PLAIN_HTTP=1 to accept that.",
+            ExitCode.USAGE,
+        )
+    return url.rstrip("/")
+
+
+def _trust(ca_bundle: Path | None) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca_bundle:
+        try:
+            context.load_verify_locations(cafile=str(ca_bundle))
+        except OSError as error:
+            raise CliError(
+                f"EDGEWRIGHT_CA_BUNDLE: {ca_bundle} is not a readable PEM file of certificates.",
+                "Name a file of the form -----BEGIN CERTIFICATE----- …",
+                ExitCode.USAGE,
+            ) from error
+    return context
+
+
+def _decoded(answer: httpx.Response) -> Any:
+    if not answer.content:
+        return None
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise CliError(
+            f"{answer.request.url.copy_with(query=None)} answered with something that is not JSON.",
+            "Check EDGEWRIGHT_URL.",
+        ) from error

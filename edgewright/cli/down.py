@@ -1,0 +1,56 @@
+"""`edgewright down`: stops the `edgewright up` of this home, wherever it was started."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgewright.cli.endpoints import remove_endpoints
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.home import exclusive_home, holder
+from edgewright.cli.ledger import ProcessLedger
+from edgewright.cli.local import local_settings
+
+
+def down(
+    timeout: Annotated[float, typer.Option(help="Seconds to wait until everything has stopped.", min=0)] = 60.0,
+) -> None:
+    """Stop what `edgewright up` has started on this home."""
+    home = local_settings().home
+    until = time.monotonic() + timeout
+    pid = holder(home)
+    while pid == 0 and time.monotonic() < until:  # somebody is just about to say its pid, or asks as we do
+        time.sleep(0.05)
+        pid = holder(home)
+    if not pid:
+        _clear_up(home)
+        return
+    with suppress(ProcessLookupError):  # it may end by itself at this moment
+        os.kill(pid, signal.SIGTERM)
+    while holder(home) == pid:
+        if time.monotonic() > until:
+            raise CliError(
+                f"Process {pid} has not stopped within {timeout:g} seconds.",
+                f"Wait longer with --timeout, or end it by force: kill -9 {pid}; the next `up` clears up after it.",
+                ExitCode.UNAVAILABLE,
+            )
+        time.sleep(0.05)
+    typer.echo("Stopped.")
+
+
+def _clear_up(home: Path) -> None:
+    """Nobody runs here; what a killed `up` has left behind is ended, too."""
+    if not home.is_dir():
+        typer.echo(f"Nothing runs: there is no home {home}.")
+        return
+    with exclusive_home(home):
+        survivors = ProcessLedger(home).end_survivors()
+        remove_endpoints(home)
+    if survivors:
+        typer.echo(f"Ended what a killed run had left behind: {', '.join(survivors)}.")
+    else:
+        typer.echo(f"Nothing runs on {home}.")

@@ -1,0 +1,100 @@
+"""The folder in which `edgewright up` keeps everything, and the lock that gives it to one process at a time."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from edgewright.cli.failures import CliError, ExitCode
+
+_LOCK = "lock"
+_HANDOVER_SECONDS = 0.5
+
+
+def prepare_home(home: Path) -> None:
+    """Makes the folder, for its owner only.
+
+    Raises:
+        CliError: it is not a folder, or cannot be made or written.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.stat().st_mode & 0o077:
+            home.chmod(0o700)
+        (home / "logs").mkdir(mode=0o700, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise CliError(f"The home {home} is a file, not a folder.", "Set EDGEWRIGHT_HOME to a folder.") from error
+    except OSError as error:
+        raise CliError(
+            f"The home {home} cannot be made or written ({error.strerror}).",
+            "Correct owner and mode of the folder, or set EDGEWRIGHT_HOME to a folder of your own.",
+        ) from error
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise CliError(
+            f"The home {home} cannot be written by this user.",
+            "Correct owner and mode of the folder, or set EDGEWRIGHT_HOME to a folder of your own.",
+        )
+
+
+@contextmanager
+def exclusive_home(home: Path) -> Iterator[None]:
+    """Holds the home; the lock dies with the process, however that dies.
+
+    Raises:
+        CliError: another process holds it; the sentence names its pid.
+    """
+    descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _take(descriptor, home)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            yield
+        finally:
+            os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def holder(home: Path) -> int | None:
+    """The pid that holds the home; None if nobody does. 0 if somebody does who has not said its pid yet."""
+    try:
+        descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _said_pid(descriptor)
+    else:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, home: Path) -> None:
+    # Somebody who only asks who holds the home has it for a moment: one refusal is not an answer yet.
+    until = time.monotonic() + _HANDOVER_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < until:
+                time.sleep(0.05)
+                continue
+            pid = _said_pid(descriptor)
+            who = f"process {pid}" if pid else "another process"
+            raise CliError(
+                f"Edgewright already runs on {home}: {who} has it.",
+                "Use that one, stop it with `edgewright down`, or set EDGEWRIGHT_HOME to another folder.",
+                ExitCode.REFUSED,
+            ) from None
+        else:
+            return
+
+
+def _said_pid(descriptor: int) -> int:
+    text = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,76 @@
+"""Makes an installation ready to be started: idempotent, and safe to be killed at any point.
+
+Storage first (database, entries, organisation, repositories, charts, admin token), then Temporal.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from edgewright.adapters.chart_publisher import charts_path, publish_charts
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.operators import SqlOperatorTokens
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.cli.admin_token import ensure_admin_token
+from edgewright.cli.demo import want_demo
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.domain.default_entries import default_entries
+from edgewright.domain.wellknown import CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
+from edgewright.ports.config_store import ConfigStore, NewEntry
+from edgewright.settings import Settings
+
+APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
+"""Ours, *Edgewright installation*: what was fixed at the first start."""
+
+
+@dataclass(frozen=True)
+class InitialisedStorage:
+    """What the user is told about. ``token_written``: the token file is new."""
+
+    token_file: Path
+    token_written: bool
+
+
+async def initialise_storage(settings: Settings, *, demo: bool = False) -> InitialisedStorage:
+    """Brings everything that is stored up to date.
+
+    Args:
+        demo: whether a fresh installation gets the cluster `demo` later.
+
+    Raises:
+        CliError: the organisation is not the one of the first start.
+        EdgewrightError: the database or the repositories cannot be used.
+    """
+    async with open_database(settings.effective_database_url) as database:
+        await database.migrate()
+        config = SqlConfigStore(database)
+        if demo and await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER) is None:
+            want_demo(settings.home)
+        await _fix_organisation(config, settings.organisation)
+        defaults = default_entries(settings.organisation)
+        await config.install([NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in defaults])
+        _publish(settings.effective_git_root)
+        token_file = settings.home / "admin-token"
+        written = await ensure_admin_token(SqlOperatorTokens(database), token_file)
+    return InitialisedStorage(token_file, written)
+
+
+async def _fix_organisation(config: ConfigStore, organisation: str) -> None:
+    """The first start decides: Group-IDs of all clusters begin with it."""
+    wanted = {"organisation": organisation}
+    await config.install([NewEntry(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, CLASS_SERVICE, wanted)])
+    entry = await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+    fixed = entry.body.get("organisation") if entry and isinstance(entry.body, dict) else None
+    if fixed != organisation:
+        raise CliError(
+            f"This installation belongs to the organisation {fixed}, fixed at its first start; "
+            f"EDGEWRIGHT_ORGANISATION says {organisation}.",
+            f"Set EDGEWRIGHT_ORGANISATION={fixed}, or start another installation with another EDGEWRIGHT_HOME.",
+            ExitCode.REFUSED,
+        )
+
+
+def _publish(root: Path) -> None:
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    publish_charts(BareGitServer(root), charts_path())

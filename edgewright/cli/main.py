@@ -1,0 +1,82 @@
+"""The command line `edgewright`: registers the commands, and turns every expected trouble into a sentence."""
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+
+from edgewright import __version__
+from edgewright.cli import admin, doctor, down, up
+from edgewright.cli.client import ClientSettings
+from edgewright.cli.commands import cluster, secret, token
+from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
+from edgewright.errors import EdgewrightError
+from edgewright.settings import Settings
+
+app = typer.Typer(
+    name="edgewright",
+    help="Commissions edge Kubernetes clusters and keeps them for life.",
+    epilog=(
+        "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused in the present state, "
+        "5 unavailable or not in time, 6 not authenticated or not allowed."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_HERE = "This machine"
+_GATEWAY = "Through a gateway, here or elsewhere"
+
+app.command("up", rich_help_panel=_HERE)(up.up)
+app.command("down", rich_help_panel=_HERE)(down.down)
+app.command("doctor", rich_help_panel=_HERE)(doctor.doctor)
+app.add_typer(admin.app, name="admin", help="Set this machine's installation up.", rich_help_panel=_HERE)
+app.add_typer(cluster.app, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
+app.add_typer(secret.app, name="secret", help="Seal secrets for a cluster.", rich_help_panel=_GATEWAY)
+app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"edgewright {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def edgewright(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Commissions edge Kubernetes clusters and keeps them for life."""
+
+
+def main() -> NoReturn:
+    """Runs the command that the arguments name, and exits.
+
+    Wrong usage, Ctrl-C and a closed pipe are Typer's to answer; a defect keeps its trace.
+    """
+    try:
+        app()
+    except CliError as error:
+        sys.exit(_told(error))
+    except EdgewrightError as error:
+        sys.exit(_told(of_product(error)))
+    except ValidationError as error:
+        if error.title not in {Settings.__name__, ClientSettings.__name__}:
+            raise
+        sys.exit(_told(of_settings(error)))
+    except OSError as error:
+        sys.exit(_told(of_system(error)))
+    sys.exit(ExitCode.OK)
+
+
+def _told(error: CliError) -> int:
+    """Says on stderr what is wrong and what to do about it; returns the exit code."""
+    sys.stderr.write(f"edgewright: {error.sentence}\n")
+    for line in (error.hint or "").splitlines():
+        sys.stderr.write(f"  {line}\n")
+    return int(error.exit_code)

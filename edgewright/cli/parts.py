@@ -1,0 +1,114 @@
+"""The programs of an embedded Edgewright: how each is called, what it is told, and how it shows that it serves."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+from edgewright.adapters.temporal.names import SEARCH_ATTRIBUTES
+from edgewright.cli.local import listening_url, temporal_binary
+from edgewright.cli.probes import all_of, answers, connects
+from edgewright.cli.supervisor import Part
+from edgewright.settings import Settings
+
+TEMPORAL_FILE = "temporal.db"
+
+# The server has one history shard here and would look for work only 20 times a second: 50 ms at each hop.
+_POLLS_PER_SECOND = 1000
+_POLLERS = ("transferProcessor", "timerProcessor", "visibilityProcessor")
+
+# The server writes what it has acknowledged before a crash of its process; both are needed for speed.
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
+
+
+def temporal_part(settings: Settings) -> Part:
+    """The Temporal server with its Web UI, file-backed."""
+    arguments = [
+        str(temporal_binary(settings)),
+        "server",
+        "start-dev",
+        "--db-filename",
+        str(settings.home / TEMPORAL_FILE),
+        "--ip",
+        "127.0.0.1",
+        "--port",
+        str(settings.temporal_port),
+        "--ui-port",
+        str(settings.temporal_ui_port),
+        "--ui-disable-news-fetch",
+        "--log-level",
+        "warn",
+        "--color",
+        "never",
+    ]
+    if settings.temporal_namespace != "default":
+        arguments += ["--namespace", settings.temporal_namespace]
+    for pragma in _PRAGMAS:
+        arguments += ["--sqlite-pragma", pragma]
+    for poller in _POLLERS:
+        arguments += ["--dynamic-config-value", f"history.{poller}MaxPollRPS={_POLLS_PER_SECOND}"]
+    for name, kind in SEARCH_ATTRIBUTES.items():
+        arguments += ["--search-attribute", f"{name}={kind}"]
+    ui = f"http://127.0.0.1:{settings.temporal_ui_port}"
+    return Part(
+        name="temporal",
+        command=arguments,
+        # Nothing of ours concerns it (a database URL may hold a password), and no profile of the user must.
+        environment=_surroundings(without=("EDGEWRIGHT_", "TEMPORAL_")),
+        log=settings.home / "logs" / "temporal.log",
+        # Through the Web UI's proxy, so that the UI, the front end and the namespace are all proven to serve.
+        ready=all_of(
+            lambda: connects(f"127.0.0.1:{settings.temporal_port}"),
+            lambda: answers(f"{ui}/api/v1/namespaces/{settings.temporal_namespace}"),
+        ),
+        advice=(
+            f"If it cannot read its file: move {settings.home / TEMPORAL_FILE}* away; "
+            "`up` rebuilds the workflows from the database."
+        ),
+    )
+
+
+def worker_part(settings: Settings) -> Part:
+    """The worker; it makes its ready file when it polls."""
+    ready_file = settings.home / "worker.ready"
+    return Part(
+        name="worker",
+        command=_python_module("worker"),
+        environment={**_surroundings(), **told(settings), "EDGEWRIGHT_READY_FILE": str(ready_file)},
+        log=settings.home / "logs" / "worker.log",
+        ready=ready_file.exists,
+        ready_file=ready_file,
+    )
+
+
+def gateway_part(settings: Settings) -> Part:
+    """The gateway."""
+    return Part(
+        name="gateway",
+        command=_python_module("api"),
+        environment={**_surroundings(), **told(settings)},
+        log=settings.home / "logs" / "gateway.log",
+        ready=lambda: answers(f"{listening_url(settings)}/readyz"),
+    )
+
+
+def told(settings: Settings) -> dict[str, str]:
+    """The variables that tell a child what was decided here; everything else it reads from its own environment."""
+    decided: Mapping[str, object | None] = {
+        "EDGEWRIGHT_HOME": settings.home,
+        "EDGEWRIGHT_GATEWAY_PORT": settings.gateway_port,
+        "EDGEWRIGHT_METRICS_PORT": settings.metrics_port,
+        "EDGEWRIGHT_TEMPORAL_ADDRESS": settings.temporal_address,
+        "EDGEWRIGHT_TEMPORAL_UI_URL": settings.temporal_ui_url,
+        "EDGEWRIGHT_EXTERNAL_URL": settings.effective_external_url,
+    }
+    return {name: str(value) for name, value in decided.items() if value is not None}
+
+
+def _surroundings(without: tuple[str, ...] = ()) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not (without and name.startswith(without))}
+    return {**kept, "PYTHONUNBUFFERED": "1"}
+
+
+def _python_module(name: str) -> list[str]:
+    # -P: a file of the same name in the folder where `up` was typed must not be run instead.
+    return [sys.executable, "-P", "-m", name]

@@ -1,0 +1,120 @@
+"""Ports of this machine: which are free, and who has those that are not."""
+
+import errno
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import psutil
+
+from edgewright.cli.failures import CliError, ExitCode
+
+
+@dataclass(frozen=True)
+class PortWish:
+    """A port that a part needs.
+
+    Args:
+        part: who needs it, as in "the gateway needs it".
+        variable: the setting that chooses it.
+        address: the address that it is bound on.
+        port: the number, or 0 for any free one.
+    """
+
+    part: str
+    variable: str
+    address: str
+    port: int
+
+
+def resolve_ports(wishes: Sequence[PortWish]) -> dict[str, int]:
+    """The port of each wish, by the name of its setting; all of them are free at this moment.
+
+    Raises:
+        CliError: one is taken, not allowed, or wished for twice; the sentence names who has it and what to set.
+    """
+    _refuse_twins(wishes)
+    with ExitStack() as held:
+        ports = {}
+        # Given ports first, and all are held until the last is found: no free one is picked twice.
+        for wish in sorted(wishes, key=lambda wish: wish.port == 0):
+            listener = held.enter_context(_listen(wish))
+            ports[wish.variable] = int(listener.getsockname()[1])
+        return ports
+
+
+def listener_pid(port: int) -> int | None:
+    """The process that listens on a TCP port; None if none does or this user may not know."""
+    try:
+        connections = psutil.net_connections(kind="tcp")
+    except (psutil.Error, OSError):
+        return None
+    listening = (c for c in connections if c.status == psutil.CONN_LISTEN and c.laddr and c.laddr.port == port)
+    return next((connection.pid for connection in listening if connection.pid is not None), None)
+
+
+def listener_on(port: int) -> str | None:
+    """Who listens on a TCP port, as ``name (pid 12)``; None as above."""
+    pid = listener_pid(port)
+    if pid is None:
+        return None
+    try:
+        return f"{psutil.Process(pid).name()} (pid {pid})"
+    except psutil.Error:
+        return f"pid {pid}"
+
+
+def _refuse_twins(wishes: Sequence[PortWish]) -> None:
+    first: dict[int, PortWish] = {}
+    for wish in wishes:
+        if wish.port and wish.port in first:
+            raise CliError(
+                f"{first[wish.port].variable} and {wish.variable} are both {wish.port}.",
+                "Give each its own port; 0 picks a free one.",
+                ExitCode.USAGE,
+            )
+        first[wish.port] = wish
+
+
+def _listen(wish: PortWish) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(wish.address, wish.port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise _bad_address(wish) from error
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    # What a server does: a port that merely lingers after its last connection counts as free.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(1)
+    except OSError as error:
+        listener.close()
+        raise _explained(error, wish) from error
+    return listener
+
+
+def _explained(error: OSError, wish: PortWish) -> Exception:
+    if error.errno == errno.EADDRINUSE:
+        who = listener_on(wish.port)
+        return CliError(
+            f"Port {wish.port} is taken{f' by {who}' if who else ''}; {wish.part} needs it.",
+            f"Stop that program, or set {wish.variable} to another port; 0 picks a free one.",
+            ExitCode.REFUSED,
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return _bad_address(wish)
+    if error.errno == errno.EACCES:
+        return CliError(
+            f"This user may not listen on port {wish.port}, which {wish.part} needs.",
+            f"Set {wish.variable} to a port above 1023; 0 picks a free one.",
+        )
+    return error
+
+
+def _bad_address(wish: PortWish) -> CliError:
+    return CliError(
+        f"{wish.address} is not an address of this machine, so {wish.part} cannot listen on it.",
+        "Set EDGEWRIGHT_BIND to one of its addresses, to 0.0.0.0 for all, or unset it for this machine only.",
+        ExitCode.USAGE,
+    )
