@@ -9,10 +9,10 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Wanted
+    from edgewright.domain.events import NewEvent
     from edgewright.domain.projection import Projection
     from edgewright.messages import names
     from edgewright.messages.steps import Publish
-    from edgewright.ports.audit import NewEvent
     from workflows import policies
 
 NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)

@@ -6,8 +6,8 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from edgewright.domain.cluster import Frozen, StepName
+from edgewright.domain.events import NewEvent
 from edgewright.domain.projection import Done, Projection
-from edgewright.ports.audit import NewEvent
 
 
 class PendingVerb(Frozen):

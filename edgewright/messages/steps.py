@@ -5,8 +5,8 @@ from uuid import UUID
 from pydantic import Field, JsonValue
 
 from edgewright.domain.cluster import Fence, Frozen, StepName, Wanted
+from edgewright.domain.events import NewEvent
 from edgewright.domain.projection import Projection
-from edgewright.ports.audit import NewEvent
 
 
 class ReadWanted(Frozen):
