@@ -1,0 +1,1 @@
+"""The commands that speak HTTP to a gateway, here or elsewhere."""

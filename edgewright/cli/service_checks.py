@@ -1,0 +1,1 @@
+"""What `doctor` asks the services of an installation: database, token, Temporal, worker, gateway."""
