@@ -43,8 +43,8 @@ BY_HAND_NOTE = b"""\
 # Yours
 
 Kubernetes manifests in this folder and below are applied to the cluster, and removed from it when they leave the
-folder. A `kustomization.yaml` is honoured. Give every object a namespace of its own choice, and no name that
-Edgewright's own manifests use. Keep at least one file here, such as this one: Flux refuses a folder that is gone.
+folder. A `kustomization.yaml` is honoured. Every object that lives in a namespace has to say which, and none may
+be one that Edgewright generates. Keep at least one file here, such as this one: Flux refuses a folder that is gone.
 """
 
 

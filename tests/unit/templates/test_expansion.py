@@ -177,8 +177,8 @@ def test_size_is_bounded_however_the_bytes_come_in() -> None:
 
 
 def test_members_replace_and_objects_merge_in_helm_values() -> None:
-    base = {"a": {"x": 1, "y": [1, 2]}, "b": {"z": 1}, "c": 1}
-    override = {"a": {"y": [3]}, "b": 2, "d": {"new": True}}
+    base: Any = {"a": {"x": 1, "y": [1, 2]}, "b": {"z": 1}, "c": 1}
+    override: Any = {"a": {"y": [3]}, "b": 2, "d": {"new": True}}
     assert merge_values(base, override) == {"a": {"x": 1, "y": [3]}, "b": 2, "c": 1, "d": {"new": True}}
     assert base == {"a": {"x": 1, "y": [1, 2]}, "b": {"z": 1}, "c": 1}
 

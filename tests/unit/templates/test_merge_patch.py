@@ -42,13 +42,13 @@ def test_each_example_of_the_rfc_gives_its_result(target: Any, patch: Any, resul
 
 
 def test_the_long_example_of_the_rfc_gives_its_result() -> None:
-    target = {
+    target: Any = {
         "title": "Goodbye!",
         "author": {"givenName": "John", "familyName": "Doe"},
         "tags": ["example", "sample"],
         "content": "This will be unchanged",
     }
-    patch = {
+    patch: Any = {
         "title": "Hello!",
         "phoneNumber": "+01-123-456-7890",
         "author": {"familyName": None},

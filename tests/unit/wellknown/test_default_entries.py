@@ -138,12 +138,13 @@ def test_a_bootstrap_entry_of_the_older_system_can_be_stored() -> None:
 def test_a_flux_template_needs_its_self_link_and_usable_file_names() -> None:
     source = {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository"}
     assert accepts(wk.APP_FLUX_TEMPLATE, {"self-link.yaml": [source], "x.yaml": ["{{ helm }}"]})
-    for bad in (
+    refused: list[Any] = [
         {},
         {"x.yaml": [source]},
         {"self-link.yaml": [source], "../x.yaml": [source]},
         {"self-link.yaml": []},
-    ):
+    ]
+    for bad in refused:
         assert not accepts(wk.APP_FLUX_TEMPLATE, bad)
 
 
