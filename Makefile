@@ -41,14 +41,16 @@ up: $(ENVIRONMENT) ## start everything on this machine and commission the cluste
 .PHONY: test test-real lint test-python
 test: lint test-python ## lint, types, import rules and every test that PyPI can supply
 
-lint: $(ENVIRONMENT) ## ruff, mypy --strict, import-linter
+lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
+	@.tools/bin/uv lock --check --offline --quiet || \
+		{ echo "uv.lock does not fit pyproject.toml: run .tools/bin/uv lock" >&2; exit 1; }
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 test-python: lint
-	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real -n $(TEST_PROCESSES) --dist loadfile </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real -n $(TEST_PROCESSES) --dist loadfile --durations 10 </dev/null
 
 test-real: $(ENVIRONMENT) ## tests against real components, built once into a cache outside the checkout
 	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)

@@ -9,7 +9,9 @@ import yaml
 
 from edgewright.settings import Settings
 
-VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]+\b")
+BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_TOKEN_FILE", "EDGEWRIGHT_URL"}
+"""Variables of the tests' components and of the command line on another machine: no setting of a process."""
+VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]*[A-Z]\b")
 SECRET_NAME = re.compile(r"PASSWORD|PWD|TOKEN|SECRET")
 WITHOUT_DEFAULT = re.compile(r"\$\{[A-Z_]+:\?[^}]+\}")
 
@@ -39,6 +41,12 @@ def test_each_variable_in_a_container_file_is_a_setting(root: Path, name: str) -
     used = set(VARIABLE.findall((root / name).read_text("utf-8")))
     assert used
     assert used - _known_variables() == set()
+
+
+def test_each_variable_in_a_document_is_known(documents: list[Path]) -> None:
+    known = _known_variables() | BESIDE_SETTINGS
+    named = {(path.name, name) for path in documents for name in VARIABLE.findall(path.read_text("utf-8"))}
+    assert {pair for pair in named if pair[1] not in known} == set()
 
 
 def test_the_environment_in_the_compose_file_makes_valid_settings(

@@ -11,7 +11,7 @@ import pytest
 
 LONGEST_FILE = 400
 EMPTY_WORDS = {"helper", "helpers", "manager", "managers", "misc", "util", "utils", "stuff"}
-EMPTY_NAMES = {"data", "process", "handle", "info"}
+EMPTY_NAMES = {"data", "info", "process"}
 """Fine as a part of a name, not as the whole of one."""
 SUPPRESSION = re.compile(
     r"#\s*(?:ruff:\s*)?(?:noqa|type:\s*ignore)"
