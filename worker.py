@@ -9,18 +9,19 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from edgewright.adapters.database.accounts import SqlAccounts
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from temporalio.client import Client
 from temporalio.worker import Worker
 
 from activities.composition import WorkerPorts, build_activities
 from activities.failures import FailureInterceptor
+from activities.heartbeat import HeartbeatInterceptor
+from edgewright.adapters.database.accounts import SqlAccounts
+from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
@@ -54,7 +55,7 @@ def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, s
                 client,
                 task_queue=queue,
                 activities=activities,
-                interceptors=[FailureInterceptor()],
+                interceptors=[FailureInterceptor(), HeartbeatInterceptor()],
                 max_concurrent_activities=slots,
                 graceful_shutdown_timeout=GRACE,
             )

@@ -9,12 +9,16 @@ from temporalio.workflow import ActivityCancellationType
 from edgewright.domain.cluster import StepName
 from edgewright.messages.names import BULK_QUEUE, INTERACTIVE_QUEUE
 
+HEARTBEAT_TIMEOUT = timedelta(seconds=4)
+"""How soon the death of a worker is noticed; activities send a sign of life each second (activities/heartbeat.py)."""
+
 
 class ActivityPolicy(TypedDict):
     """Keyword arguments of ``workflow.start_activity``."""
 
     task_queue: str
     start_to_close_timeout: timedelta
+    heartbeat_timeout: timedelta
     schedule_to_close_timeout: timedelta
     retry_policy: RetryPolicy
     cancellation_type: ActivityCancellationType
@@ -25,6 +29,7 @@ def _policy(queue: str, *, attempt: float, total: float, attempts: int) -> Activ
     return ActivityPolicy(
         task_queue=queue,
         start_to_close_timeout=timedelta(seconds=attempt),
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
         schedule_to_close_timeout=timedelta(seconds=total),
         retry_policy=RetryPolicy(
             initial_interval=timedelta(milliseconds=100),

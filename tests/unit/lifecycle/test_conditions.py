@@ -1,0 +1,134 @@
+"""Conditions tell the truth, and keep their time."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from edgewright.domain.cluster import (
+    Acceptance,
+    CertificateFacts,
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    Desired,
+    Lease,
+    LeaseState,
+    Wanted,
+)
+from edgewright.domain.conditions import KEY_AGE_LIMIT, Obstacle, conditions_of, next_review
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+YEAR = timedelta(days=365)
+
+
+def wanted(**changes: Any) -> Wanted:
+    facts: dict[str, Any] = {
+        "uuid": UUID(int=1),
+        "name": "press-shop",
+        "namespace": "edgewright",
+        "generation": 1,
+        "change": 1,
+        "commissioning": 1,
+        "desired": Desired.PRESENT,
+    }
+    return Wanted(**(facts | changes))
+
+
+def certificate(*, age: timedelta, life: timedelta = 10 * YEAR) -> CertificateFacts:
+    return CertificateFacts(fingerprint="f" * 64, not_before=NOW - age, not_after=NOW - age + life, taken_at=NOW)
+
+
+def state(
+    kind: ConditionType,
+    facts: Wanted,
+    *,
+    commissioned: bool = True,
+    obstacle: Obstacle | None = None,
+    desired_revision: str | None = None,
+    now: datetime = NOW,
+    before: Sequence[Condition] = (),
+) -> Condition:
+    found = conditions_of(
+        facts,
+        commissioned=commissioned,
+        waiting_for="",
+        obstacle=obstacle,
+        desired_revision=desired_revision,
+        now=now,
+        before=before,
+    )
+    return next(condition for condition in found if condition.type is kind)
+
+
+def heard(state_: LeaseState, offset: float | None = None) -> Lease:
+    return Lease(state=state_, epoch=1, last_heard=NOW - timedelta(hours=1), clock_offset_seconds=offset)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "status", "reason"),
+    [
+        (ConditionType.ACCEPTED, {}, "Unknown", "NotRegistered"),
+        (ConditionType.ACCEPTED, {"acceptance": Acceptance.PENDING}, "False", "Pending"),
+        (ConditionType.ACCEPTED, {"acceptance": Acceptance.REJECTED}, "False", "Rejected"),
+        (ConditionType.ACCEPTED, {"acceptance": Acceptance.ACCEPTED}, "True", "Accepted"),
+        (ConditionType.JOINED, {}, "False", "AwaitingBootstrap"),
+        (ConditionType.JOINED, {"bootstrapped": True}, "False", "Registered"),
+        (ConditionType.JOINED, {"edge_reported_at": NOW}, "True", "Reported"),
+        (ConditionType.AVAILABLE, {}, "Unknown", "NoHeartbeat"),
+        (ConditionType.AVAILABLE, {"lease": heard(LeaseState.CURRENT)}, "True", "LeaseCurrent"),
+        (ConditionType.AVAILABLE, {"lease": heard(LeaseState.EXPIRED)}, "Unknown", "LeaseExpired"),
+        (ConditionType.AVAILABLE, {"detached_at": NOW, "lease": heard(LeaseState.CURRENT)}, "False", "Detached"),
+        (ConditionType.SEALING_KEY_CURRENT, {}, "Unknown", "NoCertificate"),
+        (ConditionType.SEALING_KEY_CURRENT, {"certificate_problem": "weak"}, "False", "CertificateRefused"),
+        (ConditionType.SEALING_KEY_CURRENT, {"certificate": certificate(age=timedelta(1))}, "True", "Current"),
+        (ConditionType.SEALING_KEY_CURRENT, {"certificate": certificate(age=timedelta(91))}, "False", "KeyOld"),
+        (
+            ConditionType.SEALING_KEY_CURRENT,
+            {"certificate": certificate(age=YEAR, life=YEAR)},
+            "False",
+            "CertificateExpired",
+        ),
+        (ConditionType.CLOCK_SYNCED, {}, "Unknown", "NotReported"),
+        (ConditionType.CLOCK_SYNCED, {"lease": heard(LeaseState.CURRENT, 3.0)}, "True", "InStep"),
+        (ConditionType.CLOCK_SYNCED, {"lease": heard(LeaseState.CURRENT, -3600.0)}, "False", "ClockSkewed"),
+        (ConditionType.PAUSED, {"paused": True}, "True", "PausedByOperator"),
+        (ConditionType.COMMISSIONED, {"desired": Desired.REMOVED}, "False", "Removed"),
+    ],
+)
+def test_conditions(kind: ConditionType, changes: dict[str, Any], status: str, reason: str) -> None:
+    condition = state(kind, wanted(**changes))
+    assert (condition.status, condition.reason) == (status, reason)
+
+
+def test_a_powered_off_cluster_never_shows_available() -> None:
+    silent = wanted(lease=heard(LeaseState.EXPIRED), edge_reported_at=NOW, acceptance=Acceptance.ACCEPTED)
+    assert state(ConditionType.AVAILABLE, silent).status is not ConditionStatus.TRUE
+
+
+def test_synced_is_about_descent_not_equality() -> None:
+    facts = wanted(observed_revision="b" * 40, observed_descends=True)
+    assert state(ConditionType.SYNCED, facts, desired_revision="a" * 40).status is ConditionStatus.TRUE
+    behind = wanted(observed_revision="b" * 40, observed_descends=False)
+    assert state(ConditionType.SYNCED, behind, desired_revision="a" * 40).status is ConditionStatus.FALSE
+
+
+def test_since_is_kept_while_the_status_is_the_same_and_moves_when_it_changes() -> None:
+    first = state(ConditionType.AVAILABLE, wanted(lease=heard(LeaseState.CURRENT)))
+    later = NOW + timedelta(hours=1)
+    same = state(ConditionType.AVAILABLE, wanted(lease=heard(LeaseState.CURRENT)), now=later, before=[first])
+    gone = state(ConditionType.AVAILABLE, wanted(lease=heard(LeaseState.EXPIRED)), now=later, before=[first])
+    assert (same.since, gone.since) == (NOW, later)
+
+
+def test_a_blocked_cluster_says_what_to_do() -> None:
+    blocked = state(ConditionType.BLOCKED, wanted(), obstacle=Obstacle(reason="AddressTaken", sentence="Rename it."))
+    assert (blocked.status, blocked.reason, blocked.message) == ("True", "AddressTaken", "Rename it.")
+
+
+def test_the_passing_of_time_alone_is_reviewed() -> None:
+    young = wanted(certificate=certificate(age=timedelta(days=1)))
+    assert next_review(young, NOW) == NOW - timedelta(days=1) + KEY_AGE_LIMIT
+    assert next_review(wanted(), NOW) is None
