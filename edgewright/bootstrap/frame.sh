@@ -123,15 +123,19 @@ HELP
   may() { # VERB RESOURCE [-n NAMESPACE]
     kc auth can-i --quiet "$@" >/dev/null 2>&1 || missing="$missing${missing:+, }$1 $2"
   }
-  may get namespaces
-  may create namespaces
-  for verb in get create patch delete; do may "$verb" secrets -n "$namespace"; done
-  may get customresourcedefinitions.apiextensions.k8s.io
-  if [ -n "$flux_files" ]; then
-    for kind in gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io; do
-      may create "$kind" -n "$namespace"
-      may patch "$kind" -n "$namespace"
-    done
+  may '*' '*' --all-namespaces # one question for an administrator, the single ones for all others
+  if [ -n "$missing" ]; then
+    missing=
+    may get namespaces
+    may create namespaces
+    for verb in get create patch delete; do may "$verb" secrets -n "$namespace"; done
+    may get customresourcedefinitions.apiextensions.k8s.io
+    if [ -n "$flux_files" ]; then
+      for kind in gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io; do
+        may create "$kind" -n "$namespace"
+        may patch "$kind" -n "$namespace"
+      done
+    fi
   fi
   [ -z "$missing" ] ||
     fail 4 "kubectl's user may not do all that is needed (missing: $missing); use a context with administrator rights. Nothing was changed."
@@ -175,7 +179,7 @@ HELP
     else
       made=${1}_$(hexdump -v -n 32 -e '1/1 "%02x"' /dev/urandom | tr -cd '0-9a-f')
     fi
-    is_secret "$1" "$made" || fail 3 "No random secret could be made from /dev/urandom; nothing was changed."
+    is_secret "$1" "$made" || fail 3 "No random secret could be made from /dev/urandom."
   }
 
   # Labels tell of an attachment in another namespace too, where we may look.
@@ -193,7 +197,8 @@ HELP
   where=${context:-$(kubectl config current-context 2>/dev/null || :)}
   server=$(kc config view --minify -o 'jsonpath={.clusters[0].cluster.server}' 2>/dev/null || :)
   nodes=$(kc get nodes -o name 2>/dev/null | wc -l | tr -cd '0-9' || :)
-  here="Kubernetes cluster (context ${where:-default}, server ${server:-unknown}, $kubernetes, ${nodes:-?} nodes)"
+  [ "$nodes" = 1 ] && nodes='1 node' || nodes="${nodes:-?} nodes"
+  here="Kubernetes cluster (context ${where:-default}, server ${server:-unknown}, $kubernetes, $nodes)"
 
   if [ -n "$dry_run" ]; then
     say "Dry run; nothing is changed or registered. This $here would be attached to $url as '$name' ($cluster)."

@@ -87,6 +87,20 @@ def test_pasted_line_attaches(edge, centre):
     assert len(centre.requests) == 1
 
 
+def test_no_program_waits_for_input_that_never_ends(edge):
+    script = edge.render(before="cat")
+    with subprocess.Popen(
+        [*edge.shell, "-s", "--", "--yes"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=edge.environment(),
+        start_new_session=True,
+    ) as running:
+        running.stdin.write(script.encode())
+        running.stdin.flush()
+        assert running.wait(timeout=30) == 0  # with its input still open
+
+
 def test_pending_registration_prints_the_short_code_and_goes_on(edge, centre):
     centre.says((202, {"state": "pending", "short_code": "7KQ-2MX", "detail": "An operator has to accept."}))
     done = edge.run("--yes")
@@ -107,10 +121,11 @@ def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge, centr
 
 def test_refusal_leaves_credentials_that_were_there(edge, centre):
     edge.run("--yes")
-    before = edge.cluster["objects"]
+    before, count = edge.cluster["objects"], len(edge.changes)
     centre.says((403, {"detail": "This registration token is spent."}))
     assert edge.run("--yes").returncode == 1
     assert edge.cluster["objects"] == before
+    assert edge.changes[count:] == SECRETS
 
 
 def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge, centre):

@@ -1,0 +1,25 @@
+"""The bootstrap script under every shell that an edge is likely to have."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCENARIOS = Path(__file__).parents[2] / "unit" / "bootstrap"
+
+
+@pytest.mark.real
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_every_scenario_passes_under(shell: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(SCENARIOS)],
+        env=os.environ | {"EDGEWRIGHT_TEST_SHELLS": shell},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout and "skipped" not in done.stdout
