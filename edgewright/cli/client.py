@@ -1,7 +1,6 @@
 """The gateway as the commands see it: found by itself, spoken to in JSON, its problems turned into sentences."""
 
 import json
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +9,9 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
-from platformdirs import user_data_path
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import ValidationError
 
+from edgewright.cli.client_settings import ClientSettings, checked_url, read_token, trust
 from edgewright.cli.endpoints import read_endpoints
 from edgewright.cli.failures import CliError, ExitCode, of_settings
 from edgewright.cli.invocation import typed
@@ -32,23 +30,6 @@ _EXIT_BY_STATUS = {
     503: ExitCode.UNAVAILABLE,
     504: ExitCode.UNAVAILABLE,
 }
-
-
-class ClientSettings(BaseSettings):
-    """What a command needs to know to reach a gateway; nothing of how a gateway is run."""
-
-    model_config = SettingsConfigDict(env_prefix="EDGEWRIGHT_", frozen=True, extra="ignore", env_ignore_empty=True)
-
-    home: Path = Field(default_factory=lambda: user_data_path("edgewright"))
-    """Where the local gateway and its token are found."""
-    url: str | None = None
-    """Base URL of a gateway elsewhere."""
-    token_file: Path | None = None
-    """File that holds the operator token; default: the local `admin-token`."""
-    ca_bundle: Path | None = None
-    """PEM file that verifies the gateway's certificate; default: the machine's authorities."""
-    allow_plain_http: bool = False
-    """The explicit yes to send the token over plain http to another machine."""
 
 
 class Gateway:
@@ -73,7 +54,7 @@ class Gateway:
         self._http = httpx.Client(
             base_url=url,
             headers={"Authorization": f"Bearer {token}"} if token else {},
-            verify=_trust(ca_bundle) if url.startswith("https:") else True,
+            verify=trust(ca_bundle) if url.startswith("https:") else True,
             timeout=_SECONDS,
             transport=transport,
             # A proxy of the company never leads back to this machine.
@@ -224,7 +205,7 @@ def connect() -> Gateway:
     except ValidationError as error:
         raise of_settings(error) from error
     if settings.url:
-        url = _checked(settings.url, allow_plain_http=settings.allow_plain_http)
+        url = checked_url(settings.url, allow_plain_http=settings.allow_plain_http)
         token = read_token(settings.token_file) if settings.token_file else None
         return Gateway(url, token, ca_bundle=settings.ca_bundle)
     endpoints = read_endpoints(settings.home)
@@ -238,66 +219,10 @@ def connect() -> Gateway:
     return Gateway(endpoints.gateway, token, ca_bundle=settings.ca_bundle)
 
 
-def read_token(path: Path) -> str:
-    """The token in a file.
-
-    Raises:
-        CliError: it cannot be read, or holds no token; the text never shows what it holds.
-    """
-    try:
-        token = path.read_text().strip()
-    except OSError as error:
-        raise CliError(
-            f"The token file {path} cannot be read ({error.strerror}).",
-            "EDGEWRIGHT_TOKEN_FILE names the file; it must be readable by this user.",
-            ExitCode.NOT_ALLOWED,
-        ) from error
-    except UnicodeDecodeError:
-        token = ""
-    if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CliError(
-            f"The file {path} does not hold a token.",
-            "It holds one line: the token as it was shown when it was made.",
-            ExitCode.NOT_ALLOWED,
-        )
-    return token
-
-
 def starter() -> str:
     """How the reader starts a local Edgewright."""
     command = typed("up")
     return "make up" if command.startswith("./bin/") else command
-
-
-def _checked(url: str, *, allow_plain_http: bool) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
-        raise CliError(
-            "EDGEWRIGHT_URL is not an http(s) URL.",
-            "It looks like https://edge.example.com, without user name and password.",
-            ExitCode.USAGE,
-        )
-    if parts.scheme == "http" and not is_loopback(parts.hostname) and not allow_plain_http:
-        raise CliError(
-            "EDGEWRIGHT_URL is plain http to another machine; the token would travel in clear.",
-            "Use https, or set EDGEWRIGHT_ALLOW_PLAIN_HTTP=1 to accept that.",
-            ExitCode.USAGE,
-        )
-    return url.rstrip("/")
-
-
-def _trust(ca_bundle: Path | None) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if ca_bundle:
-        try:
-            context.load_verify_locations(cafile=str(ca_bundle))
-        except OSError as error:
-            raise CliError(
-                f"EDGEWRIGHT_CA_BUNDLE: {ca_bundle} is not a readable PEM file of certificates.",
-                "Name a file of the form -----BEGIN CERTIFICATE----- …",
-                ExitCode.USAGE,
-            ) from error
-    return context
 
 
 def _decoded(answer: httpx.Response) -> Any:

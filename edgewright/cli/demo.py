@@ -3,7 +3,8 @@
 import time
 from pathlib import Path
 
-from edgewright.cli.client import Gateway, read_token
+from edgewright.cli.client import Gateway
+from edgewright.cli.client_settings import read_token
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.local import gateway_url
 from edgewright.settings import Settings

@@ -3,15 +3,25 @@
 Storage first (database, entries, organisation, repositories, charts, admin token), then Temporal.
 """
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
+from temporalio.client import Client
+
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
+from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.temporal.client import connect
+from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode
@@ -54,6 +64,32 @@ async def initialise_storage(settings: Settings, *, demo: bool = False) -> Initi
         token_file = settings.home / "admin-token"
         written = await ensure_admin_token(SqlOperatorTokens(database), token_file)
     return InitialisedStorage(token_file, written)
+
+
+async def initialise_temporal(settings: Settings) -> None:
+    """Registers what the namespace needs: search attributes and the schedule of the sweep.
+
+    Raises:
+        FleetUnavailable: Temporal does not answer.
+    """
+    async with _temporal(settings) as client:
+        await prepare(client, sweep_every=timedelta(seconds=settings.sweep_seconds))
+
+
+async def rebuild_workflows(settings: Settings) -> int:
+    """Starts the workflow of every cluster that has none, because Temporal's file was lost; returns how many."""
+    async with _temporal(settings) as client, open_database(settings.effective_database_url) as database:
+        return await rebuild(TemporalFleet(client), SqlClusters(database))
+
+
+@asynccontextmanager
+async def _temporal(settings: Settings) -> AsyncIterator[Client]:
+    client = await connect(str(settings.temporal_address), settings.temporal_namespace)
+    try:
+        yield client
+    finally:
+        # A client that is dropped at once may crash its process at exit (temporalio/sdk-python issue 300).
+        await asyncio.sleep(0.2)
 
 
 async def _fix_organisation(config: ConfigStore, organisation: str) -> None:

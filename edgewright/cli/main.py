@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from edgewright import __version__
 from edgewright.cli import admin, doctor, down, up
-from edgewright.cli.client import ClientSettings
+from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.commands import cluster, secret, token
 from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
 from edgewright.errors import EdgewrightError

@@ -1,1 +1,166 @@
 """What `doctor` asks the services of an installation: database, token, Temporal, worker, gateway."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, make_url
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from edgewright.adapters.database import migrations
+from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.operators import SqlOperatorTokens
+from edgewright.adapters.temporal.client import connect
+from edgewright.cli.admin_token import holds_valid_token
+from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.endpoints import Endpoints, read_endpoints
+from edgewright.cli.invocation import typed
+from edgewright.errors import EdgewrightError
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
+from edgewright.settings import Settings
+
+_CLOCK_SLACK_SECONDS = 5.0
+_LONG_POLL = timedelta(seconds=75)
+"""A poll that finds nothing lasts a minute, so whoever polls was seen within this time."""
+_QUEUES = {
+    CLUSTERS_QUEUE: TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    INTERACTIVE_QUEUE: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    BULK_QUEUE: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+}
+
+
+async def service_checks(settings: Settings) -> list[Check]:
+    """Every finding about the services, in the order in which they depend on each other."""
+    endpoints = read_endpoints(settings.home)
+    stored = [check async for check in _stored(settings)]
+    if endpoints is None and settings.temporal_address is None:
+        fix = f"Start it with `{typed('up')}`."
+        return [*stored, Check("running", Verdict.WARNING, "Edgewright does not run on this home.", fix)]
+    running = [check async for check in _temporal(settings, endpoints)]
+    return [*stored, *running, *await asyncio.to_thread(_gateway, endpoints)]
+
+
+async def _stored(settings: Settings) -> AsyncIterator[Check]:
+    url = make_url(settings.effective_database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():  # noqa: ASYNC240 - one look
+        yield Check("database", Verdict.OK, f"{url.database} is not there yet; `{typed('up')}` makes it.")
+        return
+    try:
+        async with open_database(settings.effective_database_url) as database:
+            async for check in _database(database):
+                yield check
+            yield await _token(database, settings.home / "admin-token")
+    except EdgewrightError as error:
+        yield _from_error("database", error)
+
+
+async def _database(database: Database) -> AsyncIterator[Check]:
+    async with database.read() as connection:
+        present, newest = await connection.run_sync(_revisions)
+        ahead = (datetime.now(UTC) - await database.now(connection)).total_seconds()
+    if present == newest:
+        yield Check("database", Verdict.OK, f"Reachable, schema {'+'.join(present)}.")
+    else:
+        have, want = "+".join(present) or "none", "+".join(newest)
+        fix = f"`{typed('admin init')}` migrates it; a newer schema than this program's wants a newer program."
+        yield Check("database", Verdict.WRONG, f"Its schema is {have}; this program works with {want}.", fix)
+    if abs(ahead) > _CLOCK_SLACK_SECONDS:
+        sentence = f"This machine's clock is {ahead:+.0f} s off the database's, which decides."
+        yield Check("database clock", Verdict.WRONG, sentence, "Let NTP keep the clocks of both machines.")
+
+
+def _revisions(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    present = MigrationContext.configure(connection).get_current_heads()
+    newest = ScriptDirectory(str(Path(migrations.__file__).parent)).get_heads()
+    return tuple(sorted(present)), tuple(sorted(newest))
+
+
+async def _token(database: Database, file: Path) -> Check:
+    new = f"`{typed('admin init')}` writes a new one."
+    try:
+        mode = file.stat().st_mode & 0o777  # noqa: ASYNC240 - one look
+        valid = await holds_valid_token(SqlOperatorTokens(database), file)
+    except FileNotFoundError:
+        return Check("admin token", Verdict.WRONG, f"{file} is not there.", new)
+    except PermissionError:
+        return Check("admin token", Verdict.WRONG, f"{file} cannot be read.", f"Correct its owner; or {new}")
+    if not valid:
+        return Check("admin token", Verdict.WRONG, f"{file} holds no valid token of this database.", new)
+    if mode & 0o077:
+        sentence = f"{file} can be read by other users (mode {mode:04o})."
+        return Check("admin token", Verdict.WRONG, sentence, f"chmod 600 {file}; then revoke the token if in doubt.")
+    return Check("admin token", Verdict.OK, f"{file} is valid.")
+
+
+async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIterator[Check]:
+    address = endpoints.temporal if endpoints else str(settings.temporal_address)
+    try:
+        client = await asyncio.wait_for(connect(address, settings.temporal_namespace), timeout=5)
+        idle = [queue for queue in _QUEUES if not await _polled(client, queue)]
+    except TimeoutError:
+        yield Check("Temporal", Verdict.WRONG, f"{address} does not answer within 5 s.", _log(settings, "temporal"))
+        return
+    except RPCError as error:
+        sentence = f"{address} refuses: {error.message}."
+        yield Check("Temporal", Verdict.WRONG, sentence, _log(settings, "temporal"))
+        return
+    except EdgewrightError as error:
+        yield _from_error("Temporal", error)
+        return
+    yield Check("Temporal", Verdict.OK, f"{address} answers, namespace {settings.temporal_namespace}.")
+    if idle:
+        yield Check("worker", Verdict.WRONG, f"Nobody polls {', '.join(idle)}.", _log(settings, "worker"))
+    else:
+        yield Check("worker", Verdict.OK, "Polls all task queues.")
+    # A client that is dropped at once may crash its process at exit (temporalio/sdk-python issue 300).
+    await asyncio.sleep(0.2)
+
+
+async def _polled(client: Client, queue: str) -> bool:
+    """Whether somebody polls a task queue; the server remembers those who have gone for some minutes."""
+    answer = await client.workflow_service.describe_task_queue(
+        DescribeTaskQueueRequest(
+            namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=_QUEUES[queue]
+        )
+    )
+    now = datetime.now(UTC)
+    return any(now - poller.last_access_time.ToDatetime(UTC) < _LONG_POLL for poller in answer.pollers)
+
+
+def _gateway(endpoints: Endpoints | None) -> list[Check]:
+    if endpoints is None:
+        return []
+    try:
+        # Asked without a token, so it does not matter who answers.
+        answer = httpx.get(f"{endpoints.gateway}/readyz", timeout=5, trust_env=False, verify=False)  # noqa: S501
+        report = answer.json() if answer.content else {}
+    except (httpx.HTTPError, ValueError):
+        fix = f"Restart with `{typed('down')}` and `{typed('up')}`; its log is logs/gateway.log in the home."
+        return [Check("gateway", Verdict.WRONG, f"{endpoints.gateway} does not answer.", fix)]
+    if not answer.is_success:
+        detail = report.get("detail") if isinstance(report, dict) else None
+        sentence = f"{endpoints.gateway} is not ready: {detail or answer.status_code}"
+        return [Check("gateway", Verdict.WRONG, sentence, "Read logs/gateway.log in the home.")]
+    degraded = report.get("degraded") if isinstance(report, dict) else None
+    if degraded:
+        sentence = f"{endpoints.gateway} answers, but without {', '.join(degraded)}."
+        return [Check("gateway", Verdict.WARNING, sentence, "See what is said above about that part.")]
+    return [Check("gateway", Verdict.OK, f"{endpoints.gateway} is ready.")]
+
+
+def _log(settings: Settings, part: str) -> str:
+    if settings.temporal_address and part == "temporal":
+        return "Check EDGEWRIGHT_TEMPORAL_ADDRESS and the server there."
+    return f"Read {settings.home / 'logs' / part}.log."
+
+
+def _from_error(name: str, error: EdgewrightError) -> Check:
+    return Check(name, Verdict.WRONG, error.detail, error.hint or "")

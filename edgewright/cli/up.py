@@ -17,7 +17,7 @@ from edgewright.cli.home import exclusive_home, prepare_home
 from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.local import gateway_url, local_settings, require_git, with_ports
-from edgewright.cli.parts import TEMPORAL_FILE, gateway_part, temporal_part, worker_part
+from edgewright.cli.parts import gateway_part, temporal_part, worker_part
 from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor
 from edgewright.settings import Settings
 
@@ -76,7 +76,6 @@ class Embedded:
 
     def _start(self, settings: Settings) -> None:
         # Slow to import, so what can begin before begins before.
-        temporal_is_new = not (settings.home / TEMPORAL_FILE).exists()
         embedded = self._given.temporal_address is None
         if embedded:
             self._supervisor.start(temporal_part(settings))
@@ -94,10 +93,9 @@ class Embedded:
         self._line("worker", "polls")
         self._supervisor.wait_ready("gateway", seconds=_READY_SECONDS)
         self._line("gateway", gateway_url(settings))
-        if temporal_is_new or not embedded:
-            nudged = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)))
-            if nudged:
-                self._line("workflows", f"{nudged} rebuilt from the database")
+        rebuilt = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)))
+        if rebuilt:
+            self._line("workflows", f"{rebuilt} rebuilt from the database")
         self._publish(settings)
         if demo_is_due(settings.home):
             self._demo(settings)

@@ -7,7 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from edgewright.cli.client import Gateway, connect, read_token
+from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client_settings import read_token
 from edgewright.cli.endpoints import Endpoints, write_endpoints
 from edgewright.cli.failures import CliError, ExitCode
 
