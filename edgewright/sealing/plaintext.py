@@ -1,6 +1,6 @@
 """The one shape in which a secret may travel inside the gateway."""
 
-from typing import NoReturn, SupportsIndex, final
+from typing import NoReturn, final
 
 _SHOWN = "<plaintext>"
 
@@ -38,8 +38,6 @@ class Plaintext:
     def __format__(self, format_spec: str) -> str:
         return _SHOWN
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
-        raise TypeError("a plaintext cannot be serialised or copied")
-
     def __getstate__(self) -> NoReturn:
+        # every protocol of pickle and copy ask here for what is inside
         raise TypeError("a plaintext cannot be serialised or copied")

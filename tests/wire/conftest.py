@@ -30,7 +30,7 @@ def node_modules() -> Path:
     wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
     with FileLock(HERE / ".npm-ci.lock"):
         if not mark.is_file() or mark.read_text() != wanted:
-            command = [NODE, NPM_CLI, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            command = [str(NODE), str(NPM_CLI), "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
             done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=100, check=False)
             assert done.returncode == 0, f"npm ci failed:\n{done.stderr}"
             mark.write_text(wanted)
