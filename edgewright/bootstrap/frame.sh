@@ -378,7 +378,7 @@ EOF
         installed=
     done
     if [ -z "$installed" ]; then
-      say "NOTICE: Flux is not installed on this cluster, so nothing pulls its repository yet: install Flux, then run the same line again."
+      say "NOTICE: Flux is not installed on this cluster, so nothing pulls its repository yet: install Flux, then run the same line again (or a fresh one, once it has expired)."
       exit 0
     fi
     apply_all flux

@@ -15,7 +15,7 @@ SCENARIOS = Path(__file__).parents[2] / "unit" / "bootstrap"
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
 def test_every_scenario_passes_under(shell: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(SCENARIOS)],
+        [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", str(SCENARIOS)],
         env=os.environ | {"EDGEWRIGHT_TEST_SHELLS": shell},
         capture_output=True,
         text=True,
