@@ -1,7 +1,7 @@
 """Imports the modules that are named as arguments, and prints what the module bodies did to the world, as JSON.
 
-Run as a script, so that the observed interpreter has imported nothing before. What a library does while *it* is
-imported is not ours: an event belongs to the module whose body is executing when it happens.
+Run as a script, so that the observed interpreter has imported nothing of ours before. What a library does while
+*it* is imported is not ours: an event belongs to the module whose body is executing when it happens.
 """
 
 import importlib
@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import pydantic
 
 WATCHED = (
     "open",
@@ -33,6 +35,9 @@ WATCHED = (
     "urllib.Request",
 )
 
+OF_LIBRARIES = {"PYDANTIC_DISABLE_PLUGINS"}
+"""Variables that a library reads whenever one of its classes is declared."""
+
 
 class Observer:
     """Remembers watched events that happen while a module of one checkout is being executed.
@@ -51,7 +56,8 @@ class Observer:
         observer = self
 
         def read_variable(environ: Any, name: Any) -> Any:
-            observer.note("environment", name)
+            if name not in OF_LIBRARIES:
+                observer.note("environment", name)
             return observer._read_variable(environ, name)
 
         # Reading a variable leaves no audit event.
@@ -75,8 +81,14 @@ def _executing_module(frame: FrameType | None) -> FrameType | None:
     return None
 
 
+def _declare_a_model() -> None:
+    """Pydantic looks for plugins once, when the first model of a process is declared: that is not ours either."""
+    pydantic.create_model("First")
+
+
 def main() -> None:
     root, *modules = sys.argv[1:]
+    _declare_a_model()
     sys.path.insert(0, root)
     observer = Observer(Path(root))
     observer.start()
