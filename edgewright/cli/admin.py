@@ -5,6 +5,7 @@ import os
 
 import typer
 
+from edgewright.cli.endpoints import read_endpoints
 from edgewright.cli.home import prepare_home
 from edgewright.cli.local import local_settings, require_git
 
@@ -30,7 +31,9 @@ def init() -> None:
 
     storage = asyncio.run(initialise.initialise_storage(settings))
     typer.echo("Database, repositories and charts are up to date.")
-    address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
+    endpoints = read_endpoints(settings.home)
+    embedded = endpoints.temporal if endpoints else f"127.0.0.1:{settings.temporal_port}"
+    address = settings.temporal_address or embedded
     asyncio.run(initialise.initialise_temporal(settings.model_copy(update={"temporal_address": address})))
     typer.echo(f"Temporal at {address} is prepared.")
     typer.echo(f"Admin token: {storage.token_file}{' (new)' if storage.token_written else ''}")

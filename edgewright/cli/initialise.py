@@ -28,8 +28,10 @@ from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.wellknown import CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
 from edgewright.ports.config_store import ConfigStore, NewEntry
+from edgewright.ports.fleet import FleetUnavailable
 from edgewright.settings import Settings
 
+_PATIENCE_SECONDS = 15.0
 APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
 """Ours, *Edgewright installation*: what was fixed at the first start."""
 
@@ -84,11 +86,28 @@ async def rebuild_workflows(settings: Settings) -> int:
 
 @asynccontextmanager
 async def _temporal(settings: Settings) -> AsyncIterator[Client]:
-    client = await connect(str(settings.temporal_address), settings.temporal_namespace)
+    client = await _connected(str(settings.temporal_address), settings.temporal_namespace)
     try:
         yield client
     finally:
         # A client that is dropped at once may crash its process at exit (temporalio/sdk-python issue 300).
+        await asyncio.sleep(0.2)
+
+
+async def _connected(address: str, namespace: str) -> Client:
+    """A connection; a server that is just starting, too, gets its time."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + _PATIENCE_SECONDS
+    while True:
+        try:
+            return await asyncio.wait_for(connect(address, namespace), timeout=_PATIENCE_SECONDS)
+        except TimeoutError:
+            raise FleetUnavailable(
+                f"Temporal does not answer at {address}.", hint="Check EDGEWRIGHT_TEMPORAL_ADDRESS and the network."
+            ) from None
+        except FleetUnavailable:
+            if loop.time() > until:
+                raise
         await asyncio.sleep(0.2)
 
 

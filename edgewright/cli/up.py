@@ -4,9 +4,11 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from rich.console import Console
+from rich.text import Text
 
 from edgewright import __version__
 from edgewright.cli.background import in_background
@@ -147,8 +149,12 @@ class Embedded:
         self._say("\nCtrl-C stops everything.")
 
     def _line(self, part: str, text: str) -> None:
-        self._say(f"  {part:<12} {text}")
+        self._show(Text.assemble("  ", (f"{part:<12}", "bold"), f" {text}"))
 
     def _say(self, text: str) -> None:
-        # Not markup: a path may hold brackets.
-        self._screen.print(text, markup=False)
+        self._show(Text(text))
+
+    def _show(self, text: Text) -> None:
+        # Whoever read this (a pipe, a terminal that was closed) may have gone; the parts stay for all that.
+        with suppress(OSError, SystemExit):
+            self._screen.print(text)

@@ -1,0 +1,162 @@
+"""`edgewright up` with the real Temporal server, worker and gateway: started, killed, broken, and going on."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from embedded import EmbeddedEdgewright
+from supervised import eventually, living
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def edgewright(tmp_path: Path) -> Iterator[EmbeddedEdgewright]:
+    edgewright = EmbeddedEdgewright(tmp_path / "home", {"EDGEWRIGHT_DEMO": "0"})
+    yield edgewright
+    edgewright.clear_up()
+
+
+def test_fresh_home_gets_everything_and_stops_clean(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.variables = {}
+    edgewright.up()
+    said = edgewright.said()
+    token = (edgewright.home / "admin-token").read_text().strip()
+    pids = edgewright.children()
+
+    assert set(pids) == {"temporal", "worker", "gateway"}
+    assert edgewright.endpoints()["pid"] == edgewright.running.pid if edgewright.running else False
+    assert edgewright.api("GET", "/readyz").status_code == 200
+    assert edgewright.is_ready("demo")
+    assert "commissioned in " in said
+    assert str(edgewright.home / "admin-token") in said
+    assert edgewright.endpoints()["temporal_ui"] in said
+    assert token not in said + edgewright.logs()
+    for path in (edgewright.home / "admin-token", edgewright.home / "temporal.db", edgewright.home / "edgewright.db"):
+        assert path.stat().st_mode & 0o077 == 0, f"{path.name} is open to others"
+    assert edgewright.home.stat().st_mode & 0o777 == 0o700
+
+    doctor = edgewright.command("doctor")
+    assert doctor.returncode == 0, doctor.stdout
+    assert edgewright.interrupt() == 0
+    assert not [pid for pid in pids.values() if living(pid)]
+    assert not (edgewright.home / "endpoints.json").exists()
+    assert "Traceback" not in edgewright.said()
+
+
+def test_killed_up_goes_on_with_the_next(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    edgewright.create("press-shop")
+    token = (edgewright.home / "admin-token").read_text()
+    orphans = edgewright.children()
+    edgewright.kill()
+    assert all(living(pid) for pid in orphans.values())
+    assert "not running" in edgewright.command("cluster", "list").stderr
+
+    edgewright.up()
+    assert not [pid for pid in orphans.values() if living(pid)]
+    assert "was left over from a run that was killed" in edgewright.said()
+    assert (edgewright.home / "admin-token").read_text() == token
+    eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
+
+
+def test_every_part_may_be_killed_and_work_goes_on(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    for number, part in enumerate(("worker", "gateway", "temporal")):
+        before = edgewright.children()[part]
+        os.kill(before, signal.SIGKILL)
+        eventually(lambda part=part, before=before: edgewright.children().get(part, before) != before, seconds=30)
+        assert f"{part} was killed by SIGKILL" in edgewright.said()
+        eventually(lambda: gateway_answers(edgewright), seconds=60)
+        edgewright.create(f"line-{number}")
+        eventually(lambda number=number: edgewright.is_ready(f"line-{number}"), seconds=60)
+    assert edgewright.interrupt() == 0
+
+
+def gateway_answers(edgewright: EmbeddedEdgewright) -> bool:
+    host, _, port = str(edgewright.endpoints()["gateway"]).removeprefix("http://").rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=1):
+            return edgewright.api("GET", "/readyz").json().get("degraded", []) == []
+    except OSError:
+        return False
+
+
+def test_workflows_are_rebuilt_when_temporals_file_is_gone(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    uuid = edgewright.create("press-shop")
+    eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
+    before = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
+    assert edgewright.interrupt() == 0
+    for path in edgewright.home.glob("temporal.db*"):
+        path.unlink()
+
+    edgewright.up()
+    assert "1 rebuilt from the database" in edgewright.said()
+    eventually(lambda: edgewright.api("GET", f"/v1/cluster/{uuid}/ready", params={"wait": 5}).is_success, seconds=60)
+    after = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
+    assert (after["name"], after["phase"]) == (before["name"], before["phase"])
+    assert after["revisions"] == before["revisions"]
+
+
+def test_second_up_on_the_same_home_names_the_first(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    assert edgewright.running
+    second = edgewright.command("up")
+    assert second.returncode == 4
+    assert f"process {edgewright.running.pid} has it" in second.stderr
+    assert edgewright.api("GET", "/readyz").status_code == 200
+
+
+def test_down_stops_it_from_another_terminal(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    assert edgewright.running
+    down = edgewright.command("down")
+    assert (down.returncode, down.stdout) == (0, "Stopped.\n")
+    assert edgewright.running.wait(timeout=10) == 0
+    assert edgewright.children() == {}
+
+
+def test_organisation_of_the_first_start_stays(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    assert edgewright.interrupt() == 0
+    edgewright.variables["EDGEWRIGHT_ORGANISATION"] = "Other"
+    refused = edgewright.command("up")
+    assert refused.returncode == 4
+    assert "fixed at its first start" in refused.stderr
+    assert edgewright.children() == {}
+
+
+def test_wish_to_stop_during_the_start_is_granted(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.begin()
+    eventually((edgewright.home / "processes.json").exists, seconds=30)
+    assert edgewright.interrupt() == 0
+    assert edgewright.children() == {}
+
+
+def test_taken_port_is_an_error_that_names_who_has_it(edgewright: EmbeddedEdgewright) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = edgewright.command("up", EDGEWRIGHT_TEMPORAL_UI_PORT=str(port))
+    assert refused.returncode == 4
+    assert f"Port {port} is taken by " in refused.stderr
+    assert f"(pid {os.getpid()})" in refused.stderr
+    assert "EDGEWRIGHT_TEMPORAL_UI_PORT" in refused.stderr
+    assert edgewright.children() == {}
+
+
+def test_temporal_server_that_keeps_dying_ends_up_with_its_log_named(
+    edgewright: EmbeddedEdgewright, tmp_path: Path
+) -> None:
+    program = tmp_path / "temporal"
+    program.write_text("#!/bin/sh\necho the file is not a database\nexit 7\n")
+    program.chmod(0o755)
+    refused = edgewright.command("up", EDGEWRIGHT_TEMPORAL_BINARY=str(program))
+    assert refused.returncode == 1
+    assert "temporal ended with exit code 7, 5 times" in refused.stderr
+    assert f"{edgewright.home}/logs/temporal.log" in refused.stderr
+    assert "the file is not a database" in refused.stderr
+    assert edgewright.children() == {}

@@ -1,0 +1,123 @@
+"""A real `edgewright up` on a home of its own, with every port picked freely."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from supervised import eventually
+
+PROGRAM = [sys.executable, "-c", "from edgewright.cli.main import main; main()"]
+START_SECONDS = 90.0
+
+
+@dataclass
+class EmbeddedEdgewright:
+    """One home. ``variables`` are set on top of free ports."""
+
+    home: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    running: subprocess.Popen[str] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
+        ports = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
+        return {**kept, **ports, "EDGEWRIGHT_HOME": str(self.home), **self.variables}
+
+    def begin(self) -> None:
+        """Types `edgewright up`; what it says goes to a file, as a person would redirect it."""
+        with (self.home.parent / f"{self.home.name}.said").open("w") as said:
+            self.running = subprocess.Popen(
+                [*PROGRAM, "up"],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+
+    def up(self) -> None:
+        """The same, and waits until everything runs."""
+        self.begin()
+        eventually(lambda: "Ctrl-C stops everything." in self.said() or self.ended(), seconds=START_SECONDS)
+        assert not self.ended(), f"{self.said()}\n{self.logs()}"
+
+    def ended(self) -> bool:
+        return self.running is None or self.running.poll() is not None
+
+    def said(self) -> str:
+        return (self.home.parent / f"{self.home.name}.said").read_text()
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-3000:]}" for log in (self.home / "logs").glob("*.log"))
+
+    def interrupt(self) -> int:
+        """Ctrl-C; returns the exit code."""
+        assert self.running
+        self.running.send_signal(signal.SIGINT)
+        return self.running.wait(timeout=60)
+
+    def kill(self) -> None:
+        """kill -9 of `up` alone: its children live on."""
+        assert self.running
+        self.running.kill()
+        self.running.wait(timeout=10)
+
+    def clear_up(self) -> None:
+        """Leaves no process behind, whatever the test did."""
+        if self.running and self.running.poll() is None:
+            self.running.terminate()
+            try:
+                self.running.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.running.kill()
+        for pid in self.children().values():
+            psutil.Process(pid).kill()
+
+    def children(self) -> dict[str, int]:
+        """The parts on record that live, by name."""
+        from edgewright.cli.ledger import ProcessLedger  # noqa: PLC0415 - of the product, not of this module
+
+        return ProcessLedger(self.home).living()
+
+    def command(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Runs another command of the command line on the same home."""
+        return subprocess.run(
+            [*PROGRAM, *arguments],
+            check=False,
+            env={**self.environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=90,
+        )
+
+    def endpoints(self) -> dict[str, Any]:
+        content = json.loads((self.home / "endpoints.json").read_text())
+        assert isinstance(content, dict)
+        return content
+
+    def api(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One call to the gateway, with the admin token."""
+        token = (self.home / "admin-token").read_text().strip()
+        url = f"{self.endpoints()['gateway']}{path}"
+        headers = {"Authorization": f"Bearer {token}"}
+        return httpx.request(method, url, headers=headers, timeout=30, trust_env=False, **options)
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the cluster with a name is ready."""
+        items = self.api("GET", "/v1/cluster", params={"name": name}).json()["items"]
+        return any(item["name"] == name and item["ready"] for item in items)
+
+    def create(self, name: str) -> str:
+        """Creates a cluster; returns its UUID."""
+        answer = self.api("POST", "/v1/cluster", json={"name": name})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["uuid"])
