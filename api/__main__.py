@@ -1,0 +1,73 @@
+"""``python -m api``: runs one gateway on the settings of its environment until SIGTERM or SIGINT."""
+
+import asyncio
+import sys
+from types import FrameType
+
+import structlog
+import uvicorn
+from fastapi import FastAPI
+from prometheus_client import start_http_server
+
+from api.app import build
+from edgewright.errors import EdgewrightError
+from edgewright.logs import configure_logs
+from edgewright.settings import Settings
+
+FAREWELL_SECONDS = 10
+"""How long answers that are under way may take to finish."""
+KEEP_ALIVE_SECONDS = 75
+"""Longer than proxies keep idle connections, so that they close them first."""
+
+
+class Server(uvicorn.Server):
+    """Ends long answers first: otherwise it would wait for them before it tells the application to end."""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._gateway_app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._gateway_app.state.live.closing.set()
+        super().handle_exit(sig, frame)
+
+
+async def serve(settings: Settings) -> bool:
+    """Serves until told to end; returns whether it started."""
+    async with build(settings) as app:
+        config = uvicorn.Config(
+            app,
+            host=settings.bind,
+            port=settings.gateway_port,
+            ssl_certfile=settings.tls_cert,
+            ssl_keyfile=settings.tls_key,
+            http="httptools",
+            ws="none",
+            log_config=None,
+            access_log=False,  # ours leaves query strings out
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=FAREWELL_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        )
+        if settings.metrics_port is not None:
+            start_http_server(settings.metrics_port, addr="127.0.0.1", registry=app.state.live.metrics.registry)
+        server = Server(config, app)
+        await server.serve()
+        return server.started
+
+
+def main() -> int:
+    """The exit code: 0 after a clean end, 1 if the gateway could not start."""
+    settings = Settings()
+    configure_logs(settings.log_level)
+    try:
+        with asyncio.Runner(loop_factory=uvicorn.Config("api").get_loop_factory()) as runner:
+            return 0 if runner.run(serve(settings)) else 1
+    except EdgewrightError as error:
+        structlog.get_logger("edgewright.api").critical("cannot start", detail=error.detail, code=error.code)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""The gateway, wired: ``build`` opens what the settings name, ``create_app`` makes routes of it."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+
+from api.document import document
+from api.gateway import Gateway
+from api.lifespan import running
+from api.live import Live, live_of
+from api.middleware import Envelope
+from api.problems import install_problems
+from api.routes import (
+    agent,
+    bootstrap,
+    clusters,
+    config_store,
+    events,
+    git,
+    health,
+    progress,
+    registration,
+    secrets,
+    tokens,
+    verbs,
+)
+from edgewright import __version__
+from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.clusters import SqlClusters
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.adapters.temporal.client import connect
+from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.settings import Settings
+
+ROUTERS = tuple(
+    part.router
+    for part in (
+        health,
+        clusters,
+        verbs,
+        progress,
+        events,
+        registration,
+        bootstrap,
+        agent,
+        secrets,
+        git,
+        config_store,
+        tokens,
+    )
+)
+
+
+def create_app(gateway: Gateway) -> FastAPI:
+    """The application of a gateway. Its lifespan runs the background tasks."""
+    live = live_of(gateway)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with running(gateway, live):
+            yield
+
+    return _application(gateway, live, lifespan)
+
+
+def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
+    app = FastAPI(title="Edgewright", version=__version__, lifespan=lifespan, redirect_slashes=False, redoc_url=None)
+    app.state.gateway = gateway
+    app.state.live = live
+    for router in ROUTERS:
+        app.include_router(router)
+    install_problems(app)
+    app.add_middleware(Envelope, metrics=live.metrics)
+    described = document(ROUTERS)
+    app.openapi_schema = described
+    return app
+
+
+@asynccontextmanager
+async def build(settings: Settings) -> AsyncIterator[FastAPI]:
+    """A gateway on what the settings name; closed at the end.
+
+    Temporal may be away: the gateway starts, answers and takes writes all the same.
+    """
+    async with AsyncExitStack() as opened:
+        database = await opened.enter_async_context(open_database(settings.effective_database_url))
+        await database.migrate()
+        git = BareGitServer(settings.effective_git_root)
+        address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
+        client = await connect(address, settings.temporal_namespace, lazy=True)
+        yield create_app(
+            Gateway(
+                clusters=SqlClusters(database),
+                config=SqlConfigStore(database),
+                edge_access=SqlEdgeAccess(database),
+                edge_reports=SqlEdgeReports(database),
+                operators=SqlOperatorTokens(database),
+                idempotency=SqlIdempotencyKeys(database),
+                staging=SqlSecretStaging(database),
+                audit=SqlAuditLog(database),
+                git=git,
+                git_http=GitHttp(git),
+                fleet=TemporalFleet(client),
+                external_url=settings.effective_external_url,
+                external_url_is_loopback=settings.external_url_is_loopback,
+                organisation=settings.organisation,
+                ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
+                temporal_ui_url=_temporal_ui(settings),
+                temporal_namespace=settings.temporal_namespace,
+            )
+        )
+
+
+def _temporal_ui(settings: Settings) -> str | None:
+    """Where Temporal's Web UI is; of a foreign server only if the settings say so."""
+    if settings.temporal_ui_url or settings.temporal_address:
+        return settings.temporal_ui_url
+    return f"http://127.0.0.1:{settings.temporal_ui_port}"

@@ -1,0 +1,278 @@
+"""Who is calling, and whether that door is open to them.
+
+Every protected route declares one of the doors below as a dependency, before anything reads the body:
+
+- ``Needs(permission)``: an operator token with that permission;
+- ``agent_door``: the agent of a cluster, in whatever state its credential is;
+- ``anybody_known``: any valid caller; the route decides (Git, and the Config Store's own-status write).
+
+401 means that the credentials are missing or wrong, 403 that they are right and not enough.
+"""
+
+import base64
+import binascii
+from dataclasses import dataclass, replace
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Request
+
+from api.gateway import Gateway
+from api.live import Live, TheGateway, TheLive
+from edgewright.domain import credentials as spelling
+from edgewright.domain.cluster import Acceptance, CredentialState, Role
+from edgewright.errors import Forbidden, Unauthenticated
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.edge_access import Credential, RegistrationToken
+from edgewright.ports.operators import OperatorToken, Permission
+
+FRESH_LINE = "Get a fresh line: edgewright cluster bootstrap NAME."
+SESSION_PREFIX = "session:"
+"""Names of the short-lived tokens that ``POST /token`` makes: ``session:<id of the first token>:<own id>``."""
+
+
+@dataclass(frozen=True)
+class EdgeCaller:
+    """A credential of a cluster that matched, with the row of the cluster as it was read then."""
+
+    credential: Credential
+    row: ClusterRow
+
+    @property
+    def cluster(self) -> UUID:
+        return self.row.uuid
+
+    @property
+    def state(self) -> CredentialState:
+        return self.credential.state
+
+    @property
+    def actor(self) -> str:
+        return self.credential.role.value
+
+
+Caller = OperatorToken | EdgeCaller
+
+
+@dataclass(frozen=True)
+class _Presented:
+    """What the header ``Authorization`` holds. ``user`` None: a bearer."""
+
+    user: str | None
+    secret: str
+
+
+def actor_of(operator: OperatorToken) -> str:
+    """How the audit log names an operator."""
+    return f"token:{operator.name}"
+
+
+async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Caller:
+    """The caller, whoever it is.
+
+    Raises:
+        Unauthenticated: no credentials, or wrong ones (those are counted).
+    """
+    presented = _presented(request)
+    if presented is None:
+        raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
+    caller = await _match(gateway, presented)
+    if caller is None:
+        count_wrong(request, live)
+        raise Unauthenticated("These credentials are not valid.", hint="They are wrong, expired or revoked.")
+    return caller
+
+
+def count_wrong(request: Request, live: Live) -> None:
+    """Counts one wrong credential against the caller's address; raises when there were too many."""
+    live.metrics.wrong_credentials.inc()
+    live.wrong_credentials.count(request.client.host if request.client else "unknown")
+
+
+class Needs:
+    """A door for operators: the dependency returns their token.
+
+    Args:
+        permission: what the token must hold.
+    """
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission = permission
+
+    async def __call__(self, caller: Annotated[Caller, Depends(identify)]) -> OperatorToken:
+        return require(caller, self.permission)
+
+
+def require(caller: Caller, permission: Permission) -> OperatorToken:
+    """The caller as an operator who holds a permission.
+
+    Raises:
+        Forbidden: the credential of a cluster, or a token without that permission.
+    """
+    if not isinstance(caller, OperatorToken):
+        raise Forbidden("A cluster's own credential does not open this.", hint="Use an operator token.")
+    if not caller.allows(permission):
+        raise Forbidden(
+            f"The token {caller.name} does not hold the permission {permission.value}.",
+            hint=f"Make one with it: edgewright token create NAME --permission {permission.value}.",
+        )
+    return caller
+
+
+async def agent_door(caller: Annotated[Caller, Depends(identify)]) -> EdgeCaller:
+    """The agent of a cluster, whatever the state of its credential.
+
+    Raises:
+        Forbidden: an operator, or the other credential of the cluster.
+    """
+    if isinstance(caller, OperatorToken) or caller.credential.role is not Role.AGENT:
+        raise Forbidden("Only a cluster's agent may do this.")
+    return caller
+
+
+async def accepted_agent(agent: Annotated[EdgeCaller, Depends(agent_door)]) -> EdgeCaller:
+    """The agent of a cluster whose credential is active; raises like ``require_active``."""
+    return require_active(agent)
+
+
+def require_active(edge: EdgeCaller) -> EdgeCaller:
+    """The same caller, if its credential is active.
+
+    Raises:
+        Forbidden: ``pending_acceptance``, ``suspended`` or ``detach_only``; the sentence says what follows.
+    """
+    match edge.state:
+        case CredentialState.ACTIVE:
+            return edge
+        case CredentialState.PENDING:
+            raise Forbidden(
+                "The cluster has registered and waits for an operator to accept it.",
+                code="pending_acceptance",
+                hint=f"Accept it: edgewright cluster accept {edge.row.spec.name}.",
+            )
+        case CredentialState.SUSPENDED:
+            raise Forbidden(
+                "The cluster was removed centrally; its credentials rest until it is created again.", code="suspended"
+            )
+        case _:
+            raise Forbidden(
+                "The cluster was deleted; its credentials are good for detaching only.", code="detach_only"
+            )
+
+
+async def registration_door(request: Request, gateway: TheGateway, live: TheLive) -> RegistrationToken:
+    """The registration token that stands in ``Authorization: Bearer``, in whatever state.
+
+    Raises:
+        Unauthenticated: none, or a wrong one.
+    """
+    presented = _presented(request)
+    if presented is None or presented.user is not None:
+        raise Unauthenticated("This needs a registration token.", hint="Send it as Authorization: Bearer.")
+    token = await match_registration_token(gateway, presented.secret)
+    if token is None:
+        count_wrong(request, live)
+        raise Unauthenticated("The registration token is not valid.", hint=FRESH_LINE)
+    return token
+
+
+async def match_registration_token(gateway: Gateway, text: str) -> RegistrationToken | None:
+    """The registration token with that text, in whatever state; None if there is none."""
+    try:
+        spelled = spelling.parse_registration_token(text)
+    except Unauthenticated:
+        return None
+    token = await gateway.edge_access.token(spelled.id)
+    if token is None or not spelling.matches(text, token.secret_sha256):
+        return None
+    return token
+
+
+def _presented(request: Request) -> _Presented | None:
+    header = request.headers.get("authorization", "")
+    scheme, _, rest = header.partition(" ")
+    match scheme.lower():
+        case "bearer":
+            return _Presented(None, rest.strip())
+        case "basic":
+            try:
+                user, _, secret = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+            except (binascii.Error, ValueError):
+                return _Presented("", "")
+            return _Presented(user, secret)
+        case _:
+            return None
+
+
+async def _match(gateway: Gateway, presented: _Presented) -> Caller | None:
+    if presented.secret.startswith(f"{spelling.OPERATOR_PREFIX}_"):
+        return await _match_operator(gateway, presented.secret)
+    if presented.user is not None:
+        return await _match_edge(gateway, presented.user, presented.secret)
+    return None
+
+
+async def _match_operator(gateway: Gateway, text: str) -> OperatorToken | None:
+    try:
+        spelled = spelling.parse_operator_token(text)
+    except Unauthenticated:
+        return None
+    token = await gateway.operators.find(spelled.id)
+    if token is None or not spelling.matches(text, token.secret_sha256):
+        return None
+    return token if await still_granted(gateway, token) else None
+
+
+async def still_granted(gateway: Gateway, token: OperatorToken) -> bool:
+    """Whether what a token rests on still lives: a session dies with the token that opened it."""
+    root = session_root(token)
+    return root is None or await gateway.operators.find(root) is not None
+
+
+def session_root(token: OperatorToken) -> str | None:
+    """The ID of the token that opened a session; None for a token that is no session."""
+    if not token.name.startswith(SESSION_PREFIX):
+        return None
+    return token.name.removeprefix(SESSION_PREFIX).partition(":")[0]
+
+
+async def _match_edge(gateway: Gateway, user: str, text: str) -> EdgeCaller | None:
+    try:
+        cluster = UUID(user)
+        spelled = spelling.parse_cluster_secret(text)
+    except (ValueError, Unauthenticated):
+        return None
+    row = await gateway.clusters.get(cluster)
+    if row is None:
+        return None
+    for credential in await gateway.edge_access.credentials(cluster):
+        if (
+            credential.role is spelled.role
+            and credential.generation == row.generation
+            and credential.state is not CredentialState.REVOKED
+            and spelling.matches(text, credential.secret_sha256)
+        ):
+            return EdgeCaller(await _proven(gateway, row, credential), row)
+    return None
+
+
+async def _proven(gateway: Gateway, row: ClusterRow, credential: Credential) -> Credential:
+    """Records the first use of a credential that may be used; the successor of an active one becomes active."""
+    succeeds = credential.state is CredentialState.PENDING and row.acceptance is Acceptance.ACCEPTED
+    if credential.state is not CredentialState.ACTIVE and not succeeds:
+        return credential
+    if credential.proven_at is None:
+        await gateway.edge_access.record_use(credential.id)
+    return replace(credential, state=CredentialState.ACTIVE) if succeeds else credential
+
+
+Known = Annotated[Caller, Depends(identify)]
+"""Any valid caller; the route decides what it may do."""
+Agent = Annotated[EdgeCaller, Depends(agent_door)]
+AcceptedAgent = Annotated[EdgeCaller, Depends(accepted_agent)]
+Registrant = Annotated[RegistrationToken, Depends(registration_door)]
+
+Reader = Annotated[OperatorToken, Depends(Needs(Permission.READ))]
+ClusterOperator = Annotated[OperatorToken, Depends(Needs(Permission.CLUSTERS))]
+SecretOperator = Annotated[OperatorToken, Depends(Needs(Permission.SECRETS))]
+Administrator = Annotated[OperatorToken, Depends(Needs(Permission.ADMIN))]

@@ -1,0 +1,74 @@
+"""Writes of Config Store entries that mean something: clusters, their settings, and templates."""
+
+from typing import Any
+from uuid import UUID
+
+from api.bodies import json_object
+from api.gateway import Gateway
+from api.live import Live
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_CONFIGURATION,
+    APP_CLUSTER_SETTINGS,
+    APP_CLUSTER_SETUP_STATUS,
+    APP_FLUX_TEMPLATE,
+    APP_HELM_CHART_TEMPLATE,
+    APP_KUBERNETES_TEMPLATE,
+)
+from edgewright.errors import Forbidden
+from edgewright.ports.config_store import Precondition
+
+RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
+"""Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
+
+
+async def write_entry(
+    gateway: Gateway, live: Live, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition
+) -> None:
+    """Writes one entry, and nudges whom it concerns. The edge status is not written here.
+
+    Raises:
+        Forbidden: code ``written_by_centre`` for the setup status.
+    """
+    _refuse_own(app)
+    if app == APP_CLUSTER_CONFIGURATION:
+        written = await gateway.clusters.write_configuration(
+            object_, json_object(body), actor=actor, precondition=precondition
+        )
+        if written.changed or written.created or written.recreated:
+            await live.nudges.nudge(object_)
+    elif app == APP_CLUSTER_SETTINGS:
+        await gateway.clusters.write_settings(object_, json_object(body), actor=actor, precondition=precondition)
+        await live.nudges.nudge(object_)
+    else:
+        await gateway.config.put(app, object_, body, actor=actor, precondition=precondition)
+        await _nudge_users(gateway, live, app, object_)
+
+
+async def delete_entry(
+    gateway: Gateway, live: Live, app: UUID, object_: UUID, *, actor: str, precondition: Precondition
+) -> bool:
+    """Deletes one entry, and nudges whom it concerns; False if there was none.
+
+    Raises:
+        Forbidden: code ``written_by_centre`` for the setup status.
+    """
+    _refuse_own(app)
+    if app == APP_CLUSTER_CONFIGURATION:
+        deleted = await gateway.clusters.request_removal(object_, actor=actor, precondition=precondition)
+        if deleted:
+            await live.nudges.nudge(object_)
+        return deleted
+    deleted = await gateway.config.delete(app, object_, actor=actor, precondition=precondition)
+    if deleted:
+        await _nudge_users(gateway, live, app, object_)
+    return deleted
+
+
+async def _nudge_users(gateway: Gateway, live: Live, app: UUID, object_: UUID) -> None:
+    if app in RENDERED_APPS:
+        live.nudges.nudge_many(await gateway.clusters.using_template(app, object_))
+
+
+def _refuse_own(app: UUID) -> None:
+    if app == APP_CLUSTER_SETUP_STATUS:
+        raise Forbidden("The setup status is written by the centre alone.", code="written_by_centre")

@@ -1,0 +1,128 @@
+"""The OpenAPI document: what FastAPI derives, completed with what it cannot see.
+
+Bodies and doors are dependencies of ours (``JsonBody``, ``Needs``, …); their models, schemes and permissions are
+read off the routes here.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from fastapi.dependencies.models import Dependant
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from api import auth
+from api.bodies import JsonBody
+from api.problems import PROBLEM_TYPE, Problem
+from edgewright import __version__
+
+REF = "#/components/schemas/{model}"
+TAGS = [
+    {"name": "health", "description": "Whether the gateway lives and can work."},
+    {"name": "clusters", "description": "What is wanted of clusters."},
+    {"name": "verbs", "description": "What operators decide about a cluster that is under way."},
+    {"name": "progress", "description": "How far clusters are, and what happened to them."},
+    {"name": "bootstrap", "description": "How a Kubernetes cluster is attached."},
+    {"name": "agent", "description": "What the agent on the edge says and is told."},
+    {"name": "secrets", "description": "Sealed here, for one cluster; never read back."},
+    {"name": "git", "description": "Driving repositories over Git's smart HTTP protocol."},
+    {"name": "config store", "description": "Versioned JSON documents, as ACS clients use them."},
+    {"name": "tokens", "description": "Operator tokens."},
+]
+DESCRIPTION = """\
+Commissions edge Kubernetes clusters and keeps them for life.
+
+Errors are problem documents (RFC 9457) with a stable `code`; every answer carries `X-Request-Id`. An operator token
+is sent as `Authorization: Bearer`, or as the password of HTTP Basic, so that plain git works.
+"""
+SCHEMES = {
+    "operatorBearer": {"type": "http", "scheme": "bearer", "description": "An operator token, `ew_…`."},
+    "operatorBasic": {"type": "http", "scheme": "basic", "description": "Any user; the operator token as password."},
+    "clusterBasic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "User: the cluster's UUID; password: its agent credential `ewa_…` or flux credential `ewf_…`.",
+    },
+    "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
+}
+_OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
+_CLUSTER: list[dict[str, list[str]]] = [{"clusterBasic": []}]
+
+
+def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
+    """The OpenAPI 3.1 document of the routers' routes."""
+    routes = [route for router in routers for route in router.routes if isinstance(route, APIRoute)]
+    described = get_openapi(
+        title="Edgewright",
+        version=__version__,
+        openapi_version="3.1.0",
+        description=DESCRIPTION,
+        routes=routes,
+        tags=TAGS,
+    )
+    models = {found.model for route in routes for found in _bodies(route)}
+    wanted: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [(Problem, "serialization")]
+    wanted += [(model, "validation") for model in sorted(models, key=lambda each: str(each.__name__))]
+    _, definitions = models_json_schema(wanted, ref_template=REF)
+    components = described.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    schemas.update(definitions.get("$defs", {}))
+    for gone in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(gone, None)
+    components["schemas"] = dict(sorted(schemas.items()))
+    components["securitySchemes"] = SCHEMES
+    for route in routes:
+        if route.include_in_schema:
+            for method in route.methods or ():
+                _complete(described["paths"][route.path_format][method.lower()], route)
+    return described
+
+
+def _complete(operation: dict[str, Any], route: APIRoute) -> None:
+    for body in _bodies(route):
+        operation["requestBody"] = {
+            "required": not body.optional,
+            "content": {"application/json": {"schema": {"$ref": REF.format(model=body.model.__name__)}}},
+        }
+    security, permission = _door(route)
+    operation["security"] = security
+    if permission:
+        operation["x-permission"] = permission
+    responses = operation["responses"]
+    responses.pop("422", None)
+    problem = {"schema": {"$ref": REF.format(model="Problem")}}
+    for status, answer in responses.items():
+        if status[0] in "45" and "content" not in answer:
+            answer["content"] = {PROBLEM_TYPE: problem}
+    if security:
+        responses.setdefault("401", {"description": "No or wrong credentials.", "content": {PROBLEM_TYPE: problem}})
+        responses.setdefault("403", {"description": "Known, but not allowed.", "content": {PROBLEM_TYPE: problem}})
+    responses["default"] = {"description": "A problem.", "content": {PROBLEM_TYPE: problem}}
+
+
+def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:
+    """The security requirements of a route, and the permission that an operator needs."""
+    calls = list(_calls(route.dependant))
+    for call in calls:
+        if isinstance(call, auth.Needs):
+            return _OPERATOR, call.permission.value
+    if auth.registration_door in calls:
+        return [{"registrationBearer": []}], None
+    if auth.agent_door in calls:
+        return _CLUSTER, None
+    if auth.identify in calls:
+        return [*_OPERATOR, *_CLUSTER], None
+    return [], None
+
+
+def _bodies(route: APIRoute) -> Iterator[JsonBody[Any]]:
+    return (call for call in _calls(route.dependant) if isinstance(call, JsonBody))
+
+
+def _calls(dependant: Dependant) -> Iterator[Any]:
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from _calls(dependency)

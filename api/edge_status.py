@@ -1,0 +1,53 @@
+"""The *Edge cluster status* over HTTP: who may write which certificate. What follows is decided in one place
+for all doors, ``activities.edge_status``."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from activities.edge_status import EdgeStatusDoor
+from api.auth import EdgeCaller, actor_of
+from api.gateway import Gateway
+from edgewright.domain.json import canonical_json
+from edgewright.errors import Forbidden
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.operators import OperatorToken, Permission
+
+CERTIFICATE_FIELD = "kubeseal_cert"
+
+
+def status_digest(status: Mapping[str, Any]) -> str:
+    """What the agent echoes in its heartbeats, so that a status that got lost is noticed."""
+    return hashlib.sha256(canonical_json(dict(status))).hexdigest()
+
+
+async def take_status(
+    gateway: Gateway, row: ClusterRow, body: Mapping[str, Any], reporter: EdgeCaller | OperatorToken
+) -> bool:
+    """Stores a status and the certificate in it, if that may be used. A refused certificate keeps the old one.
+
+    Returns:
+        False if nothing differed.
+
+    Raises:
+        Forbidden: ``certificate_needs_admin``: an operator who is no admin sends another certificate.
+        Invalid: the status does not fit its schema.
+    """
+    door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    if isinstance(reporter, OperatorToken):
+        _demand_admin_for_another_certificate(row, body, reporter)
+        return await door.record(row.uuid, body, merge=False, actor=actor_of(reporter), generation=None)
+    return await door.record(row.uuid, body, merge=False, actor="agent", generation=row.generation)
+
+
+def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:
+    reported = body.get(CERTIFICATE_FIELD)
+    known = {None, (row.edge_status or {}).get(CERTIFICATE_FIELD), row.certificate_pem}
+    same = reported in known if isinstance(reported, str | None) else False
+    if not same and not operator.allows(Permission.ADMIN):
+        raise Forbidden(
+            "A sealing certificate comes from the cluster's own agent, or from an admin.",
+            code="certificate_needs_admin",
+            hint="Use a token with the permission admin, or leave kubeseal_cert as it is.",
+            where=CERTIFICATE_FIELD,
+        )

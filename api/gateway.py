@@ -1,0 +1,52 @@
+"""Everything that the gateway's routes work with: its collaborators and the values that it was set up with."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
+from edgewright.ports.audit import AuditLog
+from edgewright.ports.clusters import Clusters
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.edge_access import EdgeAccess
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.fleet import Fleet
+from edgewright.ports.git_server import GitServer
+from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
+from edgewright.ports.secret_staging import SecretStaging
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """One gateway, ready to be wired into an application by ``api.app.create_app``.
+
+    Args:
+        git: blocks on disk; called in a thread.
+        git_http: Git's smart HTTP protocol, streaming.
+        external_url: base of every URL that leaves the gateway; no trailing slash. ``Host`` never makes one.
+        external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
+        organisation: prefix of Sparkplug Group-IDs.
+        service: what ``/ping`` says that this is.
+        ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
+        temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
+        temporal_namespace: in those links.
+    """
+
+    clusters: Clusters
+    config: ConfigStore
+    edge_access: EdgeAccess
+    edge_reports: EdgeReports
+    operators: OperatorTokens
+    idempotency: IdempotencyKeys
+    staging: SecretStaging
+    audit: AuditLog
+    git: GitServer
+    git_http: GitHttp
+    fleet: Fleet
+    external_url: str
+    external_url_is_loopback: bool = True
+    organisation: str = "Edgewright"
+    service: UUID = SERVICE_CLUSTER_MANAGER
+    ca_bundle: str | None = None
+    temporal_ui_url: str | None = None
+    temporal_namespace: str = "default"

@@ -1,0 +1,55 @@
+"""What runs beside the requests, and how a gateway ends."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import structlog
+
+from api.gateway import Gateway
+from api.live import Live
+from edgewright.errors import EdgewrightError
+
+LISTENING_SECONDS = 5.0
+
+_log = structlog.get_logger("edgewright.api")
+
+
+@asynccontextmanager
+async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
+    """Runs the background tasks; at the end long answers end and everything that waits is written."""
+    tasks = [
+        _start("heartbeats", live.heartbeats.flush_forever, live),
+        _start("listening", lambda: _keep_listening(gateway), live),
+    ]
+    try:
+        yield
+    finally:
+        live.closing.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await live.heartbeats.flush()
+        await live.nudges.drain()
+
+
+def _start(name: str, work: Callable[[], Coroutine[Any, Any, None]], live: Live) -> "asyncio.Task[None]":
+    task = asyncio.create_task(work(), name=name)
+
+    def ended(task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and not live.closing.is_set():
+            error = task.exception()
+            live.broken.add(name)
+            _log.critical("a background task has ended", task=name, error=type(error).__name__)
+
+    task.add_done_callback(ended)
+    return task
+
+
+async def _keep_listening(gateway: Gateway) -> None:
+    """Leases only run out while somebody listens; this says that somebody does."""
+    while True:
+        with suppress(EdgewrightError):
+            await gateway.edge_reports.keep_listening()
+        await asyncio.sleep(LISTENING_SECONDS)

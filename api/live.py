@@ -1,0 +1,60 @@
+"""What one gateway process holds in memory, and how routes reach it."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from api.gateway import Gateway
+from api.heartbeats import HeartbeatBatch
+from api.metrics import Metrics
+from api.nudges import Nudges
+from api.secret_lane import SecretLane
+from api.wrong_credentials import WrongCredentials
+
+
+@dataclass(frozen=True)
+class Live:
+    """The state of one process; nothing in it is needed after a crash.
+
+    Args:
+        closing: set when the process is told to end; long answers end then.
+        broken: names of background tasks that ended by a defect; `/readyz` shows them.
+    """
+
+    nudges: Nudges
+    heartbeats: HeartbeatBatch
+    secret_lane: SecretLane
+    wrong_credentials: WrongCredentials
+    metrics: Metrics
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    broken: set[str] = field(default_factory=set)
+
+
+def live_of(gateway: Gateway) -> Live:
+    """The empty state of a gateway that starts."""
+    nudges = Nudges(gateway.fleet)
+    return Live(
+        nudges=nudges,
+        heartbeats=HeartbeatBatch(gateway.edge_reports, nudges),
+        secret_lane=SecretLane(gateway.fleet),
+        wrong_credentials=WrongCredentials(),
+        metrics=Metrics(),
+    )
+
+
+def gateway_of(request: Request) -> Gateway:
+    """The collaborators of the application that serves this request."""
+    gateway: Gateway = request.app.state.gateway
+    return gateway
+
+
+def live_state_of(request: Request) -> Live:
+    """The in-memory state of the application that serves this request."""
+    live: Live = request.app.state.live
+    return live
+
+
+TheGateway = Annotated[Gateway, Depends(gateway_of)]
+TheLive = Annotated[Live, Depends(live_state_of)]

@@ -1,0 +1,51 @@
+"""Finding what a request names."""
+
+from typing import Any
+from uuid import UUID
+
+from api.gateway import Gateway
+from edgewright.domain.cluster import ClusterSettings
+from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
+from edgewright.errors import Invalid, NotFound
+from edgewright.ports.clusters import ClusterRow
+
+
+async def open_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
+    """The row of a cluster whose deletion has not finished.
+
+    Raises:
+        NotFound: code ``cluster_unknown``.
+    """
+    row = await gateway.clusters.get(cluster)
+    if row is None or row.closed:
+        raise cluster_unknown(cluster)
+    return row
+
+
+def cluster_unknown(cluster: UUID) -> NotFound:
+    """There is no cluster with that UUID, or its deletion has finished."""
+    return NotFound(
+        f"There is no cluster {cluster}.", code="cluster_unknown", hint="edgewright cluster list shows all clusters."
+    )
+
+
+async def chart_uuid(gateway: Gateway, chart: str) -> UUID:
+    """The Helm chart template that a UUID or a name means.
+
+    Raises:
+        Invalid: code ``chart_unknown``.
+    """
+    try:
+        return UUID(chart)
+    except ValueError:
+        pass
+    for template in await gateway.config.objects(APP_HELM_CHART_TEMPLATE):
+        info = await gateway.config.get(APP_OBJECT_INFO, template)
+        if info is not None and isinstance(info.body, dict) and info.body.get("name") == chart:
+            return template
+    raise Invalid("No Helm chart template has that name.", code="chart_unknown", where="/chart")
+
+
+def settings_of(values: dict[str, Any]) -> ClusterSettings:
+    """Cluster settings from JSON values, with defaults for what is absent."""
+    return ClusterSettings.model_validate(values)

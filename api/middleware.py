@@ -1,0 +1,101 @@
+"""What every answer has: a request ID, careful headers, a line in the log, a place in the metrics.
+
+Written as plain ASGI, so that streams stay streams and a handler is not cancelled behind its back.
+"""
+
+import re
+import time
+import uuid
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.metrics import Metrics
+from api.problems import unexpected
+
+REQUEST_ID_HEADER = "X-Request-Id"
+UNKNOWN_ROUTE = "(none)"
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_CAREFUL_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+}
+_log = structlog.get_logger("edgewright.access")
+
+
+class Envelope:
+    """Wraps the whole application.
+
+    Args:
+        metrics: where requests are counted.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        answered: MutableMapping[str, int] = {}
+
+        async def send_enveloped(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered["status"] = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID_HEADER] = request_id
+                for name, value in _CAREFUL_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, send_enveloped)
+            except Exception as error:  # noqa: BLE001 - the last resort: no text of an unknown error leaves the process
+                answer = unexpected(Request(scope), error)
+                if answered:
+                    raise BrokenOff from None
+                await answer(scope, receive, send_enveloped)
+            finally:
+                self._note(scope, answered.get("status", 0), time.perf_counter() - started)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path_format", UNKNOWN_ROUTE)
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        self._metrics.requests.labels(method, route, str(status)).inc()
+        self._metrics.duration.labels(method, route).observe(seconds)
+        # The path only: query strings hold registration tokens.
+        _log.info(
+            "request",
+            method=method,
+            path=scope["path"],
+            status=status,
+            milliseconds=round(seconds * 1000, 1),
+            client=_client(scope),
+        )
+
+
+class BrokenOff(ConnectionError):
+    """An answer that had begun cannot be finished; the connection is closed so that the client notices."""
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def _request_id(scope: Scope) -> str:
+    given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _client(scope: Scope) -> Any:
+    return scope["client"][0] if scope.get("client") else None

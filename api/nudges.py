@@ -1,0 +1,73 @@
+"""Tells cluster workflows that their row has changed, after each committed write.
+
+A nudge is a courtesy: the row is written, and the sweep nudges whatever was missed. So an answer waits for it
+only a moment, and Temporal being away fails no request.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from edgewright.errors import EdgewrightError
+from edgewright.ports.fleet import Fleet, FleetUnavailable
+
+PATIENCE_SECONDS = 0.25
+"""How long an answer waits for its nudge; the nudge itself goes on."""
+BULK_AT_ONCE = 32
+FAREWELL_SECONDS = 3.0
+"""How long a gateway that ends waits for nudges under way."""
+
+_log = structlog.get_logger("edgewright.api")
+
+
+class Nudges:
+    """Nudges under way; they outlive the requests that caused them."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def nudge(self, cluster: UUID) -> None:
+        """Nudges one workflow; returns when that is done, and at the latest after ``PATIENCE_SECONDS``."""
+        task = self._start(self._nudge(cluster, bulk=False))
+        await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
+
+    def nudge_many(self, clusters: Iterable[UUID]) -> None:
+        """Nudges many workflows on the bulk queue, in the background."""
+        chosen = list(clusters)
+        if chosen:
+            self._start(self._nudge_all(chosen))
+
+    async def drain(self) -> None:
+        """Waits a little for what is under way, then lets it go: the sweep takes over."""
+        if self._under_way:
+            _, late = await asyncio.wait(self._under_way, timeout=FAREWELL_SECONDS)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return task
+
+    async def _nudge_all(self, clusters: list[UUID]) -> None:
+        room = asyncio.Semaphore(BULK_AT_ONCE)
+
+        async def one(cluster: UUID) -> None:
+            async with room:
+                await self._nudge(cluster, bulk=True)
+
+        await asyncio.gather(*(one(cluster) for cluster in clusters))
+
+    async def _nudge(self, cluster: UUID, *, bulk: bool) -> None:
+        try:
+            await self._fleet.nudge(cluster, bulk=bulk)
+        except FleetUnavailable as error:
+            _log.info("nudge left to the sweep", cluster=str(cluster), reason=error.detail)
+        except EdgewrightError as error:
+            _log.warning("nudge failed", cluster=str(cluster), code=error.code, reason=error.detail)

@@ -1,0 +1,97 @@
+"""How a cluster is shown."""
+
+from api.gateway import Gateway
+from api.schemas.clusters import (
+    Certificate,
+    ClusterBody,
+    Deletion,
+    LeaseBody,
+    Links,
+    Pause,
+    Revisions,
+    SummaryBody,
+)
+from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.projection import Projection
+from edgewright.ports.clusters import ClusterRow, ClusterSummary
+
+
+def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | None = None) -> ClusterBody:
+    """Everything about one cluster.
+
+    Args:
+        projection: a newer one than the row's, if its workflow has just answered with one.
+    """
+    shown = projection or row.projection
+    return ClusterBody(
+        uuid=row.uuid,
+        name=row.spec.name,
+        namespace=row.spec.namespace,
+        chart=row.spec.chart,
+        bare=row.spec.bare,
+        values=row.spec.values,
+        labels=row.settings.labels,
+        accept=row.settings.accept,
+        lease_seconds=row.settings.lease_seconds,
+        generation=row.generation,
+        desired=row.desired,
+        phase=shown.phase if shown else Phase.COMMISSIONING,
+        ready=shown.ready if shown else False,
+        waiting_for=shown.waiting_for if shown else "",
+        acceptance=row.acceptance,
+        short_code=row.short_code,
+        pause=Pause(paused=row.paused, reason=row.paused_reason),
+        conditions=list(shown.conditions) if shown else [],
+        steps=list(shown.steps) if shown else [],
+        hosts=_hosts(row),
+        certificate=Certificate(**row.certificate.model_dump()) if row.certificate else None,
+        revisions=Revisions(desired=shown.desired_revision if shown else None, observed=row.observed_revision),
+        lease=LeaseBody(
+            state=row.lease.state,
+            last_heard=row.lease.last_heard,
+            expires_at=row.lease.expires_at,
+            clock_offset_seconds=row.lease.clock_offset_seconds,
+        ),
+        residue=list(shown.residue) if shown else [],
+        must_reenter=list(row.must_reenter),
+        deletion=_deletion(row),
+        links=links_of(gateway, row),
+        created_at=row.created_at,
+        created_by=row.created_by,
+        as_of=row.projected_at,
+    )
+
+
+def summary_body(summary: ClusterSummary) -> SummaryBody:
+    """One line of the list."""
+    return SummaryBody(
+        uuid=summary.uuid,
+        name=summary.name,
+        phase=summary.phase,
+        ready=summary.ready,
+        available=summary.available,
+        labels=dict(summary.labels),
+        generation=summary.generation,
+        created_at=summary.created_at,
+        last_heard=summary.last_heard,
+        waiting_for=summary.waiting_for,
+    )
+
+
+def links_of(gateway: Gateway, row: ClusterRow) -> Links:
+    """Where to look further."""
+    workflow = None
+    if gateway.temporal_ui_url:
+        workflow = f"{gateway.temporal_ui_url}/namespaces/{gateway.temporal_namespace}/workflows/cluster-{row.uuid}"
+    return Links(repository=f"{gateway.external_url}/git/cluster/{row.spec.name}", temporal_ui=workflow)
+
+
+def _hosts(row: ClusterRow) -> list[dict[str, object]]:
+    hosts = (row.edge_status or {}).get("hosts")
+    return [dict(host) for host in hosts if isinstance(host, dict)] if isinstance(hosts, list) else []
+
+
+def _deletion(row: ClusterRow) -> Deletion | None:
+    if row.desired is not Desired.DELETED:
+        return None
+    return Deletion(force=row.force, workloads=row.workloads, deadline=row.deadline)

@@ -1,0 +1,196 @@
+"""The single mapping from errors to answers: ``application/problem+json`` (RFC 9457).
+
+The bootstrap path is the one exception: whatever happens there is answered with a script, because what reads it
+is ``sh``.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, cast
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from edgewright.bootstrap import render_refusal
+from edgewright.errors import EdgewrightError, Refused, Waiting
+
+PROBLEM_TYPE = "application/problem+json"
+REALM = 'Basic realm="Edgewright"'
+
+_BOOTSTRAP_PATH = re.compile(r"/v1/cluster/[^/]*/bootstrap/?")
+_log = structlog.get_logger("edgewright.api")
+
+
+class Problem(BaseModel):
+    """What went wrong, for a person (``detail``, ``hint``) and for a machine (``code``)."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:edgewright:problem:name_taken",
+                    "title": "Conflict",
+                    "status": 409,
+                    "detail": "Another cluster is called press-shop.",
+                    "code": "name_taken",
+                    "hint": "Choose another name.",
+                    "where": "/name",
+                    "request_id": "0d3c2f5e8b7a4c1d9e6f5a4b3c2d1e0f",
+                }
+            ]
+        },
+    )
+
+    type: str = Field(description="`urn:edgewright:problem:` and the code.")
+    title: str = Field(description="The words of the HTTP status.")
+    status: int
+    detail: str = Field(description="One sentence about this occurrence; never holds a secret.")
+    code: str = Field(description="Stable identifier.")
+    hint: str | None = Field(default=None, description="What to do next, where that helps.")
+    where: str | None = Field(default=None, description="The field, file or path that is meant.")
+    request_id: str | None = Field(default=None, description="Also in the header X-Request-Id.")
+
+
+class TooManyWrongCredentials(Waiting):
+    """One address has sent wrong credentials too often."""
+
+    code = "too_many_wrong_credentials"
+    status = 429
+
+
+def problem_of(
+    request: Request,
+    *,
+    status: int,
+    code: str,
+    detail: str,
+    hint: str | None = None,
+    where: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> Response:
+    """The answer that tells of one problem; a script if ``sh`` is what reads it."""
+    if _BOOTSTRAP_PATH.fullmatch(request.url.path):
+        return _refusal(status, detail, hint, headers)
+    problem = Problem(
+        type=f"urn:edgewright:problem:{code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        code=code,
+        hint=hint,
+        where=where,
+        request_id=request_id_of(request),
+    )
+    body = {**problem.model_dump(exclude_none=True), **(more or {})}
+    return JSONResponse(body, status, dict(headers or {}), media_type=PROBLEM_TYPE)
+
+
+def request_id_of(request: Request) -> str | None:
+    """The ID that the middleware gave to this request."""
+    request_id: str | None = request.scope.get("state", {}).get("request_id")
+    return request_id
+
+
+def answer_error(request: Request, error: EdgewrightError, *, more: Mapping[str, Any] | None = None) -> Response:
+    """The answer to an error that was raised on purpose."""
+    headers: dict[str, str] = {}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = REALM
+    if isinstance(error, Waiting):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    return problem_of(
+        request,
+        status=error.status,
+        code=error.code,
+        detail=error.detail,
+        hint=error.hint,
+        where=error.where,
+        headers=headers,
+        more=more,
+    )
+
+
+def install_problems(app: FastAPI) -> None:
+    """Makes every error of the application a problem document."""
+    app.add_exception_handler(EdgewrightError, _on_edgewright_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+async def _on_edgewright_error(request: Request, error: Exception) -> Response:
+    error = cast(EdgewrightError, error)
+    if not isinstance(error, Refused):
+        _log.warning("answered with a problem", code=error.code, status=error.status, detail=error.detail)
+    return answer_error(request, error)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    return invalid_request(request, cast(RequestValidationError, error).errors())
+
+
+def invalid_request(request: Request, errors: Sequence[Mapping[str, Any]]) -> Response:
+    """The answer to a request whose parts do not validate; names the first, never repeats a value."""
+    first = errors[0] if errors else {"loc": (), "msg": "It is not valid"}
+    source, *path = [str(part) for part in first["loc"]] or ["request"]
+    if source == "path":
+        return problem_of(
+            request,
+            status=404,
+            code="not_found",
+            detail=f"There is nothing with that {'.'.join(path)}.",
+            where="path",
+        )
+    where = "/" + "/".join(path) if source == "body" else f"{source} {'.'.join(path)}".strip()
+    return problem_of(
+        request,
+        status=422,
+        code="request_invalid",
+        detail=f"The request is not valid at {where}: {first['msg']}.",
+        where=where,
+        more={"errors": [{"where": "/".join(map(str, each["loc"])), "reason": each["msg"]} for each in errors[:20]]},
+    )
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    error = cast(HTTPException, error)
+    code, detail = {
+        404: ("route_unknown", "There is nothing at this path."),
+        405: ("method_not_allowed", f"{request.method} is not something that can be done at this path."),
+        413: ("too_large", "The request's body is too large."),
+    }.get(error.status_code, (f"http_{error.status_code}", HTTPStatus(error.status_code).phrase + "."))
+    return problem_of(request, status=error.status_code, code=code, detail=detail, headers=error.headers)
+
+
+def unexpected(request: Request, error: Exception) -> Response:
+    """A defect of ours: the log gets its kind and place, never its text, which might hold a secret."""
+    frame = error.__traceback__
+    places = []
+    while frame is not None:
+        places.append(f"{frame.tb_frame.f_code.co_filename.rpartition('/')[2]}:{frame.tb_lineno}")
+        frame = frame.tb_next
+    _log.error("unexpected error", error=type(error).__name__, places=places[-12:], path=request.url.path)
+    return problem_of(
+        request,
+        status=500,
+        code="internal_error",
+        detail="Something unexpected went wrong in the centre; its log has the details.",
+        hint="Look for the request ID in the gateway's log.",
+    )
+
+
+def _refusal(status: int, detail: str, hint: str | None, headers: Mapping[str, str] | None) -> Response:
+    """``curl … | sh`` shows no error page: the sentence is a script that prints it and exits with 1."""
+    sentence = f"{detail} {hint}" if hint else detail
+    refused = status < HTTPStatus.INTERNAL_SERVER_ERROR
+    kept = {name: value for name, value in (headers or {}).items() if name in {"Retry-After", "Allow"}}
+    return PlainTextResponse(
+        render_refusal(sentence), HTTPStatus.FORBIDDEN if refused else status, {"Cache-Control": "no-store", **kept}
+    )

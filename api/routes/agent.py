@@ -1,0 +1,137 @@
+"""What the agent of a cluster says, and what it is told."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from api.auth import AcceptedAgent, Agent, EdgeCaller
+from api.bodies import JsonBody, json_object, json_value
+from api.edge_status import status_digest, take_status
+from api.live import TheGateway, TheLive
+from api.schemas.edge import CredentialBody, HeartbeatAnswer, HeartbeatWish, NewCredential
+from edgewright.domain.cluster import CredentialState, Desired, Order
+from edgewright.domain.credentials import parse_cluster_secret
+from edgewright.errors import Conflict, Invalid
+from edgewright.ports.edge_reports import Heartbeat
+
+STATUS_DIGEST_HEADER = "Edgewright-Status-Digest"
+SHORTEST_INTERVAL = 5
+"""Seconds between two heartbeats, however short the lease."""
+
+_COMMIT = re.compile(r"(?:.*[:/@])?([0-9a-f]{40})")
+
+router = APIRouter(tags=["agent"])
+
+
+@router.post("/v1/agent/heartbeat", summary="A sign of life", response_model_exclude_none=True)
+async def heartbeat(
+    *,
+    agent: Agent,
+    wish: Annotated[HeartbeatWish, Depends(JsonBody(HeartbeatWish, optional=True))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> HeartbeatAnswer:
+    """Renews the lease, and says what the centre wants."""
+    interval = max(SHORTEST_INTERVAL, agent.row.settings.lease_seconds // 3)
+    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce)
+    match agent.state:
+        case CredentialState.PENDING:
+            return told
+        case CredentialState.SUSPENDED:
+            return told.model_copy(update={"suspended": True})
+        case CredentialState.ACTIVE:
+            live.heartbeats.add(_beat(agent, wish))
+            if wish.inventory_empty and agent.row.desired is Desired.DELETED:
+                await gateway.edge_reports.inventory_empty(agent.cluster, agent.row.generation)
+                await live.nudges.nudge(agent.cluster)
+            return told.model_copy(update=_wanted(agent, wish))
+        case _:
+            return told.model_copy(update={"detach": True})
+
+
+@router.put(
+    "/v1/agent/status",
+    status_code=204,
+    summary="The edge's status",
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+    },
+)
+async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway, live: TheLive) -> Response:
+    """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens."""
+    body = json_object(await json_value(request))
+    applied = observed_commit(body.get("observed_revision"))
+    if applied is not None:
+        live.heartbeats.add(Heartbeat(agent.cluster, agent.row.generation, observed_revision=applied))
+    if await take_status(gateway, agent.row, body, agent):
+        await live.nudges.nudge(agent.cluster)
+    return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(body)})
+
+
+@router.post("/v1/agent/credential", summary="Register the successor of a credential")
+async def rotate_credential(
+    *, agent: AcceptedAgent, wish: Annotated[NewCredential, Depends(JsonBody(NewCredential))], gateway: TheGateway
+) -> CredentialBody:
+    """Pending until its first use, which revokes the older one; until then both work."""
+    secret = parse_cluster_secret(wish.secret)
+    if secret.role is not wish.role:
+        raise Invalid("The secret is spelled for the other role.", code="request_invalid", where="/secret")
+    state = await gateway.edge_access.add_rotated(agent.cluster, wish.role, secret.sha256, actor="agent")
+    return CredentialBody(role=wish.role, state=state.value)
+
+
+@router.post(
+    "/v1/agent/resealed",
+    summary="Re-encrypted values",
+    responses={409: {"description": "The centre has not asked for any."}},
+)
+async def resealed(agent: AcceptedAgent) -> Response:
+    """Taken only while the centre asks for them in its answers to heartbeats."""
+    raise Conflict(f"The centre has not asked {agent.row.spec.name} to re-seal anything.", code="nothing_to_reseal")
+
+
+@router.post("/v1/agent/detached", status_code=204, summary="Goodbye")
+async def detached(agent: Agent, gateway: TheGateway, live: TheLive) -> Response:
+    """The edge has removed what bootstrap installed. 409 unless it was told to."""
+    told = agent.row.projection is not None and agent.row.projection.order is Order.DETACH
+    if agent.state is not CredentialState.DETACH_ONLY and not (told and agent.row.desired is Desired.DELETED):
+        raise Conflict("The centre has not told this cluster to detach.", code="not_detaching")
+    await gateway.edge_reports.goodbye(agent.cluster, agent.row.generation)
+    if not agent.row.closed:
+        await live.nudges.nudge(agent.cluster)
+    return Response(status_code=204)
+
+
+def observed_commit(revision: object) -> str | None:
+    """The commit in a revision as Flux spells it (``main@sha1:…``); None if there is none."""
+    match = _COMMIT.fullmatch(revision) if isinstance(revision, str) else None
+    return match[1] if match else None
+
+
+def _beat(agent: EdgeCaller, wish: HeartbeatWish) -> Heartbeat:
+    offset = None
+    if wish.sent_at is not None and wish.sent_at.tzinfo is not None:
+        offset = (wish.sent_at - datetime.now(UTC)).total_seconds()
+    return Heartbeat(
+        cluster=agent.cluster,
+        generation=agent.row.generation,
+        clock_offset=offset,
+        observed_revision=observed_commit(wish.observed_revision),
+    )
+
+
+def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
+    status = agent.row.edge_status
+    order = agent.row.projection.order if agent.row.projection else Order.NONE
+    known = None if status is None else status_digest(status)
+    return {
+        "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
+        "rotate": [],
+        "reseal": [],
+        "suspended": False,
+        "report_empty": order is Order.REPORT_EMPTY,
+        "detach": order is Order.DETACH,
+    }

@@ -1,0 +1,264 @@
+"""Clusters: what is wanted of them. Each write is committed first and then nudged."""
+
+from typing import Annotated, Any
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from api.auth import ClusterOperator, Reader, actor_of
+from api.bodies import JsonBody, json_object
+from api.durations import duration
+from api.gateway import Gateway
+from api.idempotency import Once, Outcome, as_json, first_answer, once_of
+from api.live import TheGateway, TheLive
+from api.lookup import chart_uuid, open_cluster, settings_of
+from api.preconditions import precondition_of, quoted
+from api.presentation import cluster_body, summary_body
+from api.schemas.cluster_wishes import ClusterPatch, NewCluster, Recreation
+from api.schemas.clusters import ClusterBody, ClusterList
+from edgewright.domain.cluster import Desired, Phase, Workloads
+from edgewright.domain.merge_patch import apply_merge_patch
+from edgewright.domain.names import check_cluster_name
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
+from edgewright.errors import Conflict, Invalid, PreconditionFailed
+from edgewright.ports.clusters import ClusterFilter, ClusterRow
+from edgewright.ports.config_store import Precondition
+from edgewright.ports.operators import OperatorToken
+
+router = APIRouter(tags=["clusters"])
+
+SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds"})
+PATCH_ATTEMPTS = 5
+
+
+@router.get("/v1/cluster", summary="List clusters")
+async def list_clusters(
+    *,
+    _operator: Reader,
+    gateway: TheGateway,
+    phase: Phase | None = None,
+    ready: bool | None = None,
+    available: bool | None = None,
+    label: Annotated[list[str] | None, Query(description="`key=value`; may be given several times.")] = None,
+    name: Annotated[str | None, Query(description="A part of the name.")] = None,
+    sort: Annotated[str, Query(description="`name`, `phase`, `created`, `last_heard`; `-`: downwards.")] = "name",
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+) -> ClusterList:
+    """Summaries; removed and deleted clusters only when `phase` asks for them."""
+    page = await gateway.clusters.page(
+        ClusterFilter(
+            phase=phase,
+            ready=ready,
+            available=available,
+            labels=_labels(label or []),
+            name=name,
+            sort=sort,
+            limit=limit,
+            after=after,
+        )
+    )
+    return ClusterList(items=[summary_body(item) for item in page.items], next=page.next)
+
+
+@router.post("/v1/cluster", status_code=201, summary="Commission a cluster", response_model=ClusterBody)
+async def create_cluster(
+    *,
+    operator: ClusterOperator,
+    wish: Annotated[NewCluster, Depends(JsonBody(NewCluster))],
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """Writes the configuration entry and starts the workflow. Honours `Idempotency-Key`."""
+    once = once_of(request, operator, as_json(wish))
+
+    async def create() -> Outcome:
+        check_cluster_name(wish.name)
+        row = await _create(gateway, wish, operator, once)
+        await live.nudges.nudge(row.uuid)
+        return _outcome(gateway, row, 201)
+
+    return await first_answer(gateway, once, create)
+
+
+@router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
+async def get_cluster(*, uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+    """Everything about one cluster. `ETag` is the revision of its configuration entry."""
+    return shown(gateway, await open_cluster(gateway, uuid))
+
+
+@router.patch("/v1/cluster/{uuid}", summary="Change a cluster", response_model=ClusterBody)
+async def patch_cluster(
+    *,
+    uuid: UUID,
+    operator: ClusterOperator,
+    wish: Annotated[ClusterPatch, Depends(JsonBody(ClusterPatch))],
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready."""
+    patch = wish.model_dump(mode="json", exclude_unset=True)
+    precondition = precondition_of(request)
+    for attempt in range(PATCH_ATTEMPTS):
+        try:
+            row = await _patch(gateway, uuid, patch, operator, precondition)
+            break
+        except PreconditionFailed:
+            # Without If-Match the patch meant whatever is there now: somebody else was a moment faster.
+            if precondition.match is not None or attempt == PATCH_ATTEMPTS - 1:
+                raise
+    await live.nudges.nudge(uuid)
+    return shown(gateway, row)
+
+
+@router.delete("/v1/cluster/{uuid}", status_code=202, summary="Delete a cluster", response_model=ClusterBody)
+async def delete_cluster(
+    *,
+    uuid: UUID,
+    operator: ClusterOperator,
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    force: Annotated[bool, Query(description="Does not wait for the edge.")] = False,
+    deadline: Annotated[str, Query(description="How long to wait for the edge, such as `24h`.")] = "24h",
+    workloads: Workloads = Workloads.REMOVE,
+) -> Response:
+    """Asks for the deletion; asking again is the same deletion. Honours `Idempotency-Key`."""
+    wait = duration(deadline, where="deadline")
+    once = once_of(request, operator, [force, wait.total_seconds(), workloads.value])
+
+    async def delete() -> Outcome:
+        row = await gateway.clusters.request_deletion(
+            uuid, actor=actor_of(operator), force=force, deadline=wait, workloads=workloads
+        )
+        await live.nudges.nudge(uuid)
+        return _outcome(gateway, row, 202)
+
+    return await first_answer(gateway, once, delete)
+
+
+@router.post("/v1/cluster/{uuid}/undelete", summary="Take a deletion back", response_model=ClusterBody)
+async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, gateway: TheGateway, live: TheLive) -> Response:
+    """Possible until the removal commit; 409 `too_late` after it."""
+    row = await gateway.clusters.undelete(uuid, actor=actor_of(operator))
+    await live.nudges.nudge(uuid)
+    return shown(gateway, row)
+
+
+@router.post(
+    "/v1/cluster/{uuid}/recreate", status_code=202, summary="Commission a cluster anew", response_model=ClusterBody
+)
+async def recreate_cluster(
+    *,
+    uuid: UUID,
+    operator: ClusterOperator,
+    wish: Annotated[Recreation, Depends(JsonBody(Recreation, optional=True))],
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """Removal and commissioning in one durable operation. Honours `Idempotency-Key`."""
+    once = once_of(request, operator, as_json(wish))
+    changes = wish.model_dump(mode="json", exclude_unset=True, exclude={"new_hardware"})
+
+    async def recreate() -> Outcome:
+        if changes.get("chart"):
+            changes["chart"] = str(await chart_uuid(gateway, changes["chart"]))
+        row = await gateway.clusters.request_recreation(
+            uuid, actor=actor_of(operator), new_hardware=wish.new_hardware, changes=changes or None
+        )
+        await live.nudges.nudge(uuid)
+        return _outcome(gateway, row, 202)
+
+    return await first_answer(gateway, once, recreate)
+
+
+def shown(gateway: Gateway, row: ClusterRow) -> Response:
+    """A cluster as an answer with its ETag."""
+    return JSONResponse(as_json(cluster_body(gateway, row)), headers=_etag(row))
+
+
+async def _create(gateway: Gateway, wish: NewCluster, operator: OperatorToken, once: Once) -> ClusterRow:
+    body: dict[str, Any] = {"name": wish.name, "namespace": wish.namespace}
+    if wish.chart is not None:
+        body["chart"] = str(await chart_uuid(gateway, wish.chart))
+    if wish.bare:
+        body["bare"] = True
+    if wish.values:
+        body["values"] = wish.values
+    given = wish.model_dump(mode="json", include=set(SETTINGS_FIELDS), exclude_none=True)
+    settings = settings_of(given)
+    uuid = once.uuid
+    known = await gateway.clusters.get(uuid)
+    if known is not None and known.closed:
+        uuid = uuid4()  # the cluster that this key once made has lived and gone
+    elif known is not None:
+        if known.spec_etag is not None and known.spec.name == wish.name:
+            return known  # a gateway died between making it and remembering its answer
+        raise Conflict("This Idempotency-Key made another cluster.", code="name_taken", where="/name")
+    written = await gateway.clusters.write_configuration(
+        uuid,
+        body,
+        actor=actor_of(operator),
+        settings=settings,
+        precondition=Precondition(none_match=frozenset({"*"})),
+        create_object=True,
+    )
+    return written.row
+
+
+async def _patch(
+    gateway: Gateway, uuid: UUID, patch: dict[str, Any], operator: OperatorToken, precondition: Precondition
+) -> ClusterRow:
+    row = await open_cluster(gateway, uuid)
+    settings_patch = {name: value for name, value in patch.items() if name in SETTINGS_FIELDS}
+    entry_patch = {name: value for name, value in patch.items() if name not in SETTINGS_FIELDS}
+    settings = None
+    if settings_patch:
+        settings = json_object(apply_merge_patch(row.settings.model_dump(mode="json"), settings_patch))
+    entry = await gateway.config.get(APP_CLUSTER_CONFIGURATION, uuid)
+    if entry is None:
+        if row.desired is Desired.DELETED:
+            raise Conflict("The cluster is being deleted.", code="deleting")
+        if entry_patch or settings is None:
+            raise Conflict(
+                "The cluster was removed centrally.", code="removed", hint="POST …/recreate commissions it anew."
+            )
+        await gateway.clusters.write_settings(uuid, settings, actor=actor_of(operator))
+        return await open_cluster(gateway, uuid)
+    if entry_patch.get("chart"):
+        entry_patch["chart"] = str(await chart_uuid(gateway, entry_patch["chart"]))
+    if "namespace" in entry_patch and entry_patch["namespace"] is None:
+        entry_patch["namespace"] = NewCluster.model_fields["namespace"].default
+    body = json_object(apply_merge_patch(entry.body, entry_patch))
+    held = precondition if precondition.match is not None else Precondition(match=frozenset({entry.etag}))
+    written = await gateway.clusters.write_configuration(
+        uuid,
+        body,
+        actor=actor_of(operator),
+        settings=None if settings is None else settings_of(settings),
+        precondition=held,
+    )
+    return written.row
+
+
+def _outcome(gateway: Gateway, row: ClusterRow, status: int) -> Outcome:
+    location = {"Location": f"/v1/cluster/{row.uuid}"} if status == 201 else {}
+    return Outcome(status, as_json(cluster_body(gateway, row)), {**location, **_etag(row)})
+
+
+def _etag(row: ClusterRow) -> dict[str, str]:
+    return {"ETag": quoted(row.spec_etag)} if row.spec_etag else {}
+
+
+def _labels(texts: list[str]) -> dict[str, str]:
+    labels = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise Invalid("A label is given as key=value.", code="request_invalid", where="query label")
+        labels[key] = value
+    return labels

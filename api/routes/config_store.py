@@ -1,0 +1,202 @@
+"""The Config Store, on `/v1` and `/v2`: what ACS clients use.
+
+Entries of clusters go through the same calls as the REST routes: writing a configuration entry is creating the
+cluster, deleting it is the central removal.
+"""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import JSONResponse, Response
+
+from api.auth import Caller, ClusterOperator, EdgeCaller, Known, Reader, actor_of, require, require_active
+from api.bodies import JsonBody, json_object, json_value
+from api.config_writes import delete_entry, write_entry
+from api.edge_status import take_status
+from api.gateway import Gateway
+from api.idempotency import as_json
+from api.live import Live, TheGateway, TheLive
+from api.lookup import cluster_unknown
+from api.preconditions import not_modified, precondition_of, quoted
+from api.schemas.config_store import NewObject, ObjectBody
+from edgewright.domain.cluster import Role
+from edgewright.domain.merge_patch import apply_merge_patch
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.errors import Forbidden, NotFound, PreconditionFailed
+from edgewright.ports.config_store import Precondition
+from edgewright.ports.operators import OperatorToken, Permission
+
+ENTRY = "/app/{app}/object/{object_uuid}"
+MEMBER = "/class/{klass}/direct/member/{object_uuid}"
+PATCH_ATTEMPTS = 5
+
+_JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
+_MERGE_BODY = {"requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {}}}}}
+
+router = APIRouter(tags=["config store"])
+
+
+@router.get("/v1/app/{app}/object", summary="Objects with an entry")
+@router.get("/v2/app/{app}/object", summary="Objects with an entry")
+async def list_entries(app: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
+    """Those that have an entry for an Application, sorted."""
+    return list(await gateway.config.objects(app))
+
+
+@router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any)
+@router.get("/v2" + ENTRY, summary="Read an entry", response_model=Any)
+async def get_entry(
+    app: UUID, object_uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway
+) -> Response:
+    """With its `ETag`; honours `If-None-Match`."""
+    entry = await gateway.config.get(app, object_uuid)
+    if entry is None:
+        raise _no_entry(app, object_uuid)
+    headers = {"ETag": quoted(entry.etag)}
+    if not_modified(request, entry.etag):
+        return Response(status_code=304, headers=headers)
+    return JSONResponse(entry.body, headers=headers)
+
+
+@router.put("/v1" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY)
+@router.put("/v2" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY)
+async def put_entry(
+    *, app: UUID, object_uuid: UUID, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
+    """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status."""
+    _admit_writer(caller, app, object_uuid)
+    precondition = precondition_of(request)
+    body = await json_value(request)
+    existed = await gateway.config.get(app, object_uuid) is not None
+    await _write(gateway, live, app, object_uuid, body, caller=caller, precondition=precondition)
+    return await _written(gateway, app, object_uuid, 204 if existed else 201)
+
+
+@router.patch("/v1" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
+@router.patch("/v2" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
+async def patch_entry(
+    *, app: UUID, object_uuid: UUID, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
+    """JSON merge patch; of an entry that is not there it makes one. Honours `If-Match`."""
+    _admit_writer(caller, app, object_uuid)
+    precondition = precondition_of(request)
+    patch = await json_value(request)
+    for attempt in range(PATCH_ATTEMPTS):
+        entry = await gateway.config.get(app, object_uuid)
+        held = precondition
+        if precondition.match is None and precondition.none_match is None:
+            held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))
+        try:
+            body = apply_merge_patch(entry.body if entry else None, patch)
+            await _write(gateway, live, app, object_uuid, body, caller=caller, precondition=held)
+            break
+        except PreconditionFailed:
+            if held is precondition or attempt == PATCH_ATTEMPTS - 1:
+                raise
+    return await _written(gateway, app, object_uuid, 204)
+
+
+@router.delete("/v1" + ENTRY, status_code=204, summary="Delete an entry")
+@router.delete("/v2" + ENTRY, status_code=204, summary="Delete an entry")
+async def delete_entry_route(
+    *, app: UUID, object_uuid: UUID, operator: ClusterOperator, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
+    """Of a configuration entry: the central removal; the edge is not touched. Honours `If-Match`."""
+    precondition = precondition_of(request)
+    if not await delete_entry(gateway, live, app, object_uuid, actor=actor_of(operator), precondition=precondition):
+        raise _no_entry(app, object_uuid)
+    return Response(status_code=204)
+
+
+@router.post("/v1/object", status_code=201, summary="Register an object", response_model=ObjectBody)
+@router.post("/v2/object", status_code=201, summary="Register an object", response_model=ObjectBody)
+async def create_object(
+    _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], gateway: TheGateway
+) -> Response:
+    """201 for a new one, 200 for one that is there; 409 `wrong_class` if it is of another class."""
+    uuid, created = await gateway.config.create_object(wish.klass, wish.uuid)
+    return JSONResponse(as_json(ObjectBody(uuid=uuid, klass=wish.klass)), 201 if created else 200)
+
+
+@router.get("/v1" + MEMBER, status_code=204, summary="Is it a direct member?")
+@router.get("/v2" + MEMBER, status_code=204, summary="Is it a direct member?")
+async def is_member(klass: UUID, object_uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+    """204 if it is, 404 if it is not."""
+    if object_uuid not in await gateway.config.members(klass):
+        raise NotFound(f"The object {object_uuid} is no direct member of the class {klass}.", code="member_unknown")
+    return Response(status_code=204)
+
+
+@router.put("/v1" + MEMBER, status_code=204, summary="Add a direct member")
+@router.put("/v2" + MEMBER, status_code=204, summary="Add a direct member")
+async def add_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway) -> Response:
+    """Nothing happens if it is one already."""
+    await gateway.config.add_member(klass, object_uuid)
+    return Response(status_code=204)
+
+
+@router.delete("/v1" + MEMBER, status_code=204, summary="Remove a direct member")
+@router.delete("/v2" + MEMBER, status_code=204, summary="Remove a direct member")
+async def remove_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway) -> Response:
+    """Nothing happens if it is none."""
+    await gateway.config.remove_member(klass, object_uuid)
+    return Response(status_code=204)
+
+
+def _admit_writer(caller: Caller, app: UUID, object_: UUID) -> None:
+    """Operators with permission `clusters`; and the agent of a cluster, for that cluster's status only."""
+    if isinstance(caller, OperatorToken):
+        require(caller, Permission.CLUSTERS)
+        return
+    if caller.credential.role is not Role.AGENT or app != APP_CLUSTER_STATUS or object_ != caller.cluster:
+        raise Forbidden("An agent writes the status of its own cluster, and nothing else.")
+    require_active(caller)
+
+
+async def _write(
+    gateway: Gateway,
+    live: Live,
+    app: UUID,
+    object_: UUID,
+    body: Any,
+    *,
+    caller: Caller,
+    precondition: Precondition,
+) -> None:
+    if app == APP_CLUSTER_STATUS:
+        await _write_status(gateway, live, object_, body, caller=caller, precondition=precondition)
+    else:
+        writer = require(caller, Permission.CLUSTERS)
+        await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)
+
+
+async def _write_status(
+    gateway: Gateway, live: Live, cluster: UUID, body: Any, *, caller: Caller, precondition: Precondition
+) -> None:
+    row = caller.row if isinstance(caller, EdgeCaller) else await gateway.clusters.get(cluster)
+    if row is None or row.closed:
+        raise cluster_unknown(cluster)
+    entry = await gateway.config.get(APP_CLUSTER_STATUS, cluster)
+    check_precondition(precondition, entry.etag if entry else None)
+    if await take_status(gateway, row, json_object(body), caller):
+        await live.nudges.nudge(cluster)
+
+
+def check_precondition(precondition: Precondition, etag: str | None) -> None:
+    """Raises ``PreconditionFailed`` unless an entry with that ETag (None: no entry) fulfils the precondition."""
+    match, none_match = precondition.match, precondition.none_match
+    held = match is None or (etag is not None and ("*" in match or etag in match))
+    if none_match is not None and etag is not None and ("*" in none_match or etag in none_match):
+        held = False
+    if not held:
+        raise PreconditionFailed("The entry has another revision than the request wants.", code="precondition_failed")
+
+
+async def _written(gateway: Gateway, app: UUID, object_: UUID, status: int) -> Response:
+    entry = await gateway.config.get(app, object_)
+    return Response(status_code=status, headers={"ETag": quoted(entry.etag)} if entry else {})
+
+
+def _no_entry(app: UUID, object_: UUID) -> NotFound:
+    return NotFound(f"The Application {app} has no entry for the object {object_}.", code="entry_unknown")

@@ -1,0 +1,78 @@
+"""Server-sent events: the audit log as it grows, resumable by ``Last-Event-ID``."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Annotated
+from uuid import UUID
+
+import structlog
+from fastapi import APIRouter, Header, Query
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from api.auth import Reader, still_granted
+from api.gateway import Gateway
+from api.live import Live, TheGateway, TheLive
+from edgewright.errors import EdgewrightError
+from edgewright.ports.operators import OperatorToken, Permission
+
+POLL_SECONDS = 0.5
+KEEP_ALIVE_SECONDS = 15
+
+router = APIRouter(tags=["progress"])
+_log = structlog.get_logger("edgewright.api")
+
+
+@router.get(
+    "/v1/events",
+    summary="What happens, as it happens",
+    response_class=EventSourceResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Events; `id` is their position."}},
+)
+async def events(
+    *,
+    operator: Reader,
+    gateway: TheGateway,
+    live: TheLive,
+    cluster: Annotated[UUID | None, Query(description="Events of this cluster only.")] = None,
+    after: Annotated[int | None, Query(ge=0, description="Position to begin behind; 0: from the start.")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+) -> EventSourceResponse:
+    """Begins behind `Last-Event-ID`, else `after`, else now. Ends when the token is revoked."""
+    position = last_event_id if last_event_id is not None else after
+    if position is None:
+        position = await gateway.audit.last_position()
+    stream = _stream(gateway, live, operator, position, cluster)
+    return EventSourceResponse(stream, ping=KEEP_ALIVE_SECONDS, headers={"X-Accel-Buffering": "no"})
+
+
+async def _stream(
+    gateway: Gateway, live: Live, operator: OperatorToken, position: int, cluster: UUID | None
+) -> AsyncIterator[ServerSentEvent]:
+    while not live.closing.is_set():
+        started = time.monotonic()
+        try:
+            if not await _may_go_on(gateway, operator):
+                return
+            found = await gateway.audit.events(after=position, cluster=cluster)
+        except EdgewrightError as error:
+            _log.warning("event stream waits", reason=error.detail)
+            found = []
+        for event in found:
+            position = event.position
+            yield ServerSentEvent(data=event.model_dump_json(), event=event.kind, id=str(event.position))
+        if not found:
+            await _until_closing(live, POLL_SECONDS - (time.monotonic() - started))
+
+
+async def _may_go_on(gateway: Gateway, operator: OperatorToken) -> bool:
+    token = await gateway.operators.find(operator.id)
+    return token is not None and token.allows(Permission.READ) and await still_granted(gateway, token)
+
+
+async def _until_closing(live: Live, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            await live.closing.wait()
+    except TimeoutError:
+        pass

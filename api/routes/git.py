@@ -1,0 +1,206 @@
+"""Driving repositories over Git's smart HTTP protocol; nothing is buffered on the way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+from uuid import UUID, uuid5
+
+import structlog
+from fastapi import APIRouter, Header, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from api.auth import Caller, Known, actor_of, require, require_active
+from api.bodies import bounded_stream
+from api.gateway import Gateway
+from api.live import Live, TheGateway, TheLive
+from edgewright.adapters.git.http_backend import GitAnswer
+from edgewright.adapters.git.http_push import PushContext, Pushed
+from edgewright.domain.cluster import Role
+from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.errors import EdgewrightError, Forbidden, NotFound
+from edgewright.ports.audit import NewEvent
+from edgewright.ports.operators import OperatorToken, Permission
+
+RECEIVE = "git-receive-pack"
+SHARED = {HELM_CHARTS_REPOSITORY_PATH.removeprefix("shared/"): REPOSITORY_HELM_CHARTS}
+"""Repositories that every cluster reads, by name."""
+REQUEST_LIMIT = 1024 * 1024 * 1024
+"""Bytes after which a request is broken off; pushes and fetches have smaller limits of their own."""
+EVENT_ATTEMPTS = 3
+
+router = APIRouter(tags=["git"])
+_log = structlog.get_logger("edgewright.api")
+
+Service = Annotated[str | None, Query(description="`git-upload-pack` or `git-receive-pack`.")]
+GitProtocol = Annotated[str | None, Header()]
+_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Git's own protocol.", "content": {"application/x-git-*": {}}}
+}
+_REQUEST = {"requestBody": {"required": True, "content": {"application/x-git-*": {"schema": {"type": "string"}}}}}
+
+
+@router.get(
+    "/git/cluster/{name}/info/refs", summary="A cluster's refs", response_class=StreamingResponse, responses=_ANSWER
+)
+async def cluster_refs(
+    *, name: str, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
+) -> Response:
+    """By the cluster's name, with or without `.git`."""
+    return await _refs(gateway, caller, await _cluster_named(gateway, caller, name), service, git_protocol)
+
+
+@router.post(
+    "/git/cluster/{name}/{service}",
+    summary="Fetch from or push to a cluster's repository",
+    response_class=StreamingResponse,
+    responses=_ANSWER,
+    openapi_extra=_REQUEST,
+)
+async def cluster_service(
+    *, name: str, service: str, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
+    """By the cluster's name, with or without `.git`."""
+    repository = await _cluster_named(gateway, caller, name)
+    return await _rpc(request, gateway, live, caller=caller, repository=repository, service=service)
+
+
+@router.get(
+    "/git/shared/{name}/info/refs",
+    summary="A shared repository's refs",
+    response_class=StreamingResponse,
+    responses=_ANSWER,
+)
+async def shared_refs(
+    *, name: str, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
+) -> Response:
+    """What every cluster reads: `helm-charts`."""
+    return await _refs(gateway, caller, _shared_named(name), service, git_protocol)
+
+
+@router.post(
+    "/git/shared/{name}/{service}",
+    summary="Fetch from a shared repository",
+    response_class=StreamingResponse,
+    responses=_ANSWER,
+    openapi_extra=_REQUEST,
+)
+async def shared_service(
+    *, name: str, service: str, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
+    """What every cluster reads: `helm-charts`."""
+    repository = _shared_named(name)
+    return await _rpc(request, gateway, live, caller=caller, repository=repository, service=service)
+
+
+@router.get(
+    "/uuid/{uuid}/info/refs", summary="A repository's refs", response_class=StreamingResponse, responses=_ANSWER
+)
+async def uuid_refs(
+    *, uuid: UUID, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
+) -> Response:
+    """By the repository's UUID, which for a driving repository is the cluster's."""
+    return await _refs(gateway, caller, uuid, service, git_protocol)
+
+
+@router.post(
+    "/uuid/{uuid}/{service}",
+    summary="Fetch from or push to a repository",
+    response_class=StreamingResponse,
+    responses=_ANSWER,
+    openapi_extra=_REQUEST,
+)
+async def uuid_service(
+    *, uuid: UUID, service: str, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
+    """By the repository's UUID, which for a driving repository is the cluster's."""
+    return await _rpc(request, gateway, live, caller=caller, repository=uuid, service=service)
+
+
+async def _refs(
+    gateway: Gateway, caller: Caller, repository: UUID | None, service: str | None, git_protocol: str | None
+) -> Response:
+    admitted = _admit(caller, repository, pushes=service == RECEIVE)
+    return _streamed(await gateway.git_http.info_refs(admitted, service, git_protocol=git_protocol))
+
+
+async def _rpc(
+    request: Request, gateway: Gateway, live: Live, *, caller: Caller, repository: UUID | None, service: str
+) -> Response:
+    admitted = _admit(caller, repository, pushes=service == RECEIVE)
+    push = None
+    if service == RECEIVE and isinstance(caller, OperatorToken):
+        push = PushContext(on_pushed=_teller(gateway, live, admitted, actor_of(caller)))
+    return _streamed(
+        await gateway.git_http.rpc(
+            admitted,
+            service,
+            bounded_stream(request, REQUEST_LIMIT),
+            media_type=request.headers.get("content-type"),
+            content_encoding=request.headers.get("content-encoding"),
+            git_protocol=request.headers.get("git-protocol"),
+            push=push,
+        )
+    )
+
+
+def _admit(caller: Caller, repository: UUID | None, *, pushes: bool) -> UUID:
+    """The repository, if the caller may do that to it.
+
+    Raises:
+        Forbidden: it may not; clusters are told so of repositories that do not exist, too.
+        NotFound: code ``repository_unknown``.
+    """
+    shared = repository in SHARED.values()
+    if isinstance(caller, OperatorToken):
+        require(caller, Permission.PUSH if pushes else Permission.READ)
+    else:
+        own = repository == caller.cluster
+        if caller.credential.role is not Role.FLUX or pushes or not (own or shared):
+            raise Forbidden("A cluster's flux credential reads its own repository and the shared ones, no other.")
+        require_active(caller)
+    if repository is None:
+        raise NotFound("There is no such repository.", code="repository_unknown")
+    if pushes and shared:
+        raise Forbidden("Shared repositories are published by the centre; nobody pushes to them.")
+    return repository
+
+
+async def _cluster_named(gateway: Gateway, caller: Caller, name: str) -> UUID | None:
+    """The cluster with that name; for a cluster's own credential no name but its own is looked up."""
+    bare = name.removesuffix(".git")
+    if isinstance(caller, OperatorToken):
+        return await gateway.clusters.find(bare)
+    return caller.cluster if bare.lower() == caller.row.spec.name.lower() else None
+
+
+def _shared_named(name: str) -> UUID | None:
+    return SHARED.get(name.removesuffix(".git"))
+
+
+def _streamed(answer: GitAnswer) -> Response:
+    return StreamingResponse(answer.body, headers=dict(answer.headers))
+
+
+def _teller(gateway: Gateway, live: Live, repository: UUID, actor: str) -> Callable[[Pushed], Awaitable[None]]:
+    """What is done when ``main`` has moved: it is told in the timeline, and the workflow looks at it."""
+
+    async def tell(pushed: Pushed) -> None:
+        event = NewEvent(
+            id=uuid5(repository, f"git.pushed {pushed.old} {pushed.new}"),
+            cluster=repository,
+            actor=actor,
+            kind="git.pushed",
+            message=f"Pushed to main: {pushed.old[:12]} → {pushed.new[:12]}.",
+            detail={"old": pushed.old, "new": pushed.new},
+        )
+        for attempt in range(EVENT_ATTEMPTS):
+            try:
+                await gateway.audit.append(event)
+                break
+            except EdgewrightError as error:
+                _log.error("a push is not in the audit log yet", attempt=attempt, reason=error.detail, **event.detail)
+                await asyncio.sleep(0.2)
+        await live.nudges.nudge(repository)
+
+    return tell

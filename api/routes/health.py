@@ -1,0 +1,84 @@
+"""Health: who this is, whether it lives, whether it can work, and what it counts."""
+
+import asyncio
+from uuid import UUID
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from api.auth import Reader
+from api.live import TheGateway, TheLive
+from api.metrics import CONTENT_TYPE
+from api.schemas.health import Health, Ping, Software
+from edgewright import __version__
+from edgewright.errors import EdgewrightError, Waiting
+
+PROBE_SECONDS = 3.0
+_NOBODY = UUID(int=0)
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/ping", summary="Who this is")
+async def ping(gateway: TheGateway) -> Ping:
+    """What ACS clients ask first; open."""
+    return Ping(
+        service=gateway.service,
+        version=__version__,
+        software=Software(vendor="Edgewright", application="edgewright", revision=__version__),
+    )
+
+
+@router.get("/healthz", summary="The process lives")
+async def healthz() -> Health:
+    """Open; asks nothing of anybody."""
+    return Health()
+
+
+@router.get("/readyz", summary="The gateway can work", responses={503: {"description": "A part is out of reach."}})
+async def readyz(gateway: TheGateway, live: TheLive) -> Health:
+    """503 names the part: database or Git storage. Without Temporal everything that is written is still taken."""
+    if live.broken:
+        raise Waiting(f"A background task has ended: {', '.join(sorted(live.broken))}.", code="gateway_broken")
+    async with asyncio.TaskGroup() as probes:
+        database = probes.create_task(_reaches_database(gateway))
+        storage = probes.create_task(_reaches_git(gateway))
+        temporal = probes.create_task(_reaches_temporal(gateway))
+    reached = {"database": database.result(), "git": storage.result()}
+    away = [part for part, there in reached.items() if not there]
+    if away:
+        raise Waiting(f"Out of reach: {' and '.join(away)}.", code="not_serving", where=away[0])
+    return Health(degraded=[] if temporal.result() else ["temporal"])
+
+
+@router.get("/metrics", summary="Prometheus", response_class=Response)
+async def metrics(_operator: Reader, live: TheLive) -> Response:
+    """Counters and histograms of this gateway."""
+    live.metrics.heartbeats_waiting.set(len(live.heartbeats))
+    return Response(live.metrics.exposition(), media_type=CONTENT_TYPE)
+
+
+async def _reaches_database(gateway: TheGateway) -> bool:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            await gateway.edge_reports.now()
+    except (EdgewrightError, TimeoutError):
+        return False
+    return True
+
+
+async def _reaches_git(gateway: TheGateway) -> bool:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            await asyncio.to_thread(gateway.git.exists, _NOBODY)
+    except (EdgewrightError, TimeoutError):
+        return False
+    return True
+
+
+async def _reaches_temporal(gateway: TheGateway) -> bool:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            return await gateway.fleet.healthy()
+    except (EdgewrightError, TimeoutError):
+        return False

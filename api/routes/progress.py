@@ -1,0 +1,151 @@
+"""How far a cluster is: setup status, readiness, timeline, and what deletions could not clean."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from api.auth import Reader
+from api.gateway import Gateway
+from api.idempotency import as_json
+from api.live import TheGateway, TheLive
+from api.lookup import cluster_unknown, open_cluster
+from api.preconditions import not_modified, quoted
+from api.problems import answer_error
+from api.schemas.clusters import Ready, ResidueList, ResidueOfCluster, Timeline
+from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.projection import Projection
+from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS
+from edgewright.errors import EdgewrightError, Waiting
+from edgewright.ports.clusters import ClusterFilter, ClusterRow
+
+router = APIRouter(tags=["progress"])
+
+LONGEST_WAIT = 60.0
+POLL_SECONDS = (0.05, 0.5)
+"""First and longest pause between two looks at the projection."""
+QUERY_SECONDS = 2.0
+PAGE = 1000
+
+
+@router.get(
+    "/v1/cluster/{uuid}/status", summary="Setup status, as ACS clients read it", response_model=dict[str, Any]
+)
+async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> Response:
+    """`ready: true` when the cluster is commissioned. 404 for an unknown or removed cluster."""
+    entry = await gateway.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
+    row = await gateway.clusters.get(uuid) if entry is None else None
+    if entry is None and (row is None or row.closed or row.desired is not Desired.PRESENT):
+        raise cluster_unknown(uuid)
+    if entry is None:
+        return JSONResponse({"ready": False})
+    if not_modified(request, entry.etag):
+        return Response(status_code=304, headers={"ETag": quoted(entry.etag)})
+    return JSONResponse(entry.body, headers={"ETag": quoted(entry.etag)})
+
+
+@router.get(
+    "/v1/cluster/{uuid}/ready",
+    summary="Wait until a cluster is ready",
+    response_model=Ready,
+    responses={503: {"description": "Not yet; says what is waited for."}},
+)
+async def ready(
+    *,
+    uuid: UUID,
+    _operator: Reader,
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds.")] = 0.0,
+) -> Response:
+    """Asks the workflow; if that is away, what it published last, marked with `as_of`."""
+    until = time.monotonic() + wait
+    pause, longest = POLL_SECONDS
+    row = await open_cluster(gateway, uuid)
+    while not _published_ready(row) and time.monotonic() < until and not live.closing.is_set():
+        await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
+        pause = min(pause * 1.5, longest)
+        row = await open_cluster(gateway, uuid)
+    projection, as_of = await _asked(gateway, row)
+    if projection is not None and projection.ready and row.desired is Desired.PRESENT:
+        return JSONResponse(as_json(Ready(as_of=as_of)))
+    error = Waiting(_what_for(row, projection), code="not_ready", retry_after=1.0)
+    known = {"ready": False, "as_of": as_of.isoformat() if as_of else None, "waiting_for": error.detail}
+    return answer_error(request, error, more=known)
+
+
+@router.get("/v1/cluster/{uuid}/timeline", summary="What happened to a cluster")
+async def timeline(
+    *,
+    uuid: UUID,
+    _operator: Reader,
+    gateway: TheGateway,
+    after: Annotated[int, Query(ge=0, description="The `next` of the page before.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
+) -> Timeline:
+    """Complete since the UUID was made, also after the deletion."""
+    row = await gateway.clusters.get(uuid)
+    items = await gateway.audit.timeline(uuid, after=after, limit=limit)
+    if row is None and not items and after == 0:
+        raise cluster_unknown(uuid)
+    projection = row.projection if row is not None and not row.closed else None
+    return Timeline(
+        items=items,
+        next=items[-1].position if len(items) == limit else None,
+        waiting_for=projection.waiting_for if projection else "",
+        waiting=[step for step in projection.steps if step.state in {"waiting", "blocked"}] if projection else [],
+    )
+
+
+@router.get("/v1/residue", summary="What deletions could not clean yet")
+async def residue(*, _operator: Reader, gateway: TheGateway) -> ResidueList:
+    """Open lines of all deletions, until they are clean."""
+    found = []
+    for phase in (Phase.DETACHING, Phase.DELETED):
+        async for row in _rows(gateway, phase):
+            left = row.projection.residue if row.projection else ()
+            if left:
+                found.append(ResidueOfCluster(cluster=row.uuid, name=row.spec.name, residue=list(left)))
+    return ResidueList(items=found)
+
+
+async def _rows(gateway: Gateway, phase: Phase) -> AsyncIterator[ClusterRow]:
+    after: str | None = None
+    while True:
+        page = await gateway.clusters.page(ClusterFilter(phase=phase, limit=500, after=after))
+        for item in page.items:
+            row = await gateway.clusters.get(item.uuid)
+            if row is not None:
+                yield row
+        after = page.next
+        if after is None:
+            return
+
+
+def _published_ready(row: ClusterRow) -> bool:
+    """Ready as far as the projection goes; one that is older than the newest commissioning says nothing."""
+    return bool(row.projection and row.projection.ready and row.projection.done.commissioning >= row.commissioning)
+
+
+async def _asked(gateway: Gateway, row: ClusterRow) -> tuple[Projection | None, datetime | None]:
+    try:
+        async with asyncio.timeout(QUERY_SECONDS):
+            return await gateway.fleet.readiness(row.uuid), None
+    except (EdgewrightError, TimeoutError):
+        return row.projection, row.projected_at
+
+
+def _what_for(row: ClusterRow, projection: Projection | None) -> str:
+    if row.desired is Desired.REMOVED:
+        return "The cluster was removed centrally; it is commissioned anew when its configuration is written again."
+    if row.desired is Desired.DELETED:
+        return "The cluster is being deleted."
+    if projection is None:
+        return "The commissioning has not begun yet."
+    return projection.waiting_for or "The commissioning is under way."

@@ -1,0 +1,103 @@
+"""How an edge cluster gets in: registration tokens, and the registration itself."""
+
+import secrets
+from datetime import datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends
+from starlette.responses import JSONResponse, Response
+
+from api.auth import ClusterOperator, Registrant, actor_of
+from api.bodies import JsonBody
+from api.gateway import Gateway
+from api.idempotency import as_json
+from api.live import TheGateway, TheLive
+from api.lookup import open_cluster
+from api.schemas.edge import NewRegistration, Registered, RegistrationLine, TokenWish
+from edgewright.domain.cluster import Acceptance
+from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, registration_token, sha256_of
+from edgewright.ports.operators import OperatorToken
+
+NO_STORE = {"Cache-Control": "no-store"}
+DEFAULT_EXPIRY = timedelta(hours=1)
+
+router = APIRouter(tags=["bootstrap"])
+
+
+@router.post(
+    "/v1/cluster/{uuid}/bootstrap-url",
+    summary="The URL of the bootstrap script, as ACS clients ask for it",
+    response_model=str,
+)
+async def bootstrap_url(uuid: UUID, operator: ClusterOperator, gateway: TheGateway) -> Response:
+    """A JSON string: the URL, with a token that expires in an hour. Earlier unspent tokens die."""
+    url, _ = await _issue(gateway, uuid, DEFAULT_EXPIRY, operator)
+    return JSONResponse(url, headers=NO_STORE)
+
+
+@router.post(
+    "/v1/cluster/{uuid}/registration-token",
+    summary="The line that attaches a cluster",
+    response_model=RegistrationLine,
+)
+async def new_registration_token(
+    *,
+    uuid: UUID,
+    operator: ClusterOperator,
+    wish: Annotated[TokenWish, Depends(JsonBody(TokenWish, optional=True))],
+    gateway: TheGateway,
+) -> Response:
+    """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
+    url, expires_at = await _issue(gateway, uuid, timedelta(seconds=wish.expires_in), operator)
+    line = RegistrationLine(
+        url=url, command=f"curl -sSL '{url}' | sh -", expires_at=expires_at, warning=_warning(gateway)
+    )
+    return JSONResponse(as_json(line), headers=NO_STORE)
+
+
+@router.post("/v1/register", summary="Register an edge cluster", response_model=Registered)
+async def register(
+    *,
+    token: Registrant,
+    wish: Annotated[NewRegistration, Depends(JsonBody(NewRegistration))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
+    registration = await gateway.edge_access.register(
+        token_id=token.id,
+        secret_sha256=token.secret_sha256,
+        kube_system_uid=wish.kube_system_uid,
+        kubernetes_version=wish.kubernetes_version,
+        flux_sha256=sha256_of(wish.flux_secret),
+        agent_sha256=sha256_of(wish.agent_secret),
+    )
+    await live.nudges.nudge(registration.cluster)
+    registered = Registered(
+        state="accepted" if registration.acceptance is Acceptance.ACCEPTED else "pending",
+        short_code=registration.short_code,
+        cluster=registration.cluster,
+        generation=registration.generation,
+    )
+    return JSONResponse(as_json(registered), headers=NO_STORE)
+
+
+async def _issue(
+    gateway: Gateway, cluster: UUID, expires_in: timedelta, operator: OperatorToken
+) -> tuple[str, datetime]:
+    await open_cluster(gateway, cluster)
+    token = registration_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
+    expires_at = await gateway.edge_access.issue_token(
+        cluster, token_id=token.id, secret_sha256=token.sha256, expires_in=expires_in, actor=actor_of(operator)
+    )
+    return f"{gateway.external_url}/v1/cluster/{cluster}/bootstrap?token={token.text}", expires_at
+
+
+def _warning(gateway: Gateway) -> str | None:
+    if not gateway.external_url_is_loopback:
+        return None
+    return (
+        f"{gateway.external_url} reaches nobody but this machine. "
+        "Set EDGEWRIGHT_EXTERNAL_URL to the address under which edges reach it."
+    )

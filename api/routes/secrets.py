@@ -1,0 +1,203 @@
+"""Secrets of a cluster: written, deleted and listed; never read back."""
+
+import asyncio
+import base64
+import binascii
+from collections import Counter
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from api.auth import Reader, SecretOperator, actor_of
+from api.bodies import JsonBody, bounded_body
+from api.gateway import Gateway
+from api.idempotency import as_json, idempotency_key
+from api.live import TheGateway, TheLive
+from api.lookup import open_cluster
+from api.schemas.secrets import Committed, SealedKey, SecretChange, SecretChanges, SecretList
+from api.secret_writes import KeyChange, check_names, commit_of, first_result, request_id, stage, writable_cluster
+from edgewright.domain.rendering.layout import SECRETS_FOLDER
+from edgewright.errors import Invalid, NotFound, Stalled, TooLarge
+from edgewright.ports.clusters import ClusterRow
+from edgewright.sealing import SECRET_LIMIT, Plaintext, read_values
+
+BULK_LIMIT = 8 * 1024 * 1024
+COMMIT_HEADER = "Edgewright-Commit"
+NO_STORE = {"Cache-Control": "no-store"}
+PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
+
+router = APIRouter(tags=["secrets"])
+
+DryRun = Annotated[
+    str | None, Query(description="Present, `true` or `1`: everything is checked and sealed, nothing is stored.")
+]
+NO_CONTENT: dict[int | str, dict[str, Any]] = {
+    204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
+}
+
+
+@router.put(
+    PATH,
+    status_code=204,
+    summary="Set one key of a Secret",
+    responses=NO_CONTENT,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "The raw bytes of the value, whatever the content type.",
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def put_secret(
+    *,
+    uuid: UUID,
+    namespace: str,
+    name: str,
+    key: str,
+    operator: SecretOperator,
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    dryrun: DryRun = None,
+) -> Response:
+    """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`."""
+    check_names(namespace, name, key)
+    row = await open_cluster(gateway, uuid)
+    once = request_id(uuid, request.url.path, idempotency_key(request))
+    dry_run = _is_on(dryrun)
+    if dry_run or not await first_result(gateway, once, [(namespace, name, key)]):
+        row = await writable_cluster(gateway, uuid)
+        change = KeyChange(namespace, name, key, await _plaintext(request))
+        await stage(gateway, row, once, [change], actor=actor_of(operator), dry_run=dry_run)
+    if dry_run:
+        return Response(status_code=204, headers=NO_STORE)
+    return _committed(await commit_of(gateway, live, uuid, once))
+
+
+@router.delete(PATH, status_code=204, summary="Delete one key of a Secret", responses=NO_CONTENT)
+async def delete_secret(
+    *,
+    uuid: UUID,
+    namespace: str,
+    name: str,
+    key: str,
+    operator: SecretOperator,
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    dryrun: DryRun = None,
+) -> Response:
+    """The file goes with its last key. Honours `Idempotency-Key`."""
+    check_names(namespace, name, key)
+    once = request_id(uuid, f"DELETE {request.url.path}", idempotency_key(request))
+    row = await open_cluster(gateway, uuid)
+    dry_run = _is_on(dryrun)
+    if dry_run or not await first_result(gateway, once, [(namespace, name, key)]):
+        row = await writable_cluster(gateway, uuid)
+        change = KeyChange(namespace, name, key, None)
+        await stage(gateway, row, once, [change], actor=actor_of(operator), dry_run=dry_run)
+    if dry_run:
+        return Response(status_code=204, headers=NO_STORE)
+    return _committed(await commit_of(gateway, live, uuid, once))
+
+
+@router.post("/v1/cluster/{uuid}/secret", summary="Change many keys at once", response_model=Committed)
+async def change_secrets(
+    *,
+    uuid: UUID,
+    operator: SecretOperator,
+    wish: Annotated[SecretChanges, Depends(JsonBody(SecretChanges, limit=BULK_LIMIT))],
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    dryrun: DryRun = None,
+) -> Response:
+    """One commit, all or nothing; at most 8 MiB. Honours `Idempotency-Key`."""
+    changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
+    places = [change.place for change in changes]
+    twice = [place for place, count in Counter(places).items() if count > 1]
+    if twice:
+        raise Invalid(f"The key {'/'.join(twice[0])} is there twice.", code="request_invalid", where="/changes")
+    row = await open_cluster(gateway, uuid)
+    once = request_id(uuid, request.url.path, idempotency_key(request))
+    dry_run = _is_on(dryrun)
+    if dry_run or not await first_result(gateway, once, places):
+        row = await writable_cluster(gateway, uuid)
+        await stage(gateway, row, once, changes, actor=actor_of(operator), dry_run=dry_run)
+    if dry_run:
+        return JSONResponse(as_json(Committed(commit=None)), headers=NO_STORE)
+    commit = await commit_of(gateway, live, uuid, once)
+    return JSONResponse(as_json(Committed(commit=commit)), headers={**NO_STORE, COMMIT_HEADER: commit})
+
+
+@router.get("/v1/cluster/{uuid}/secret", summary="List secrets", response_model=SecretList)
+async def list_secrets(uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+    """Names, keys, when and with which certificate they were sealed. Never a value."""
+    row = await open_cluster(gateway, uuid)
+    listed = await asyncio.to_thread(_listed, gateway, row)
+    return JSONResponse(as_json(listed), headers=NO_STORE)
+
+
+async def _plaintext(request: Request) -> Plaintext:
+    try:
+        return Plaintext(await bounded_body(request, SECRET_LIMIT))
+    except TooLarge:
+        raise TooLarge(
+            f"All keys of one Secret together may have {SECRET_LIMIT} bytes.", code="secret_too_large"
+        ) from None
+
+
+def _key_change(index: int, change: SecretChange) -> KeyChange:
+    where = f"/changes/{index}"
+    check_names(change.namespace, change.name, change.key)
+    if change.delete is (change.value_base64 is not None):
+        raise Invalid("A change has either value_base64 or delete.", code="request_invalid", where=where)
+    if change.value_base64 is None:
+        return KeyChange(change.namespace, change.name, change.key, None)
+    try:
+        value = base64.b64decode(change.value_base64, validate=True)
+    except (binascii.Error, ValueError):
+        raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
+    return KeyChange(change.namespace, change.name, change.key, Plaintext(value))
+
+
+def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
+    items: list[SealedKey] = []
+    unreadable: list[str] = []
+    try:
+        head = gateway.git.head(row.uuid)
+    except NotFound:
+        head = None
+    paths = gateway.git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []
+    for path in paths:
+        namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
+        if not file.endswith(".yaml") or head is None:
+            continue
+        try:
+            values = read_values(gateway.git.read(row.uuid, path, at=head) or b"", where=path)
+        except Stalled:
+            unreadable.append(path)
+            continue
+        items += [
+            SealedKey(
+                namespace=namespace,
+                name=file.removesuffix(".yaml"),
+                key=key,
+                sealed_at=value.sealed_at,
+                fingerprint=value.fingerprint,
+                state="current" if row.certificate and value.fingerprint == row.certificate.fingerprint else "stale",
+            )
+            for key, value in values.items()
+        ]
+    return SecretList(items=items, unreadable=unreadable, must_reenter=list(row.must_reenter))
+
+
+def _is_on(dryrun: str | None) -> bool:
+    return dryrun is not None and dryrun.lower() in {"", "true", "1"}
+
+
+def _committed(commit: str) -> Response:
+    return Response(status_code=204, headers={**NO_STORE, COMMIT_HEADER: commit})

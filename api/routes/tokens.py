@@ -1,0 +1,94 @@
+"""Operator tokens, and the session tokens that ACS clients ask for."""
+
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.responses import JSONResponse, Response
+
+from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, session_root
+from api.bodies import JsonBody
+from api.idempotency import as_json
+from api.live import TheGateway
+from api.schemas.tokens import NewToken, NewTokenBody, SessionToken, TokenBody, TokenList
+from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, Token, operator_token
+from edgewright.errors import Forbidden, NotFound
+from edgewright.ports.operators import OperatorToken
+
+SESSION_LIFETIME = timedelta(hours=1)
+NO_STORE = {"Cache-Control": "no-store"}
+
+router = APIRouter(tags=["tokens"])
+
+
+@router.get("/v1/token", summary="List operator tokens")
+async def list_tokens(*, _operator: Administrator, gateway: TheGateway) -> TokenList:
+    """All living tokens, without their secrets."""
+    return TokenList(items=[TokenBody(**_facts(token)) for token in await gateway.operators.list()])
+
+
+@router.post("/v1/token", status_code=201, summary="Make an operator token", response_model=NewTokenBody)
+async def create_token(
+    *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], gateway: TheGateway
+) -> Response:
+    """The secret is shown this once."""
+    now = datetime.now(UTC)
+    drawn = draw()
+    token = OperatorToken(
+        id=drawn.id,
+        name=wish.name,
+        permissions=frozenset(wish.permissions),
+        secret_sha256=drawn.sha256,
+        created_at=now,
+        expires_at=None if wish.expires_in is None else now + timedelta(seconds=wish.expires_in),
+    )
+    await gateway.operators.add(token, actor=actor_of(operator))
+    body = NewTokenBody(**_facts(token), token=drawn.text)
+    return JSONResponse(as_json(body), 201, {**NO_STORE, "Location": f"/v1/token/{token.id}"})
+
+
+@router.delete("/v1/token/{token_id}", status_code=204, summary="Revoke an operator token")
+async def revoke_token(*, token_id: str, operator: Administrator, gateway: TheGateway) -> Response:
+    """Acts at once, on every gateway, also on the sessions that the token has opened."""
+    if not await gateway.operators.revoke(token_id, actor=actor_of(operator)):
+        raise NotFound("There is no such token.", code="token_unknown")
+    return Response(status_code=204)
+
+
+@router.post("/token", summary="A session token, as ACS clients ask for it", response_model=SessionToken)
+async def create_session(*, caller: Known, gateway: TheGateway) -> Response:
+    """A token with the same permissions that lives for an hour, and not longer than the one that opened it."""
+    if not isinstance(caller, OperatorToken):
+        raise Forbidden("A cluster's own credential opens no session.")
+    now = datetime.now(UTC)
+    expires_at = now + SESSION_LIFETIME
+    if caller.expires_at is not None:
+        expires_at = min(expires_at, caller.expires_at)
+    drawn = draw()
+    token = OperatorToken(
+        id=drawn.id,
+        name=f"{SESSION_PREFIX}{session_root(caller) or caller.id}:{drawn.id}",
+        permissions=caller.permissions,
+        secret_sha256=drawn.sha256,
+        created_at=now,
+        expires_at=expires_at,
+    )
+    await gateway.operators.add(token, actor=actor_of(caller))
+    body = SessionToken(token=drawn.text, expiry=int(expires_at.timestamp() * 1000))
+    return JSONResponse(as_json(body), headers=NO_STORE)
+
+
+def draw() -> Token:
+    """A fresh operator token."""
+    return operator_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
+
+
+def _facts(token: OperatorToken) -> dict[str, object]:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "permissions": sorted(token.permissions),
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+    }

@@ -1,0 +1,102 @@
+"""The verbs: what an operator decides about a cluster that is under way."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from api.auth import ClusterOperator, actor_of
+from api.bodies import JsonBody
+from api.gateway import Gateway
+from api.live import Live, TheGateway, TheLive
+from api.lookup import open_cluster
+from api.presentation import cluster_body
+from api.routes.clusters import shown
+from api.schemas.cluster_wishes import Reason
+from api.schemas.clusters import ClusterBody, Revoked
+from edgewright.domain.cluster import StepName
+from edgewright.domain.projection import Projection
+from edgewright.errors import Invalid
+from edgewright.ports.operators import OperatorToken
+
+router = APIRouter(tags=["verbs"])
+
+OptionalReason = Annotated[Reason, Depends(JsonBody(Reason, optional=True))]
+
+
+@router.post("/v1/cluster/{uuid}/accept", summary="Accept a registered cluster", response_model=ClusterBody)
+async def accept(
+    *, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway, live: TheLive
+) -> Response:
+    """Its credentials become active. 409 when nobody has registered."""
+    return await _answer(gateway, live, uuid, operator, accepted=True)
+
+
+@router.post("/v1/cluster/{uuid}/reject", summary="Reject a registered cluster", response_model=ClusterBody)
+async def reject(
+    *, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway, live: TheLive
+) -> Response:
+    """Kills its credentials and frees the binding of its token."""
+    return await _answer(gateway, live, uuid, operator, accepted=False)
+
+
+@router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")
+async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, gateway: TheGateway, live: TheLive) -> Revoked:
+    """At once, on every gateway; unspent registration tokens die too."""
+    await open_cluster(gateway, uuid)
+    revoked = await gateway.edge_access.revoke(uuid, actor=actor_of(operator))
+    await live.nudges.nudge(uuid)
+    return Revoked(revoked=revoked)
+
+
+@router.post("/v1/cluster/{uuid}/pause", summary="Pause commits")
+async def pause(*, uuid: UUID, operator: ClusterOperator, wish: OptionalReason, gateway: TheGateway) -> ClusterBody:
+    """No more commits until resumed; heartbeats, revocation and deletion go on."""
+    await open_cluster(gateway, uuid)
+    projection = await gateway.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator))
+    return await _new_state(gateway, uuid, projection)
+
+
+@router.post("/v1/cluster/{uuid}/resume", summary="Resume commits")
+async def resume(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway) -> ClusterBody:
+    """Commits go on."""
+    await open_cluster(gateway, uuid)
+    return await _new_state(gateway, uuid, await gateway.fleet.resume(uuid, actor=actor_of(operator)))
+
+
+@router.post("/v1/cluster/{uuid}/step/{name}/retry", summary="Try a step now")
+async def retry_step(
+    *, uuid: UUID, name: StepName, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway
+) -> ClusterBody:
+    """A waiting or blocked step; 409 when it does not wait."""
+    await open_cluster(gateway, uuid)
+    return await _new_state(gateway, uuid, await gateway.fleet.retry_step(uuid, name, actor=actor_of(operator)))
+
+
+@router.post("/v1/cluster/{uuid}/step/{name}/skip", summary="Skip a deletion step")
+async def skip_step(
+    *,
+    uuid: UUID,
+    name: StepName,
+    operator: ClusterOperator,
+    wish: Annotated[Reason, Depends(JsonBody(Reason))],
+    gateway: TheGateway,
+) -> ClusterBody:
+    """A deletion step on another system, with a reason; it becomes residue."""
+    await open_cluster(gateway, uuid)
+    if not wish.reason.strip():
+        raise Invalid("Skipping a step needs a reason.", code="reason_missing", where="/reason")
+    projection = await gateway.fleet.skip_step(uuid, name, reason=wish.reason, actor=actor_of(operator))
+    return await _new_state(gateway, uuid, projection)
+
+
+async def _answer(gateway: Gateway, live: Live, uuid: UUID, operator: OperatorToken, *, accepted: bool) -> Response:
+    await open_cluster(gateway, uuid)
+    await gateway.edge_access.answer(uuid, accepted=accepted, actor=actor_of(operator))
+    await live.nudges.nudge(uuid)
+    return shown(gateway, await open_cluster(gateway, uuid))
+
+
+async def _new_state(gateway: Gateway, uuid: UUID, projection: Projection) -> ClusterBody:
+    return cluster_body(gateway, await open_cluster(gateway, uuid), projection)

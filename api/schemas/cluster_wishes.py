@@ -1,0 +1,69 @@
+"""What operators send about clusters."""
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from api.schemas.base import ShortText, Wish
+from edgewright.domain.cluster import AcceptancePolicy
+
+
+class NewCluster(Wish):
+    """A cluster to commission. ``chart``: UUID or name of a Helm chart template."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"name": "press-shop", "labels": {"site": "sheffield"}, "accept": "manual"}],
+        },
+    )
+
+    name: str
+    namespace: str = "edgewright"
+    chart: str | None = None
+    bare: bool = False
+    values: dict[str, JsonValue] = Field(default_factory=dict)
+    labels: dict[str, str] = Field(default_factory=dict)
+    accept: AcceptancePolicy = AcceptancePolicy.AUTO
+    lease_seconds: int | None = Field(default=None, ge=10, le=30 * 86400)
+
+
+class ClusterPatch(Wish):
+    """JSON merge patch of a cluster: null takes a field back to its default. The name cannot change."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={"examples": [{"values": {"replicas": 2}, "labels": {"line": "4"}}]},
+    )
+
+    name: str | None = None
+    namespace: str | None = None
+    chart: str | None = None
+    bare: bool | None = None
+    values: dict[str, JsonValue] | None = None
+    labels: dict[str, str | None] | None = None
+    accept: AcceptancePolicy | None = None
+    lease_seconds: int | None = None
+
+
+class Recreation(Wish):
+    """A merge patch of the configuration. ``new_hardware``: nothing of the old edge is believed any more."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": [{"new_hardware": True}]})
+
+    new_hardware: bool = False
+    name: str | None = None
+    namespace: str | None = None
+    chart: str | None = None
+    bare: bool | None = None
+    values: dict[str, JsonValue] | None = None
+
+
+class Reason(Wish):
+    """Why; shown in the timeline."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", json_schema_extra={"examples": [{"reason": "line 4 is down"}]}
+    )
+
+    reason: ShortText = ""

@@ -1,0 +1,67 @@
+"""Bodies of secrets. None of the answers ever holds a value."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from api.schemas.base import Answer, Wish
+
+
+class SecretChange(Wish):
+    """One key of one Secret: its new value, or ``delete``."""
+
+    namespace: str
+    name: str
+    key: str
+    value_base64: str | None = Field(default=None, repr=False)
+    delete: bool = False
+
+
+class SecretChanges(Wish):
+    """Changes that are committed together or not at all."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "changes": [
+                        {"namespace": "default", "name": "db", "key": "password", "value_base64": "czNjcjN0"},
+                        {"namespace": "default", "name": "old", "key": "token", "delete": True},
+                    ]
+                }
+            ]
+        },
+    )
+
+    changes: list[SecretChange] = Field(min_length=1, max_length=1000)
+
+
+class Committed(Answer):
+    """``commit``: where the changes are; null for a dry run."""
+
+    commit: str | None
+
+
+class SealedKey(Answer):
+    """One key of one Secret. ``state``: stale when it was sealed with another certificate than the one in use."""
+
+    namespace: str
+    name: str
+    key: str
+    sealed_at: datetime | None
+    fingerprint: str | None
+    state: Literal["current", "stale"]
+
+
+class SecretList(Answer):
+    """Keys by namespace and name.
+
+    ``unreadable``: files that are no SealedSecret. ``must_reenter``: what a recreation for new hardware took away.
+    """
+
+    items: list[SealedKey]
+    unreadable: list[str] = Field(default_factory=list)
+    must_reenter: list[str] = Field(default_factory=list)

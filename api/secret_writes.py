@@ -1,0 +1,226 @@
+"""Secrets on their way in: sealed here, staged as ciphertext, committed by the workflow.
+
+Plaintext lives in a ``Plaintext`` from the request's body to ``seal`` and nowhere else. The staged rows of a
+request are its idempotency record: the same ``Idempotency-Key`` makes the same request ID and finds them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID, uuid4, uuid5
+
+from api.gateway import Gateway
+from api.live import Live
+from api.lookup import open_cluster
+from edgewright.domain.cluster import Desired
+from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name, secret_path
+from edgewright.errors import Conflict, Invalid, NotFound, Waiting
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.fleet import FleetUnavailable
+from edgewright.ports.git_server import CommitId
+from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.sealing import (
+    Plaintext,
+    Scope,
+    SealedValue,
+    SealingCertificate,
+    check_secret_size,
+    parse_certificate,
+    read_values,
+    seal,
+)
+
+
+@dataclass(frozen=True)
+class KeyChange:
+    """One key of one Secret: its new value, or None to delete it."""
+
+    namespace: str
+    name: str
+    key: str
+    value: Plaintext | None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return (self.namespace, self.name, self.key)
+
+
+def check_names(namespace: str, name: str, key: str) -> None:
+    """Raises ``Invalid`` for a name that Kubernetes would refuse, before it becomes a path."""
+    check_namespace(namespace)
+    check_secret_name(name)
+    check_secret_key(key)
+
+
+def request_id(cluster: UUID, path: str, key: str | None) -> UUID:
+    """The ID of a request; the same for the same ``Idempotency-Key`` at the same path."""
+    return uuid4() if key is None else uuid5(cluster, f"{path}\n{key}")
+
+
+async def first_result(gateway: Gateway, request: UUID, places: Sequence[tuple[str, str, str]]) -> bool:
+    """Whether a request was staged before.
+
+    Raises:
+        Invalid: code ``idempotency_key_reused``: it was for other keys.
+    """
+    staged = await gateway.staging.request(request)
+    if staged and sorted((row.namespace, row.name, row.key) for row in staged) != sorted(places):
+        raise Invalid("This Idempotency-Key was used for another request.", code="idempotency_key_reused")
+    return bool(staged)
+
+
+async def writable_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
+    """The row of a cluster that takes changes of secrets.
+
+    Raises:
+        NotFound: ``cluster_unknown``.
+        Conflict: ``deleting``, ``removed`` or ``paused``.
+    """
+    row = await open_cluster(gateway, cluster)
+    if row.desired is Desired.DELETED:
+        raise Conflict("The cluster is being deleted and takes no more secrets.", code="deleting")
+    if row.desired is Desired.REMOVED:
+        raise Conflict("The cluster was removed centrally and takes no secrets.", code="removed")
+    if row.paused:
+        raise Conflict(
+            "Commits of this cluster are paused.",
+            code="paused",
+            hint=f"Resume them first: edgewright cluster resume {row.spec.name}.",
+        )
+    return row
+
+
+async def stage(
+    gateway: Gateway, row: ClusterRow, request: UUID, changes: Sequence[KeyChange], *, actor: str, dry_run: bool
+) -> None:
+    """Checks everything, seals, and stages the ciphertext; a dry run stages nothing.
+
+    Raises:
+        NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
+        Waiting: ``no_certificate``.
+        TooLarge: ``secret_too_large``: all keys of one Secret together.
+    """
+    sealing = any(change.value is not None for change in changes)
+    certificate = _certificate(row) if sealing else None
+    head = await asyncio.to_thread(_head, gateway, row.uuid)
+    sealed = [_seal(change, certificate) for change in changes]
+    for namespace, name in dict.fromkeys((change.namespace, change.name) for change in changes):
+        of_secret = [
+            (change, value)
+            for change, value in zip(changes, sealed, strict=True)
+            if (change.namespace, change.name) == (namespace, name)
+        ]
+        present = await asyncio.to_thread(_present, gateway, row.uuid, namespace, name, head)
+        _check_secret(present, of_secret)
+    if not dry_run:
+        await gateway.staging.stage(
+            [
+                StagedChange(
+                    request=request,
+                    cluster=row.uuid,
+                    generation=row.generation,
+                    namespace=change.namespace,
+                    name=change.name,
+                    key=change.key,
+                    ciphertext=None if value is None else value.ciphertext,
+                    fingerprint=None if value is None else value.fingerprint,
+                    sealed_at=datetime.now(UTC) if value is None or value.sealed_at is None else value.sealed_at,
+                    actor=actor,
+                    sequence=sequence,
+                )
+                for sequence, (change, value) in enumerate(zip(changes, sealed, strict=True))
+            ]
+        )
+
+
+async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID) -> CommitId:
+    """Has the workflow commit a staged request, and returns the commit that holds it.
+
+    Raises:
+        Waiting: ``commit_unconfirmed``; the same ``Idempotency-Key`` finds the result later.
+        Conflict: why the request can never be committed.
+    """
+    try:
+        if not _settled(await gateway.staging.request(request)):
+            await live.secret_lane.change(cluster, request)
+    except FleetUnavailable:
+        pass  # the rows may tell all the same
+    rows = await gateway.staging.request(request)
+    first = rows[0] if rows else None
+    if first is None or first.state is StagedState.STAGED:
+        raise Waiting(
+            "The change is stored, but its commit is not confirmed yet.",
+            code="commit_unconfirmed",
+            retry_after=2.0,
+            hint="Send it again with the same Idempotency-Key to learn the outcome.",
+        )
+    if first.state is StagedState.COMMITTED and first.commit is not None:
+        return first.commit
+    if first.state is StagedState.SUPERSEDED:
+        raise Conflict("The cluster has moved on to new hardware; send the secret again.", code="superseded")
+    raise Conflict(first.refusal or "The change was refused.", code=first.refusal_code or "refused")
+
+
+def _settled(rows: Sequence[StagedChange]) -> bool:
+    return bool(rows) and rows[0].state is not StagedState.STAGED
+
+
+def _certificate(row: ClusterRow) -> SealingCertificate:
+    if row.edge_status is None:
+        raise NotFound(
+            "The edge has not reported its status yet.",
+            code="no_edge_status",
+            hint="Bootstrap the cluster first; its sealing certificate comes with the status.",
+        )
+    hint = "Wait for the edge's sealed-secrets controller, or let an admin write the certificate."
+    if row.certificate_pem is None:
+        raise Waiting("There is no sealing certificate yet.", code="no_certificate", retry_after=10.0, hint=hint)
+    try:
+        return parse_certificate(row.certificate_pem, now=datetime.now(UTC))
+    except Invalid as error:
+        raise Waiting(
+            f"The sealing certificate in use cannot be used any more: {error.detail}.",
+            code="no_certificate",
+            retry_after=60.0,
+            hint=hint,
+        ) from None
+
+
+def _seal(change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
+    if change.value is None or certificate is None:
+        return None
+    ciphertext = seal(change.value, certificate, scope=Scope.STRICT, namespace=change.namespace, name=change.name)
+    return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
+
+
+def _head(gateway: Gateway, cluster: UUID) -> CommitId | None:
+    try:
+        return gateway.git.head(cluster)
+    except NotFound:
+        return None
+
+
+def _present(
+    gateway: Gateway, cluster: UUID, namespace: str, name: str, head: CommitId | None
+) -> Mapping[str, SealedValue]:
+    """The keys that the repository holds now."""
+    if head is None:
+        return {}
+    path = secret_path(namespace, name)
+    document = gateway.git.read(cluster, path, at=head)
+    return {} if document is None else read_values(document, where=path)
+
+
+def _check_secret(
+    present: Mapping[str, SealedValue], changes: Sequence[tuple[KeyChange, SealedValue | None]]
+) -> None:
+    after = dict(present)
+    for change, value in changes:
+        if value is not None:
+            after[change.key] = value
+        elif after.pop(change.key, None) is None:
+            raise NotFound(
+                f"The Secret {change.namespace}/{change.name} has no key {change.key}.", code="secret_unknown"
+            )
+    check_secret_size(after)

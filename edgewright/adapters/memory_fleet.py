@@ -1,0 +1,118 @@
+"""A ``Fleet`` without Temporal, for tests of everything that stands in front of it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from edgewright.domain.cluster import StepName
+from edgewright.domain.lifecycle import SKIPPABLE
+from edgewright.domain.projection import Projection, StepRecord
+from edgewright.errors import Conflict, NotFound
+from edgewright.ports.clusters import Clusters
+from edgewright.ports.fleet import FleetUnavailable
+
+CommitRequests = Callable[[UUID, Sequence[UUID]], Awaitable[None]]
+"""Deals with the staged requests of a cluster, as the workflow's activity does."""
+OnNudge = Callable[[UUID], Awaitable[None]]
+"""What a cluster's workflow does when it re-reads its row."""
+
+_WAITS = frozenset({"waiting", "blocked"})
+
+
+async def _nothing(_cluster: UUID) -> None:
+    return None
+
+
+@dataclass
+class MemoryFleet:
+    """Implements the port ``Fleet`` on the rows of clusters.
+
+    Args:
+        available: False: every call raises ``FleetUnavailable``, as with Temporal away.
+        nudged: every nudge, in order: the cluster and whether it was a bulk one.
+    """
+
+    clusters: Clusters
+    commit_requests: CommitRequests
+    on_nudge: OnNudge = _nothing
+    available: bool = True
+    nudged: list[tuple[UUID, bool]] = field(default_factory=list)
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        """See the port."""
+        self._demand_available()
+        self.nudged.append((cluster, bulk))
+        await self.on_nudge(cluster)
+
+    async def change_secrets(self, cluster: UUID, requests: Sequence[UUID]) -> None:
+        """See the port."""
+        self._demand_available()
+        await self.commit_requests(cluster, requests)
+
+    async def retry_step(self, cluster: UUID, step: StepName, *, actor: str) -> Projection:
+        """See the port."""
+        return await self._change_step(cluster, step, "pending", "")
+
+    async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
+        """See the port."""
+        self._demand_available()
+        if step not in SKIPPABLE:
+            raise Conflict(f"The step {step} cannot be skipped.", code="step_not_skippable")
+        return await self._change_step(cluster, step, "skipped", reason)
+
+    async def pause(self, cluster: UUID, *, reason: str, actor: str) -> Projection:
+        """See the port."""
+        projection = await self._projection(cluster)
+        await self.clusters.set_paused(cluster, paused=True, reason=reason, actor=actor)
+        return projection
+
+    async def resume(self, cluster: UUID, *, actor: str) -> Projection:
+        """See the port."""
+        projection = await self._projection(cluster)
+        await self.clusters.set_paused(cluster, paused=False, reason="", actor=actor)
+        return projection
+
+    async def readiness(self, cluster: UUID) -> Projection:
+        """See the port."""
+        return await self._projection(cluster)
+
+    async def count_running(self) -> int:
+        """See the port."""
+        return len(await self.running())
+
+    async def running(self) -> set[UUID]:
+        """See the port."""
+        self._demand_available()
+        return {cluster for cluster, _ in self.nudged} & set(await self.clusters.open_clusters())
+
+    async def healthy(self) -> bool:
+        """See the port."""
+        return self.available
+
+    def _demand_available(self) -> None:
+        if not self.available:
+            raise FleetUnavailable("Temporal does not answer.")
+
+    async def _projection(self, cluster: UUID) -> Projection:
+        self._demand_available()
+        row = await self.clusters.get(cluster)
+        if row is None or row.projection is None:
+            raise NotFound("The cluster has no running workflow.", code="workflow_unknown")
+        return row.projection
+
+    async def _change_step(self, cluster: UUID, name: StepName, state: str, reason: str) -> Projection:
+        projection = await self._projection(cluster)
+        if not any(step.name is name and step.state in _WAITS for step in projection.steps):
+            raise Conflict(f"The step {name} does not wait.", code="step_not_waiting")
+        changed = projection.model_copy(
+            update={
+                "sequence": projection.sequence + 1,
+                "steps": tuple(_as(step, state, reason) if step.name is name else step for step in projection.steps),
+            }
+        )
+        await self.clusters.project(cluster, changed, [])
+        return changed
+
+
+def _as(step: StepRecord, state: str, reason: str) -> StepRecord:
+    return step.model_copy(update={"state": state, "skipped_because": reason})
