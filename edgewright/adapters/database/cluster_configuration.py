@@ -1,0 +1,169 @@
+"""What operators write of a cluster: its configuration, its settings, its removal and its recreation."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from edgewright.adapters.database.cluster_rows import (
+    find_row,
+    must_read_row,
+    open_row,
+    raise_change,
+    refuse_doubled_identity,
+    settings_from,
+    spec_from,
+    staying_row,
+    write_labels,
+)
+from edgewright.adapters.database.configuration_writes import (
+    Order,
+    change_cluster,
+    check_chart,
+    create_cluster,
+    leave_hardware,
+    refuse_leaving,
+    refuse_other_name,
+    settings_columns,
+)
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.entries import (
+    check_precondition,
+    delete_entry,
+    put_entry,
+    read_entry,
+    same_json,
+)
+from edgewright.adapters.database.errors import WRITE_CONFLICT
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.schemas import EntrySchemas
+from edgewright.adapters.database.staging_rows import refuse_staged
+from edgewright.domain.cluster import ClusterSettings, Desired
+from edgewright.domain.merge_patch import apply_merge_patch
+from edgewright.domain.names import check_cluster_name
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS
+from edgewright.errors import Waiting
+from edgewright.ports.clusters import ClusterRow, Written
+from edgewright.ports.config_store import ALWAYS, Entry, Precondition
+
+
+class ClusterConfiguration:
+    """The writing side of ``Clusters`` that entries are behind."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._schemas = EntrySchemas(database)
+
+    async def write_configuration(
+        self,
+        cluster: UUID,
+        body: Mapping[str, Any],
+        *,
+        actor: str,
+        settings: ClusterSettings | None = None,
+        precondition: Precondition = ALWAYS,
+        create_object: bool = False,
+    ) -> Written:
+        await self._schemas.check(APP_CLUSTER_CONFIGURATION, body)
+        spec = spec_from(body)
+        check_cluster_name(spec.name)
+        if settings is not None:
+            await self._schemas.check(APP_CLUSTER_SETTINGS, settings.model_dump(mode="json"))
+        order = Order(cluster, body, spec, settings, precondition, create_object, actor)
+        try:
+            return await self._carry_out(order)
+        except Waiting as collision:
+            if collision.code != WRITE_CONFLICT:
+                raise
+            return await self._carry_out(order)  # what it collided with is committed now, and has a name
+
+    async def _carry_out(self, order: Order) -> Written:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await find_row(connection, order.cluster)
+            if row is not None:
+                refuse_leaving(row)
+            before = await read_entry(connection, APP_CLUSTER_CONFIGURATION, order.cluster)
+            check_precondition(order.precondition, before)
+            if row is None:
+                return await create_cluster(connection, at, order)
+            return await change_cluster(connection, at, order, row, before)
+
+    async def write_settings(
+        self, cluster: UUID, body: Mapping[str, Any], *, actor: str, precondition: Precondition = ALWAYS
+    ) -> Entry:
+        await self._schemas.check(APP_CLUSTER_SETTINGS, body)
+        settings = settings_from(body)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await staying_row(connection, cluster)
+            before = await read_entry(connection, APP_CLUSTER_SETTINGS, cluster)
+            check_precondition(precondition, before)
+            if before is not None and same_json(before.body, body):
+                return before
+            await raise_change(connection, row, **settings_columns(row, settings))
+            await write_labels(connection, cluster, settings.labels)
+            entry, _ = await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, body)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind="cluster.changed",
+                message=f"The settings of {row.name} were changed.",
+                etag=entry.etag,
+            )
+            return entry
+
+    async def request_removal(self, cluster: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            before = await read_entry(connection, APP_CLUSTER_CONFIGURATION, cluster)
+            check_precondition(precondition, before)
+            if before is None:
+                return False
+            await raise_change(connection, row, desired=Desired.REMOVED)
+            await refuse_staged(connection, cluster, "removed", f"The cluster {row.name} was removed.")
+            await delete_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind="cluster.removed",
+                message=f"The configuration of {row.name} was deleted; its edge is left as it is.",
+            )
+            return True
+
+    async def request_recreation(
+        self, cluster: UUID, *, actor: str, new_hardware: bool, changes: Mapping[str, Any] | None = None
+    ) -> ClusterRow:
+        check = await self._schemas.check_of(APP_CLUSTER_CONFIGURATION)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await staying_row(connection, cluster)
+            body = apply_merge_patch(row.spec, changes or {})
+            check(body)
+            spec = spec_from(body if isinstance(body, Mapping) else {})
+            refuse_other_name(row, spec)
+            if not same_json(row.spec, body):
+                await check_chart(connection, spec)
+            values: dict[str, Any] = {"spec": body, "desired": Desired.PRESENT}
+            if new_hardware:
+                values |= await leave_hardware(connection, at, row)
+            else:
+                await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
+            await raise_change(connection, row, commissioning=row.commissioning + 1, **values)
+            await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, body)
+            where = "for new hardware" if new_hardware else "on the same hardware"
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind="cluster.recreated",
+                message=f"The cluster {row.name} is commissioned anew {where}.",
+                generation=values.get("generation", row.generation),
+                commissioning=row.commissioning + 1,
+            )
+            return await must_read_row(connection, cluster)

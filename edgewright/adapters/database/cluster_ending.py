@@ -1,0 +1,157 @@
+"""How operators pause, delete and undelete a cluster."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from edgewright.adapters.database.access_rows import WORKING, let_in_again, move_credentials
+from edgewright.adapters.database.cluster_rows import (
+    ClusterRecord,
+    hold_fence,
+    must_read_row,
+    open_row,
+    raise_change,
+    refuse_doubled_identity,
+    update_row,
+)
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.entries import delete_entry, put_entry
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.staging_rows import refuse_staged
+from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
+from edgewright.errors import Conflict, Superseded
+from edgewright.ports.clusters import ClusterRow
+
+
+class ClusterEnding:
+    """The writing side of ``Clusters`` that leads to an end, or puts it off."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def request_deletion(
+        self,
+        cluster: UUID,
+        *,
+        actor: str,
+        force: bool = False,
+        deadline: timedelta = timedelta(hours=24),
+        workloads: Workloads = Workloads.REMOVE,
+    ) -> ClusterRow:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            until = at + deadline
+            again = row.desired == Desired.DELETED
+            if again and not _hastens(row, force=force, until=until):
+                return await must_read_row(connection, cluster)
+            if again:
+                await raise_change(connection, row, force=row.force or force, deadline=min(row.deadline, until))
+                message = f"The deletion of {row.name} was hastened."
+            else:
+                await raise_change(
+                    connection,
+                    row,
+                    desired=Desired.DELETED,
+                    desired_before=row.desired,
+                    force=force,
+                    deadline=until,
+                    workloads=workloads,
+                    inventory_empty_at=None,
+                    detached_at=None,
+                )
+                await let_in_again(connection, cluster, row.acceptance)
+                await refuse_staged(connection, cluster, "deleting", f"The cluster {row.name} is being deleted.")
+                await delete_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster)
+                message = f"The deletion of {row.name} was requested."
+            asked = await must_read_row(connection, cluster)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind="cluster.deletion_requested",
+                message=message,
+                force=asked.force,
+                deadline=until.isoformat() if asked.deadline is None else asked.deadline.isoformat(),
+                workloads=asked.workloads,
+            )
+            return asked
+
+    async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            _refuse_undeletion(row)
+            before = Desired(row.desired_before or Desired.PRESENT)
+            if before is Desired.PRESENT:
+                await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
+            await raise_change(
+                connection,
+                row,
+                desired=before,
+                desired_before=None,
+                force=False,
+                deadline=None,
+                workloads=Workloads.REMOVE,
+                inventory_empty_at=None,
+                detached_at=None,
+            )
+            if before is Desired.PRESENT:
+                await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, row.spec)
+            else:
+                # The deletion let them in to detach with; a removed cluster has no business here.
+                await move_credentials(connection, cluster, CredentialState.SUSPENDED, of=WORKING)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind="cluster.undeleted",
+                message=f"The deletion of {row.name} was taken back.",
+                desired=before,
+            )
+            return await must_read_row(connection, cluster)
+
+    async def begin_deletion(self, fence: Fence) -> None:
+        async with self._database.write() as connection:
+            row = await hold_fence(connection, fence)
+            if row.desired != Desired.DELETED:
+                raise Superseded(f"The cluster {row.name} is not being deleted.")
+            if row.deletion_begun_at is None:
+                await update_row(connection, row.uuid, deletion_begun_at=await self._database.now(connection))
+
+    async def set_paused(self, cluster: UUID, *, paused: bool, reason: str, actor: str) -> None:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            reason = reason if paused else ""
+            if (row.paused, row.paused_reason) == (paused, reason):
+                return
+            await raise_change(connection, row, paused=paused, paused_reason=reason)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind="cluster.paused" if paused else "cluster.resumed",
+                message=f"Commits for {row.name} are paused: {reason}"
+                if paused
+                else f"Commits for {row.name} go on.",
+                reason=reason,
+            )
+
+
+def _hastens(row: ClusterRecord, *, force: bool, until: object) -> bool:
+    return (force and not row.force) or until < row.deadline
+
+
+def _refuse_undeletion(row: ClusterRecord) -> None:
+    if row.desired != Desired.DELETED:
+        raise Conflict(f"The cluster {row.name} is not being deleted.", code="not_deleting")
+    if row.deletion_begun_at is not None:
+        raise Conflict(
+            f"The deletion of {row.name} has begun and cannot be taken back.",
+            code="too_late",
+            hint="Wait for its end, then create the cluster again.",
+        )

@@ -1,0 +1,149 @@
+"""What the workflow of a cluster writes: its projection, and the entries that its steps make."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, update_row
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.entries import delete_entry, put_entry
+from edgewright.adapters.database.events import record, record_all
+from edgewright.adapters.database.feed import insert_if_absent
+from edgewright.adapters.database.tables import addresses, clusters, labels, projections, rendered_from
+from edgewright.domain.cluster import ConditionType, Desired, Fence, Phase, StepName
+from edgewright.domain.projection import Projection
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_SETTINGS,
+    APP_CLUSTER_SETUP_STATUS,
+    APP_CLUSTER_STATUS,
+    APP_GIT_REPOSITORY,
+    APP_SPARKPLUG_ADDRESS,
+)
+from edgewright.errors import NotFound, Stalled, Superseded
+from edgewright.ports.audit import NewEvent
+
+_ENTRIES_OF_STEP = {
+    StepName.REMOVE_ADDRESS: (APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY),
+    StepName.REMOVE_EDGE_STATUS: (APP_CLUSTER_STATUS,),
+    StepName.REMOVE_SETUP_STATUS: (APP_CLUSTER_SETUP_STATUS, APP_CLUSTER_SETTINGS),
+}
+
+
+class ClusterProgress:
+    """The workflow's side of ``Clusters``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
+        newer = (clusters.c.uuid == cluster) & (clusters.c.projection_sequence < projection.sequence)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            columns = {
+                "phase": projection.phase,
+                "ready": projection.ready,
+                "available": projection.status_of(ConditionType.AVAILABLE),
+                "waiting_for": projection.waiting_for,
+                "projection_sequence": projection.sequence,
+                "change_done": projection.change_done,
+                "lease_epoch_taken": projection.lease_epoch,
+                "projected_at": at,
+            }
+            published = await connection.execute(update(clusters).where(newer).values(**columns))
+            if published.rowcount:
+                body = projection.model_dump(mode="json")
+                here = projections.c.cluster == cluster
+                replaced = await connection.execute(update(projections).where(here).values(body=body))
+                if not replaced.rowcount:
+                    await connection.execute(insert(projections).values(cluster=cluster, body=body))
+            elif await connection.scalar(select(clusters.c.uuid).where(clusters.c.uuid == cluster)) is None:
+                raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+            await record_all(connection, at, events)
+
+    async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            at = await self._database.now(connection)
+            await put_entry(connection, at, APP_CLUSTER_SETUP_STATUS, fence.cluster, body)
+
+    async def withdraw_setup_status(self, fence: Fence) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            at = await self._database.now(connection)
+            await delete_entry(connection, at, APP_CLUSTER_SETUP_STATUS, fence.cluster)
+
+    async def allocate_address(self, fence: Fence, group_id: str) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            at = await self._database.now(connection)
+            await connection.execute(
+                delete(addresses).where(addresses.c.cluster == fence.cluster, addresses.c.group_id != group_id)
+            )
+            await insert_if_absent(connection, addresses, [{"group_id": group_id, "cluster": fence.cluster}])
+            holder = await connection.scalar(select(addresses.c.cluster).where(addresses.c.group_id == group_id))
+            if holder != fence.cluster:
+                raise Stalled(
+                    f"The Sparkplug address {group_id} belongs to the cluster {holder}.",
+                    code="address_taken",
+                    hint="Delete that cluster, or recreate this one under another name.",
+                )
+            await put_entry(connection, at, APP_SPARKPLUG_ADDRESS, fence.cluster, {"group_id": group_id})
+
+    async def write_git_entry(self, fence: Fence, path: str) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            at = await self._database.now(connection)
+            await put_entry(connection, at, APP_GIT_REPOSITORY, fence.cluster, {"path": path})
+
+    async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            await update_row(connection, fence.cluster, rendered_digest=digest)
+            await connection.execute(delete(rendered_from).where(rendered_from.c.cluster == fence.cluster))
+            rows = [
+                {"cluster": fence.cluster, "app": app, "object": object_} for app, object_ in sorted(set(sources))
+            ]
+            if rows:
+                await connection.execute(insert(rendered_from), rows)
+
+    async def record_reentry(self, fence: Fence, secrets: Sequence[str]) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            await update_row(connection, fence.cluster, must_reenter=sorted(set(secrets)))
+
+    async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
+        if step not in _ENTRIES_OF_STEP:
+            raise ValueError(f"{step} removes no entries")
+        async with self._database.write() as connection:
+            row = await hold_fence(connection, fence)
+            if row.desired != Desired.DELETED:
+                raise Superseded(f"The cluster {row.name} is not being deleted.")
+            at = await self._database.now(connection)
+            if step is StepName.REMOVE_ADDRESS:
+                await connection.execute(delete(addresses).where(addresses.c.cluster == fence.cluster))
+            if step is StepName.REMOVE_SETUP_STATUS:
+                await _close(connection, at, row)
+            for app in _ENTRIES_OF_STEP[step]:
+                await delete_entry(connection, at, app, fence.cluster)
+
+
+async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> None:
+    """The end of a deletion: the name is free, and the row stays for those who ask for the UUID."""
+    if row.closed_at is not None:
+        return
+    await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False)
+    for table in (labels, rendered_from):
+        await connection.execute(delete(table).where(table.c.cluster == row.uuid))
+    await record(
+        connection,
+        at,
+        cluster=row.uuid,
+        actor="centre",
+        kind="cluster.deleted",
+        message=f"The cluster {row.name} is deleted; its name is free.",
+        generation=row.generation,
+    )

@@ -1,0 +1,291 @@
+"""Rows of ``clusters``: finding and locking them, changing them, and reading them into types."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.tables import clusters, entries, gateway_presence, labels, projections
+from edgewright.domain.cluster import (
+    Acceptance,
+    CertificateFacts,
+    ClusterSettings,
+    ClusterSpec,
+    Desired,
+    Fence,
+    Lease,
+    LeaseState,
+    Workloads,
+)
+from edgewright.domain.projection import Projection
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
+from edgewright.errors import Conflict, Invalid, NotFound, Superseded
+from edgewright.ports.clusters import ClusterRow
+
+ClusterRecord = Row[Any]
+"""One row of ``clusters``, locked for this transaction."""
+
+HARDWARE_UNKNOWN: Mapping[str, Any] = {
+    "acceptance": Acceptance.NONE,
+    "short_code": None,
+    "kube_system_uid": None,
+    "kubernetes_version": None,
+    "lease_state": LeaseState.NEVER,
+    "last_heard": None,
+    "lease_expires_at": None,
+    "clock_offset": None,
+    "observed_revision": None,
+    "edge_reported_at": None,
+    "inventory_empty_at": None,
+    "detached_at": None,
+    "certificate_fingerprint": None,
+    "certificate_not_before": None,
+    "certificate_not_after": None,
+    "certificate_taken_at": None,
+    "certificate_problem": None,
+    "certificate_pem": None,
+}
+"""What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""
+
+
+async def find_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord | None:
+    """The row, locked for this transaction; None for a UUID that was never a cluster."""
+    statement = select(clusters).where(clusters.c.uuid == cluster).with_for_update()
+    return (await connection.execute(statement)).one_or_none()
+
+
+async def open_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
+    """The row of a cluster whose deletion has not finished, locked.
+
+    Raises:
+        NotFound: code ``cluster_unknown``.
+    """
+    row = await find_row(connection, cluster)
+    if row is None or row.closed_at is not None:
+        raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+    return row
+
+
+async def staying_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
+    """The row of a cluster that no deletion is under way for, locked.
+
+    Raises:
+        NotFound: code ``cluster_unknown``.
+        Conflict: code ``deleting``.
+    """
+    row = await open_row(connection, cluster)
+    refuse_while_deleting(row)
+    return row
+
+
+async def present_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
+    """The row of a cluster that is neither removed nor being deleted, locked.
+
+    Raises:
+        NotFound: code ``cluster_unknown``.
+        Conflict: code ``deleting`` or ``removed``.
+    """
+    row = await staying_row(connection, cluster)
+    if row.desired == Desired.REMOVED:
+        raise Conflict(
+            f"The cluster {row.name} is removed.",
+            code="removed",
+            hint="Write its configuration entry again to recreate it.",
+        )
+    return row
+
+
+def refuse_while_deleting(row: ClusterRecord) -> None:
+    """Raises ``Conflict``, code ``deleting``, for a cluster that is being deleted."""
+    if row.desired == Desired.DELETED:
+        raise Conflict(
+            f"The cluster {row.name} is being deleted.",
+            code="deleting",
+            hint="Take the deletion back with undelete while that is possible, or wait for its end.",
+        )
+
+
+async def hold_fence(connection: AsyncConnection, fence: Fence, *, lock: bool = True) -> ClusterRecord:
+    """The row, locked, if it still has the generation and change of the fence.
+
+    Args:
+        lock: False in a transaction that only reads.
+
+    Raises:
+        Superseded: it has moved on; the caller must change nothing.
+    """
+    held = (clusters.c.uuid == fence.cluster) & (clusters.c.generation == fence.generation)
+    statement = select(clusters).where(held, clusters.c.change == fence.change)
+    if lock:
+        statement = statement.with_for_update()
+    row = (await connection.execute(statement)).one_or_none()
+    if row is None:
+        raise Superseded(f"The cluster has moved on since generation/change {fence.trailer()}.")
+    return row
+
+
+async def update_row(connection: AsyncConnection, cluster: UUID, **values: Any) -> None:
+    """Changes columns that say what was seen or done, not what is wanted."""
+    await connection.execute(update(clusters).where(clusters.c.uuid == cluster).values(**values))
+
+
+async def raise_change(connection: AsyncConnection, row: ClusterRecord, **values: Any) -> None:
+    """Changes columns and raises ``change``: older fences are refused, and the sweep tells the workflow."""
+    await update_row(connection, row.uuid, change=clusters.c.change + 1, **values)
+
+
+async def refuse_doubled_identity(connection: AsyncConnection, cluster: UUID, kube_system_uid: str | None) -> None:
+    """Raises ``Conflict``, code ``duplicate_identity``, if another active cluster has that UID."""
+    if kube_system_uid is None:
+        return
+    statement = select(clusters.c.name).where(
+        clusters.c.kube_system_uid == kube_system_uid,
+        clusters.c.uuid != cluster,
+        clusters.c.closed_at.is_(None),
+        clusters.c.desired == Desired.PRESENT,
+        clusters.c.acceptance.in_([Acceptance.PENDING, Acceptance.ACCEPTED]),
+    )
+    holder = await connection.scalar(statement)
+    if holder is not None:
+        raise Conflict(
+            f"That Kubernetes cluster is registered as {holder}.",
+            code="duplicate_identity",
+            hint=f"Delete or reject {holder} first, or bootstrap another Kubernetes cluster.",
+        )
+
+
+async def write_labels(connection: AsyncConnection, cluster: UUID, wanted: Mapping[str, str]) -> None:
+    """Makes the labels that lists are filtered by exactly these."""
+    await connection.execute(delete(labels).where(labels.c.cluster == cluster))
+    if wanted:
+        rows = [{"cluster": cluster, "key": key, "value": value} for key, value in wanted.items()]
+        await connection.execute(insert(labels), rows)
+
+
+def spec_from(body: Mapping[str, Any]) -> ClusterSpec:
+    """The configuration entry as a type; ``Invalid`` (``schema_violation``) for what no schema has stopped."""
+    try:
+        return ClusterSpec.model_validate(body)
+    except ValidationError as error:
+        raise _misfit("configuration", error) from None
+
+
+def settings_from(body: Mapping[str, Any]) -> ClusterSettings:
+    """The settings entry as a type, with the defaults for what it leaves out."""
+    try:
+        return ClusterSettings.model_validate(body)
+    except ValidationError as error:
+        raise _misfit("settings", error) from None
+
+
+def _misfit(what: str, error: ValidationError) -> Invalid:
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    where = "".join(f"/{part}" for part in first["loc"])
+    return Invalid(f"The {what} of a cluster cannot be so: {first['msg']}.", code="schema_violation", where=where)
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+_configuration = entries.alias("configuration")
+_status = entries.alias("status")
+_LISTENING_SINCE = select(gateway_presence.c.listening_since).where(gateway_presence.c.id == 1).scalar_subquery()
+
+
+def record_with_lease() -> Select[Any]:
+    """Rows of ``clusters``, and since when a gateway listens, which a lease depends on."""
+    return select(clusters, _LISTENING_SINCE.label("listening_since"))
+
+
+async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
+    """Everything of one cluster; None for a UUID that was never a cluster."""
+    source = (
+        clusters.outerjoin(projections, projections.c.cluster == clusters.c.uuid)
+        .outerjoin(
+            _configuration,
+            (_configuration.c.object == clusters.c.uuid) & (_configuration.c.app == APP_CLUSTER_CONFIGURATION),
+        )
+        .outerjoin(_status, (_status.c.object == clusters.c.uuid) & (_status.c.app == APP_CLUSTER_STATUS))
+    )
+    statement = (
+        select(
+            clusters,
+            projections.c.body.label("projection"),
+            _configuration.c.etag.label("spec_etag"),
+            _status.c.body.label("edge_status"),
+            _LISTENING_SINCE.label("listening_since"),
+        )
+        .select_from(source)
+        .where(clusters.c.uuid == cluster)
+    )
+    row = (await connection.execute(statement)).one_or_none()
+    return None if row is None else _cluster_row(row)
+
+
+async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow:
+    """``read_row`` of a cluster that this transaction has just written."""
+    row = await read_row(connection, cluster)
+    if row is None:
+        raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+    return row
+
+
+def _cluster_row(row: Row[Any]) -> ClusterRow:
+    return ClusterRow(
+        uuid=row.uuid,
+        generation=row.generation,
+        change=row.change,
+        commissioning=row.commissioning,
+        desired=Desired(row.desired),
+        closed=row.closed_at is not None,
+        spec=ClusterSpec.model_validate(row.spec),
+        spec_etag=row.spec_etag,
+        settings=ClusterSettings.model_validate(row.settings),
+        created_at=row.created_at,
+        created_by=row.created_by,
+        acceptance=Acceptance(row.acceptance),
+        short_code=row.short_code,
+        paused=row.paused,
+        paused_reason=row.paused_reason,
+        projection=None if row.projection is None else Projection.model_validate(row.projection),
+        projected_at=row.projected_at,
+        lease=lease_from(row),
+        certificate=certificate_from(row),
+        certificate_pem=row.certificate_pem,
+        edge_status=row.edge_status,
+        observed_revision=row.observed_revision,
+        must_reenter=tuple(row.must_reenter),
+        force=row.force,
+        workloads=Workloads(row.workloads),
+        deadline=row.deadline,
+    )
+
+
+def lease_from(row: Row[Any]) -> Lease:
+    """The lease of a row that was read with ``listening_since``."""
+    expires_at: datetime | None = row.lease_expires_at
+    if expires_at is not None:
+        since: datetime = row.listening_since or datetime.min.replace(tzinfo=UTC)
+        expires_at = max(expires_at, since + timedelta(seconds=row.lease_seconds))
+    return Lease(
+        state=LeaseState(row.lease_state),
+        epoch=row.lease_epoch,
+        last_heard=row.last_heard,
+        expires_at=expires_at,
+        clock_offset_seconds=row.clock_offset,
+    )
+
+
+def certificate_from(row: Row[Any]) -> CertificateFacts | None:
+    """The sealing certificate in use, or None."""
+    if row.certificate_fingerprint is None:
+        return None
+    return CertificateFacts(
+        fingerprint=row.certificate_fingerprint,
+        not_before=row.certificate_not_before,
+        not_after=row.certificate_not_after,
+        taken_at=row.certificate_taken_at,
+    )

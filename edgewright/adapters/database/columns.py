@@ -1,0 +1,38 @@
+"""Column types that mean the same on every database."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+POSITION = BigInteger().with_variant(Integer(), "sqlite")
+"""SQLite makes only a column of type INTEGER the key of the table itself."""
+
+DOCUMENT = JSON()
+"""Any JSON value, null included. Not PostgreSQL's ``jsonb``, which loses the order of keys."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment: aware in Python, UTC in the database; microseconds on PostgreSQL and in SQLite's text."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(DateTime(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a moment without a time zone means nothing to a database")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+MOMENT = UtcDateTime()

@@ -1,0 +1,150 @@
+"""The Config Store."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import delete, select, union
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.entries import (
+    check_object,
+    class_of,
+    delete_entry,
+    install_entries,
+    put_entry,
+    read_entry,
+    register_object,
+)
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.feed import insert_if_absent
+from edgewright.adapters.database.schemas import EntrySchemas
+from edgewright.adapters.database.tables import changes, clusters, entries, memberships, objects
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
+from edgewright.errors import NotFound, Refused
+from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
+
+OF_THE_REGISTRY = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
+"""Applications whose entries change a cluster; only ``Clusters`` writes them."""
+
+
+class SqlConfigStore:
+    """Implements ``ConfigStore``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._schemas = EntrySchemas(database)
+
+    async def get(self, app: UUID, object_: UUID) -> Entry | None:
+        async with self._database.read() as connection:
+            return await read_entry(connection, app, object_)
+
+    async def objects(self, app: UUID) -> Sequence[UUID]:
+        async with self._database.read() as connection:
+            return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
+
+    async def put(
+        self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS
+    ) -> Entry:
+        _refuse_registry(app)
+        await self._schemas.check(app, body)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            await check_object(connection, app, object_)
+            entry, changed = await put_entry(connection, at, app, object_, body, precondition=precondition)
+            if changed:
+                await record(
+                    connection,
+                    at,
+                    cluster=await _cluster_of(connection, object_),
+                    actor=actor,
+                    kind="entry.put",
+                    message=f"The entry of {_named(app)} for {object_} was written.",
+                    app=str(app),
+                    object=str(object_),
+                    etag=entry.etag,
+                )
+            return entry
+
+    async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+        _refuse_registry(app)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            deleted = await delete_entry(connection, at, app, object_, precondition=precondition)
+            if deleted:
+                await record(
+                    connection,
+                    at,
+                    cluster=await _cluster_of(connection, object_),
+                    actor=actor,
+                    kind="entry.deleted",
+                    message=f"The entry of {_named(app)} for {object_} was deleted.",
+                    app=str(app),
+                    object=str(object_),
+                )
+            return deleted
+
+    async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
+        wanted = object_ or uuid4()
+        async with self._database.write() as connection:
+            return wanted, await register_object(connection, klass, wanted)
+
+    async def class_of(self, object_: UUID) -> UUID | None:
+        async with self._database.read() as connection:
+            return await class_of(connection, object_)
+
+    async def members(self, klass: UUID) -> Sequence[UUID]:
+        created = select(objects.c.uuid).where(objects.c.klass == klass)
+        added = select(memberships.c.object).where(memberships.c.klass == klass)
+        async with self._database.read() as connection:
+            return sorted(await connection.scalars(union(created, added)))
+
+    async def add_member(self, klass: UUID, object_: UUID) -> None:
+        async with self._database.write() as connection:
+            if await class_of(connection, object_) is None:
+                raise NotFound(f"There is no object {object_}.", code="object_unknown")
+            await insert_if_absent(connection, memberships, [{"klass": klass, "object": object_}])
+
+    async def remove_member(self, klass: UUID, object_: UUID) -> None:
+        here = (memberships.c.klass == klass) & (memberships.c.object == object_)
+        async with self._database.write() as connection:
+            await connection.execute(delete(memberships).where(here))
+
+    async def changes(self, *, after: int, limit: int = 1000) -> Sequence[Change]:
+        wanted = select(changes).where(changes.c.position > after).order_by(changes.c.position).limit(limit)
+        async with self._database.read() as connection:
+            rows = await connection.execute(wanted)
+            return [Change(row.position, row.app, row.object, row.etag, row.at) for row in rows]
+
+    async def install(self, entries: Sequence[NewEntry]) -> int:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            written = await install_entries(connection, at, entries)
+            if written:
+                await record(
+                    connection,
+                    at,
+                    cluster=None,
+                    actor="centre",
+                    kind="entries.installed",
+                    message=f"{written} entries that every installation has were written.",
+                    entries=written,
+                )
+            return written
+
+
+def _refuse_registry(app: UUID) -> None:
+    if app in OF_THE_REGISTRY:
+        raise Refused(f"{_named(app)} is written through the registry of clusters.", code="use_clusters")
+
+
+def _named(app: UUID) -> str:
+    application = APPLICATIONS.get(app)
+    return application.name if application else f"Application {app}"
+
+
+async def _cluster_of(connection: AsyncConnection, object_: UUID) -> UUID | None:
+    """The object itself if it is a cluster, so that its timeline tells of the entry."""
+    found: UUID | None = await connection.scalar(select(clusters.c.uuid).where(clusters.c.uuid == object_))
+    return found

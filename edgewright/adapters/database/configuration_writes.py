@@ -1,0 +1,239 @@
+"""How a written configuration becomes, changes or recreates a cluster, inside one transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.access_rows import end_tokens, move_credentials
+from edgewright.adapters.database.cluster_rows import (
+    HARDWARE_UNKNOWN,
+    ClusterRecord,
+    must_read_row,
+    raise_change,
+    refuse_doubled_identity,
+    refuse_while_deleting,
+    write_labels,
+)
+from edgewright.adapters.database.entries import (
+    check_object,
+    delete_entry,
+    put_entry,
+    read_entry,
+    register_object,
+    same_json,
+)
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.staging_rows import refuse_staged
+from edgewright.adapters.database.tables import clusters
+from edgewright.domain.cluster import (
+    ClusterSettings,
+    ClusterSpec,
+    ConditionStatus,
+    CredentialState,
+    Desired,
+    Phase,
+    Workloads,
+)
+from edgewright.domain.names import name_key
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_CONFIGURATION,
+    APP_CLUSTER_SETTINGS,
+    APP_CLUSTER_STATUS,
+    APP_HELM_CHART_TEMPLATE,
+    CLASS_EDGE_CLUSTER,
+)
+from edgewright.errors import Conflict, Invalid
+from edgewright.ports.clusters import Written
+from edgewright.ports.config_store import Entry, Precondition
+
+
+@dataclass(frozen=True)
+class Order:
+    """One request to write a configuration, checked as far as that goes without the row."""
+
+    cluster: UUID
+    body: Mapping[str, Any]
+    spec: ClusterSpec
+    settings: ClusterSettings | None
+    precondition: Precondition
+    create_object: bool
+    actor: str
+
+
+async def create_cluster(connection: AsyncConnection, at: datetime, order: Order) -> Written:
+    """A cluster that did not exist before.
+
+    Raises:
+        NotFound: ``object_unknown``.
+        Conflict: ``wrong_class``, ``name_taken``.
+        Invalid: ``chart_unknown``.
+    """
+    if order.create_object:
+        await register_object(connection, CLASS_EDGE_CLUSTER, order.cluster)
+    await check_object(connection, APP_CLUSTER_CONFIGURATION, order.cluster)
+    await check_chart(connection, order.spec)
+    key = name_key(order.spec.name)
+    holder = await connection.scalar(
+        select(clusters.c.uuid).where(clusters.c.name_key == key, clusters.c.closed_at.is_(None))
+    )
+    if holder is not None:
+        raise Conflict(
+            f"Another cluster is called {order.spec.name}.",
+            code="name_taken",
+            hint="Choose another name; the name of a removed cluster is free once it is deleted.",
+        )
+    settings = order.settings or ClusterSettings()
+    await connection.execute(insert(clusters).values(**_first_row(at, order, key, settings)))
+    if order.settings is not None:
+        await _keep_settings(connection, at, order.cluster, order.settings)
+    entry, _ = await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body)
+    await record(
+        connection,
+        at,
+        cluster=order.cluster,
+        actor=order.actor,
+        kind="cluster.created",
+        message=f"The cluster {order.spec.name} was created.",
+        name=order.spec.name,
+        etag=entry.etag,
+    )
+    row = await must_read_row(connection, order.cluster)
+    return Written(row, entry, created=True, recreated=False, changed=True)
+
+
+async def change_cluster(
+    connection: AsyncConnection, at: datetime, order: Order, row: ClusterRecord, before: Entry | None
+) -> Written:
+    """A cluster that exists: its change, its recreation if it was removed, or nothing if nothing differs.
+
+    Raises:
+        Conflict: ``name_immutable``, ``duplicate_identity``.
+        Invalid: ``chart_unknown``.
+    """
+    refuse_other_name(row, order.spec)
+    same_body = before is not None and same_json(before.body, order.body)
+    same_settings = order.settings is None or same_json(row.settings, order.settings.model_dump(mode="json"))
+    if before is not None and same_body and same_settings:
+        return Written(await must_read_row(connection, order.cluster), before, False, False, changed=False)
+    if not same_body and not same_json(row.spec.get("chart"), order.body.get("chart")):
+        await check_chart(connection, order.spec)
+    recreated = row.desired == Desired.REMOVED
+    if recreated:
+        await refuse_doubled_identity(connection, order.cluster, row.kube_system_uid)
+    values: dict[str, Any] = {"spec": order.body, "desired": Desired.PRESENT}
+    if order.settings is not None:
+        values |= settings_columns(row, order.settings)
+    commissioning = row.commissioning + int(recreated)
+    await raise_change(connection, row, commissioning=commissioning, **values)
+    if order.settings is not None:
+        await _keep_settings(connection, at, order.cluster, order.settings)
+    entry, _ = await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body)
+    await record(
+        connection,
+        at,
+        cluster=order.cluster,
+        actor=order.actor,
+        kind="cluster.recreated" if recreated else "cluster.changed",
+        message=f"The removed cluster {row.name} is commissioned anew."
+        if recreated
+        else f"The configuration of {row.name} was changed.",
+        commissioning=commissioning,
+        etag=entry.etag,
+    )
+    changed = await must_read_row(connection, order.cluster)
+    return Written(changed, entry, created=False, recreated=recreated, changed=True)
+
+
+def refuse_leaving(row: ClusterRecord) -> None:
+    """Raises ``Conflict``: ``cluster_deleted`` after a deletion, ``deleting`` during one."""
+    if row.closed_at is not None:
+        raise Conflict(
+            f"The cluster {row.name} was deleted for good.",
+            code="cluster_deleted",
+            hint="Create a new one; its UUID is never used again.",
+        )
+    refuse_while_deleting(row)
+
+
+def refuse_other_name(row: ClusterRecord, spec: ClusterSpec) -> None:
+    """Raises ``Conflict``, code ``name_immutable``."""
+    if row.name != spec.name:
+        raise Conflict(
+            f"The cluster is called {row.name} for life; it cannot become {spec.name}.",
+            code="name_immutable",
+            hint="Create a new cluster for the new name.",
+            where="/name",
+        )
+
+
+async def check_chart(connection: AsyncConnection, spec: ClusterSpec) -> None:
+    """Raises ``Invalid``, code ``chart_unknown``, if the configuration names a chart that nobody knows."""
+    if spec.chart is None:
+        return
+    if await read_entry(connection, APP_HELM_CHART_TEMPLATE, spec.chart) is None:
+        raise Invalid(f"There is no Helm chart template {spec.chart}.", code="chart_unknown", where="/chart")
+
+
+def settings_columns(row: ClusterRecord, settings: ClusterSettings) -> dict[str, Any]:
+    """What changed settings change in the row."""
+    expires_at = None
+    if row.last_heard is not None:
+        expires_at = row.last_heard + timedelta(seconds=settings.lease_seconds)
+    return {
+        "settings": settings.model_dump(mode="json"),
+        "labels": settings.labels,
+        "lease_seconds": settings.lease_seconds,
+        "lease_expires_at": expires_at,
+    }
+
+
+async def leave_hardware(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> dict[str, Any]:
+    """Lets nothing of the old generation in any more; returns what the row says of the new one."""
+    await end_tokens(connection, row.uuid)
+    await move_credentials(connection, row.uuid, CredentialState.REVOKED)
+    await refuse_staged(
+        connection, row.uuid, "new_hardware", "The cluster moves to new hardware; enter the secret again after that."
+    )
+    await delete_entry(connection, at, APP_CLUSTER_STATUS, row.uuid)
+    return dict(HARDWARE_UNKNOWN) | {"generation": row.generation + 1, "lease_epoch": row.lease_epoch + 1}
+
+
+async def _keep_settings(connection: AsyncConnection, at: datetime, cluster: UUID, settings: ClusterSettings) -> None:
+    await write_labels(connection, cluster, settings.labels)
+    await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, settings.model_dump(mode="json"))
+
+
+def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) -> dict[str, Any]:
+    return dict(HARDWARE_UNKNOWN) | {
+        "uuid": order.cluster,
+        "name": order.spec.name,
+        "name_key": key,
+        "generation": 1,
+        "change": 1,
+        "commissioning": 1,
+        "desired": Desired.PRESENT,
+        "created_at": at,
+        "created_by": order.actor,
+        "phase": Phase.COMMISSIONING,
+        "ready": False,
+        "available": ConditionStatus.UNKNOWN,
+        "waiting_for": "",
+        "projection_sequence": 0,
+        "change_done": 0,
+        "lease_epoch_taken": 0,
+        "lease_epoch": 0,
+        "lease_seconds": settings.lease_seconds,
+        "paused": False,
+        "paused_reason": "",
+        "force": False,
+        "workloads": Workloads.REMOVE,
+        "labels": settings.labels,
+        "must_reenter": [],
+        "settings": settings.model_dump(mode="json"),
+        "spec": order.body,
+    }

@@ -1,0 +1,271 @@
+"""What edges report, and the leases that follow from it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.access_rows import move_credentials
+from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, open_row, raise_change, update_row
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.entries import put_entry
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.lease_rows import make_current, make_expired, renewed_lease
+from edgewright.adapters.database.schemas import EntrySchemas
+from edgewright.adapters.database.tables import clusters, gateway_presence
+from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.ports.edge_reports import Heartbeat
+
+LISTENING_GAP = timedelta(seconds=15)
+"""A gateway that said so longer ago does not listen any more."""
+BATCH = 500
+"""Rows that one statement names; SQLite and PostgreSQL both take far more."""
+
+
+class SqlEdgeReports:
+    """Implements ``EdgeReports``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._schemas = EntrySchemas(database)
+
+    async def write_status(
+        self,
+        cluster: UUID,
+        body: Mapping[str, Any],
+        *,
+        certificate: tuple[CertificateFacts, str] | None,
+        certificate_problem: str | None,
+        generation: int | None,
+        actor: str,
+    ) -> bool:
+        await self._schemas.check(APP_CLUSTER_STATUS, body)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            if generation is not None:
+                _refuse_old(row, generation)
+                await make_current(connection, at, row)
+                await update_row(connection, cluster, **renewed_lease(row, at))
+            certified = await _take_certificate(
+                connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
+            )
+            _, changed = await put_entry(connection, at, APP_CLUSTER_STATUS, cluster, body)
+            if not (changed or certified):
+                return False
+            if certified or row.edge_reported_at is None:
+                await raise_change(connection, row, edge_reported_at=at, news_at=at)
+            else:
+                await update_row(connection, cluster, edge_reported_at=at, news_at=at)
+            if changed:
+                await record(
+                    connection,
+                    at,
+                    cluster=cluster,
+                    actor=actor,
+                    kind="edge.status",
+                    message=f"The edge status of {row.name} was reported; it differs from the one before.",
+                    hosts=len(body.get("hosts") or ()),
+                )
+            return True
+
+    async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:
+        newest = {beat.cluster: beat for beat in beats}
+        nudged: list[UUID] = []
+        if newest:
+            async with self._database.write() as connection:
+                at = await self._database.now(connection)
+                named = sorted(newest)
+                for start in range(0, len(named), BATCH):
+                    rows = await _rows_of(connection, named[start : start + BATCH])
+                    living = [row for row in rows if row.generation == newest[row.uuid].generation]
+                    nudged += await _renew(connection, at, [(row, newest[row.uuid]) for row in living])
+        return nudged
+
+    async def keep_listening(self) -> None:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            presence = (await connection.execute(select(gateway_presence).with_for_update())).one_or_none()
+            if presence is None:
+                await connection.execute(
+                    insert(gateway_presence).values(id=1, listening_since=at, listening_until=at)
+                )
+                return
+            gap = at - presence.listening_until > LISTENING_GAP
+            since = at if gap else presence.listening_since
+            until = max(at, presence.listening_until)
+            await connection.execute(update(gateway_presence).values(listening_since=since, listening_until=until))
+
+    async def expire_leases(self) -> Sequence[UUID]:
+        async with self._database.read() as connection:
+            if not await self._overdue(connection):
+                return []
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            return [row.uuid for row in await self._overdue(connection) if await make_expired(connection, at, row)]
+
+    async def inventory_empty(self, cluster: UUID, generation: int) -> None:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            _refuse_old(row, generation)
+            _refuse_staying(row)
+            if row.inventory_empty_at is not None:
+                return
+            await raise_change(connection, row, inventory_empty_at=at)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor="agent",
+                kind="edge.inventory_empty",
+                message=f"{row.name} says that no workload is left.",
+            )
+
+    async def goodbye(self, cluster: UUID, generation: int) -> None:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await find_row(connection, cluster)
+            if row is None:
+                raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+            _refuse_old(row, generation)
+            _refuse_staying(row)
+            if row.closed_at is not None:
+                # An edge that came back after the end of its deletion: nothing waits for it any more.
+                await move_credentials(connection, cluster, CredentialState.REVOKED)
+            if row.detached_at is not None:
+                return
+            await raise_change(connection, row, detached_at=at)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor="agent",
+                kind="edge.goodbye",
+                message=f"{row.name} has detached.",
+            )
+
+    async def now(self) -> datetime:
+        async with self._database.read() as connection:
+            return await self._database.now(connection)
+
+    async def _overdue(self, connection: AsyncConnection) -> list[ClusterRecord]:
+        """Current leases whose time has passed while a gateway was listening."""
+        at = await self._database.now(connection)
+        presence = (await connection.execute(select(gateway_presence))).one_or_none()
+        if presence is None or at - presence.listening_until > LISTENING_GAP:
+            return []
+        statement = (
+            select(clusters)
+            .where(clusters.c.lease_state == LeaseState.CURRENT, clusters.c.lease_expires_at < at)
+            .where(clusters.c.closed_at.is_(None))
+            .order_by(clusters.c.uuid)
+        )
+        late = await connection.execute(statement)
+        return [row for row in late if presence.listening_since + timedelta(seconds=row.lease_seconds) < at]
+
+
+async def _rows_of(connection: AsyncConnection, named: Sequence[UUID]) -> list[ClusterRecord]:
+    statement = (
+        select(clusters)
+        .where(clusters.c.uuid.in_(named), clusters.c.closed_at.is_(None))
+        .order_by(clusters.c.uuid)
+        .with_for_update()
+    )
+    return list(await connection.execute(statement))
+
+
+async def _renew(
+    connection: AsyncConnection, at: datetime, heard: Sequence[tuple[ClusterRecord, Heartbeat]]
+) -> list[UUID]:
+    """Renews the leases; returns the clusters whose workflows want to know."""
+    if not heard:
+        return []
+    nudged = []
+    renewals: list[dict[str, Any]] = []
+    for row, beat in heard:
+        applied = beat.observed_revision or row.observed_revision
+        news = applied != row.observed_revision
+        renewals.append(
+            {
+                "beating": row.uuid,
+                **renewed_lease(row, at),
+                "clock_offset": row.clock_offset if beat.clock_offset is None else beat.clock_offset,
+                "observed_revision": applied,
+                "news_at": at if news else row.news_at,
+            }
+        )
+        turned = await make_current(connection, at, row)
+        if turned or news:
+            nudged.append(row.uuid)
+    await connection.execute(update(clusters).where(clusters.c.uuid == bindparam("beating")), renewals)
+    return nudged
+
+
+async def _take_certificate(
+    connection: AsyncConnection,
+    at: datetime,
+    row: ClusterRecord,
+    *,
+    certificate: tuple[CertificateFacts, str] | None,
+    problem: str | None,
+    actor: str,
+) -> bool:
+    """Puts an accepted certificate to use, or notes why the reported one was refused; whether anything differs."""
+    if certificate is None:
+        if problem is None or problem == row.certificate_problem:
+            return False
+        await update_row(connection, row.uuid, certificate_problem=problem)
+        message = f"The sealing certificate that {row.name} reported was refused: {problem}"
+        await record(
+            connection,
+            at,
+            cluster=row.uuid,
+            actor=actor,
+            kind="certificate.refused",
+            message=message,
+            problem=problem,
+        )
+        return True
+    facts, pem = certificate
+    if facts.fingerprint == row.certificate_fingerprint:
+        if row.certificate_problem is not None:
+            await update_row(connection, row.uuid, certificate_problem=None)
+        return row.certificate_problem is not None
+    await update_row(
+        connection,
+        row.uuid,
+        certificate_fingerprint=facts.fingerprint,
+        certificate_not_before=facts.not_before,
+        certificate_not_after=facts.not_after,
+        certificate_taken_at=facts.taken_at,
+        certificate_problem=None,
+        certificate_pem=pem,
+    )
+    await record(
+        connection,
+        at,
+        cluster=row.uuid,
+        actor=actor,
+        kind="certificate.changed",
+        message=f"Secrets of {row.name} are sealed with another certificate from now on.",
+        fingerprint=facts.fingerprint,
+        before=row.certificate_fingerprint,
+        not_after=facts.not_after.isoformat(),
+    )
+    return True
+
+
+def _refuse_old(row: ClusterRecord, generation: int) -> None:
+    if generation != row.generation:
+        raise Superseded(f"{row.name} lives on other hardware now.", hint="This edge is not part of it any more.")
+
+
+def _refuse_staying(row: ClusterRecord) -> None:
+    if row.desired != Desired.DELETED:
+        raise Conflict(f"The cluster {row.name} is not being deleted.", code="not_deleting")

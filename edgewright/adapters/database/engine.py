@@ -1,0 +1,198 @@
+"""One database: its connections, its transactions and its clock."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from edgewright.adapters.database.errors import translate
+from edgewright.adapters.database.migrations import upgrade
+from edgewright.errors import Invalid
+
+CONNECTIONS = 16
+"""Connections that one process holds at most; on SQLite each is a thread."""
+CONNECTION_WAIT_SECONDS = 20.0
+LOCK_WAIT_SECONDS = 15
+"""How long a writer on SQLite waits for the writer of another process."""
+MIGRATION_LOCK = 0x_ED6E_0001
+"""Key of the PostgreSQL advisory lock that lets one process migrate at a time."""
+_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+_WRITES = "edgewright_writes"
+
+
+class Database:
+    """Transactions on one database. Use as an async context manager, or call ``close``.
+
+    Args:
+        clock: stands in for the clock of the database, for tests.
+    """
+
+    def __init__(self, engine: AsyncEngine, *, clock: Callable[[], datetime] | None = None) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._on_sqlite = engine.dialect.name == "sqlite"
+        self._name = _shown(engine.url)
+        writing: dict[str, Any] = {_WRITES: True}
+        reading: dict[str, Any] = {}
+        if not self._on_sqlite:
+            reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        self._writers = engine.execution_options(**writing)
+        self._readers = engine.execution_options(**reading)
+        # SQLite has one writer at a time; in one process a fair queue is kinder than its polling for the lock.
+        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self._on_sqlite else nullcontext()
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that sees one state of the database, and cannot be kept waiting by writers."""
+        async with self._translated(), self._readers.begin() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction that may write. On SQLite it owns the database from its begin to its end.
+
+        On PostgreSQL, rows are locked before the feed's counter, in this order everywhere, so that no two
+        transactions wait for each other.
+        """
+        async with self._turn, self._translated(), self._writers.begin() as connection:
+            yield connection
+
+    async def now(self, connection: AsyncConnection) -> datetime:
+        """The clock that decides: the database's."""
+        if self._clock is not None:
+            return self._clock()
+        if self._on_sqlite:
+            shown = await connection.scalar(text("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"))
+            return datetime.fromisoformat(str(shown)).replace(tzinfo=UTC)
+        # clock_timestamp, not now: a transaction may have waited long for a lock since it began.
+        moment = await connection.scalar(text("SELECT clock_timestamp()"))
+        assert isinstance(moment, datetime)  # noqa: S101 - the driver's type of a timestamp with time zone
+        return moment.astimezone(UTC)
+
+    async def ping(self) -> None:
+        """Returns if the database answers.
+
+        Raises:
+            Waiting: code ``database_unavailable``.
+        """
+        async with self.read() as connection:
+            await connection.execute(text("SELECT 1"))
+
+    async def migrate(self) -> None:
+        """Brings the schema up to date. Several processes may do so at once."""
+        if self._on_sqlite:
+            await self._keep_a_write_ahead_log()
+        async with self.write() as connection:
+            if not self._on_sqlite:
+                await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+            await connection.run_sync(upgrade)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self._engine.dispose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @asynccontextmanager
+    async def _translated(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except (SQLAlchemyError, OSError) as error:
+            meaning = translate(error, self._name)
+            if meaning is None:
+                raise
+            raise meaning from error
+
+    async def _keep_a_write_ahead_log(self) -> None:
+        """Turns the log on; the file remembers it. Two processes that do so at once get "locked" at once."""
+        async with self._translated(), self._engine.connect() as connection:
+            driver = (await connection.get_raw_connection()).driver_connection
+            assert driver is not None  # noqa: S101 - the connection is open
+            deadline = asyncio.get_running_loop().time() + LOCK_WAIT_SECONDS
+            while True:
+                try:
+                    await driver.execute_fetchall("PRAGMA journal_mode = WAL")
+                    return
+                except sqlite3.OperationalError as error:
+                    if error.sqlite_errorname != "SQLITE_BUSY" or asyncio.get_running_loop().time() > deadline:
+                        raise OSError(0, "its journal mode cannot be set") from error
+                await asyncio.sleep(0.02)
+
+
+def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> Database:
+    """A database that connects when it is first used.
+
+    Raises:
+        Invalid: code ``database_url_invalid``.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        # Without the cause: its text holds the URL, and with it perhaps a password.
+        raise Invalid(
+            "The database URL cannot be read.",
+            code="database_url_invalid",
+            hint="It looks like sqlite+aiosqlite:////var/lib/edgewright/edgewright.db or "
+            "postgresql+asyncpg://user:password@host/edgewright.",
+        ) from None
+    parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
+    if parsed.get_backend_name() == "sqlite":
+        return Database(_sqlite(parsed), clock=clock)
+    engine = create_async_engine(
+        parsed,
+        hide_parameters=True,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=CONNECTION_WAIT_SECONDS,
+        pool_pre_ping=True,
+    )
+    return Database(engine, clock=clock)
+
+
+def _sqlite(url: URL) -> AsyncEngine:
+    engine = create_async_engine(
+        url,
+        hide_parameters=True,
+        pool_size=CONNECTIONS,
+        max_overflow=0,
+        pool_timeout=CONNECTION_WAIT_SECONDS,
+        connect_args={"timeout": LOCK_WAIT_SECONDS},
+    )
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def on_connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself: on_begin does
+        cursor = connection.cursor()
+        for pragma in ("foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {LOCK_WAIT_SECONDS * 1000}"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def on_begin(connection: Connection) -> None:
+        # A reader that became a writer would be refused when another process has written since; writers say so first.
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _shown(url: URL) -> str:
+    """How messages call the database: no user, password or query."""
+    if url.get_backend_name() == "sqlite":
+        return str(url.database)
+    host = f"{url.host}:{url.port}" if url.port else str(url.host)
+    return f"{url.database} on {host}"

@@ -1,0 +1,96 @@
+"""What a database's complaint means to the caller.
+
+Messages name the database by host and name, never with its user or password; parameters of statements are
+hidden by the engine.
+"""
+
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from edgewright.errors import EdgewrightError, Stalled, Waiting
+
+UNAVAILABLE = "database_unavailable"
+WRITE_CONFLICT = "write_conflict"
+
+_SQLITE_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"})
+_SQLITE_OUT_OF_REACH = frozenset({"SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_AUTH"})
+_SQLITE_BROKEN = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
+_UNIQUE_VIOLATION = "23505"
+_TRY_AGAIN = frozenset({"40001", "40P01", "55P03"})
+_AWAY = ("08", "53", "57")
+_NOT_SET_UP = ("28", "3D")
+
+
+def translate(error: Exception, database: str) -> EdgewrightError | None:
+    """The error of ours that an error of the database means; None: it is a fault of the program.
+
+    Args:
+        database: how messages call the database; free of credentials.
+    """
+    if isinstance(error, PoolTimeout):
+        return _unavailable(f"All connections to the database {database} are busy.")
+    if isinstance(error, OSError):
+        return _unavailable(f"The database {database} cannot be reached: {error.strerror or type(error).__name__}.")
+    if isinstance(error, DBAPIError):
+        return _from_driver(error, database)
+    return None
+
+
+def _from_driver(error: DBAPIError, database: str) -> EdgewrightError | None:
+    name = getattr(error.orig, "sqlite_errorname", None)
+    if name is not None:
+        return _from_sqlite(str(name), database)
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return _from_postgresql(str(state), database)
+    if error.connection_invalidated:
+        return _unavailable(f"The connection to the database {database} was lost.")
+    return None
+
+
+def _from_sqlite(name: str, database: str) -> EdgewrightError | None:
+    primary = "_".join(name.split("_")[:2])
+    if primary in _SQLITE_BUSY:
+        return _unavailable(f"The database {database} is locked by another process.")
+    if primary in _SQLITE_OUT_OF_REACH:
+        return _unavailable(f"The database {database} cannot be read or written ({name}).")
+    if primary == "SQLITE_FULL":
+        return Waiting(
+            f"There is no space left for the database {database}.",
+            code="disk_full",
+            retry_after=10.0,
+            hint="Free space on its disk; everything goes on by itself.",
+        )
+    if primary == "SQLITE_READONLY":
+        return Stalled(
+            f"The database {database} may not be written.",
+            code="database_read_only",
+            hint="Check the owner and mode of the file and its folder.",
+        )
+    if primary in _SQLITE_BROKEN:
+        return Stalled(
+            f"The file {database} is damaged or no database.",
+            code="database_damaged",
+            hint="Put a backup in its place.",
+        )
+    return None
+
+
+def _from_postgresql(state: str, database: str) -> EdgewrightError | None:
+    if state == _UNIQUE_VIOLATION:
+        return Waiting("Another request wrote the same at the same time.", code=WRITE_CONFLICT, retry_after=0.1)
+    if state in _TRY_AGAIN:
+        return Waiting("Two requests waited for each other; this one has to come again.", code=WRITE_CONFLICT)
+    if state.startswith(_AWAY):
+        return _unavailable(f"The database {database} is not available now (SQLSTATE {state}).")
+    if state.startswith(_NOT_SET_UP):
+        return Stalled(
+            f"The database {database} lets nobody in with these credentials, or does not exist (SQLSTATE {state}).",
+            code="database_refused",
+            hint="Check EDGEWRIGHT_DATABASE_URL.",
+        )
+    return None
+
+
+def _unavailable(detail: str) -> Waiting:
+    return Waiting(detail, code=UNAVAILABLE, retry_after=1.0)

@@ -1,0 +1,64 @@
+"""Events, written inside the transaction of the change that they tell of."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import RowMapping, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.feed import take_positions
+from edgewright.adapters.database.tables import events
+from edgewright.ports.audit import Event, NewEvent
+
+Fact = str | int | float | bool | None
+
+
+async def record(
+    connection: AsyncConnection,
+    at: datetime,
+    *,
+    cluster: UUID | None,
+    actor: str,
+    kind: str,
+    message: str,
+    **detail: Fact,
+) -> None:
+    """Writes one event with an ID of its own."""
+    event = NewEvent(id=uuid4(), cluster=cluster, actor=actor, kind=kind, message=message, detail=detail)
+    await _insert(connection, at, [event])
+
+
+async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[NewEvent]) -> None:
+    """Writes the events whose ID is not there yet, in the order given."""
+    distinct = {event.id: event for event in new}
+    if not distinct:
+        return
+    there = set(await connection.scalars(select(events.c.id).where(events.c.id.in_(distinct))))
+    await _insert(connection, at, [event for event in distinct.values() if event.id not in there])
+
+
+async def _insert(connection: AsyncConnection, at: datetime, new: Sequence[NewEvent]) -> None:
+    if not new:
+        return
+    positions = await take_positions(connection, len(new))
+    rows: list[dict[str, Any]] = [
+        {
+            "position": position,
+            "id": event.id,
+            "cluster": event.cluster,
+            "actor": event.actor,
+            "kind": event.kind,
+            "at": at,
+            "message": event.message,
+            "detail": event.detail,
+        }
+        for position, event in zip(positions, new, strict=True)
+    ]
+    await connection.execute(insert(events), rows)
+
+
+def event_from(row: RowMapping) -> Event:
+    """An event as the table holds it."""
+    return Event.model_validate(dict(row))

@@ -1,0 +1,101 @@
+"""Entries against the JSON Schema of their Application (draft 2020-12, formats included)."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import ValidationError as Violation
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] # has no type information
+from referencing.exceptions import Unresolvable
+
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.entries import read_entry
+from edgewright.domain.json import canonical_json
+from edgewright.domain.wellknown import APP_CONFIG_SCHEMA, APPLICATIONS
+from edgewright.errors import Invalid, Stalled
+
+Check = Callable[[Any], None]
+"""Raises ``Invalid`` for a body that the schema refuses. Does no I/O, so that it may run in a transaction."""
+LONGEST_REASON = 300
+
+
+class EntrySchemas:
+    """Compiled schemas, remembered by the revision that they came from."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._compiled: dict[UUID, tuple[str, Check]] = {}
+
+    async def check_of(self, app: UUID) -> Check:
+        """The check of an Application; one without a schema takes anything."""
+        async with self._database.read() as connection:
+            schema = await read_entry(connection, APP_CONFIG_SCHEMA, app)
+        if schema is None:
+            return _check_schema if app == APP_CONFIG_SCHEMA else _anything
+        known = self._compiled.get(app)
+        if known is None or known[0] != schema.etag:
+            known = (schema.etag, _compile(app, schema.body))
+            self._compiled[app] = known
+        return known[1]
+
+    async def check(self, app: UUID, body: Any) -> None:
+        """Raises ``Invalid`` (``schema_violation``, ``where`` a JSON pointer) unless the body fits."""
+        (await self.check_of(app))(body)
+
+
+def _anything(body: Any) -> None:
+    """Any JSON value; Python's own reader lets NaN through, which is none."""
+    try:
+        canonical_json(body)
+    except ValueError as error:
+        raise Invalid("The entry holds a number that JSON does not have.", code="schema_violation") from error
+
+
+def _compile(app: UUID, schema: Any) -> Check:
+    application = APPLICATIONS.get(app)
+    name = application.name if application else str(app)
+    # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
+    validator = Draft202012Validator(schema, registry=REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+    def check(body: Any) -> None:
+        _anything(body)
+        try:
+            violation = best_match(validator.iter_errors(body))
+        except (Unresolvable, SchemaError) as error:
+            raise Stalled(
+                f"The schema of {name} cannot be used: {_short(str(error))}",
+                code="schema_broken",
+                hint="Correct the Config schema entry of the Application.",
+            ) from error
+        if violation is not None:
+            raise _invalid(f"The entry does not fit the schema of {name}", violation)
+        if app == APP_CONFIG_SCHEMA:
+            _check_schema(body)
+
+    return check
+
+
+def _check_schema(body: Any) -> None:
+    try:
+        Draft202012Validator.check_schema(body)
+    except SchemaError as error:
+        raise _invalid("This is no JSON Schema", error) from error
+
+
+def _invalid(what: str, violation: Violation | SchemaError) -> Invalid:
+    return Invalid(
+        f"{what}: {_short(violation.message)}.",
+        code="schema_violation",
+        where="".join(f"/{_escaped(str(part))}" for part in violation.absolute_path),
+    )
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else reason[:LONGEST_REASON] + "…"
+
+
+def _escaped(part: str) -> str:
+    """One step of a JSON pointer, RFC 6901."""
+    return part.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,222 @@
+"""Ciphertext on its way to a repository.
+
+The newest change of a key wins, whatever the order of commits. When a change is committed, older ones of the same
+key that still wait are marked superseded in the same transaction, so that ``pending`` never offers them; a request
+of which every change was superseded has ended without a commit of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid5
+
+from sqlalchemy import Row, insert, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.cluster_rows import find_row, present_row, update_row
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.events import record, record_all
+from edgewright.adapters.database.feed import take_positions
+from edgewright.adapters.database.tables import clusters, staged_changes
+from edgewright.errors import Superseded
+from edgewright.ports.audit import NewEvent
+from edgewright.ports.secret_staging import StagedChange, StagedState
+
+EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
+"""Names the events of committed changes, so that recording a commit again writes none twice."""
+COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
+"""A removal may refuse what a commit holds already; the commit is the truth."""
+
+
+class SqlSecretStaging:
+    """Implements ``SecretStaging``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
+        if not changes:
+            return []
+        request, cluster, generation = _one_request(changes)
+        async with self._database.write() as connection:
+            row = await present_row(connection, cluster)
+            there = await _of_request(connection, request)
+            if there:
+                return there
+            if row.generation != generation:
+                raise Superseded(
+                    f"{row.name} lives on other hardware now.", hint="Seal the secret again, for its new certificate."
+                )
+            positions = await take_positions(connection, len(changes))
+            rows = [_columns(change, sequence) for change, sequence in zip(changes, positions, strict=True)]
+            await connection.execute(insert(staged_changes), rows)
+            return await _of_request(connection, request)
+
+    async def request(self, request: UUID) -> Sequence[StagedChange]:
+        async with self._database.read() as connection:
+            return await _of_request(connection, request)
+
+    async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
+        statement = (
+            select(staged_changes)
+            .join(clusters, clusters.c.uuid == staged_changes.c.cluster)
+            .where(
+                staged_changes.c.cluster == cluster,
+                staged_changes.c.state == StagedState.STAGED,
+                staged_changes.c.generation == clusters.c.generation,
+            )
+            .order_by(staged_changes.c.sequence)
+        )
+        async with self._database.read() as connection:
+            waiting = [_change(row) for row in await connection.execute(statement)]
+        return _whole_requests(waiting, limit)
+
+    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+        if not requests:
+            return
+        named = staged_changes.c.request.in_(requests) & staged_changes.c.state.in_(COMMITTABLE)
+        statement = select(staged_changes).where(named).order_by(staged_changes.c.sequence)
+        done = {"state": StagedState.COMMITTED, "commit": commit, "ciphertext": None}
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            for cluster in sorted(await _clusters_of(connection, requests)):
+                await find_row(connection, cluster)
+            rows = list(await connection.execute(statement))
+            if not rows:
+                return
+            sequences = [row.sequence for row in rows]
+            mine = staged_changes.c.sequence.in_(sequences)
+            await connection.execute(update(staged_changes).where(mine).values(**done, refusal_code="", refusal=""))
+            for cluster in sorted({row.cluster for row in rows}):
+                of_cluster = [row for row in rows if row.cluster == cluster]
+                await _supersede_older(connection, cluster, of_cluster)
+                await _entered_again(connection, cluster, of_cluster)
+            await record_all(connection, at, [_event(row, commit) for row in rows])
+
+    async def refuse(self, request: UUID, code: str, reason: str) -> None:
+        waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)
+        ended = {"state": StagedState.REFUSED, "refusal_code": code, "refusal": reason, "ciphertext": None}
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            rows = list(await connection.execute(select(staged_changes).where(waiting).with_for_update()))
+            if not rows:
+                return
+            await connection.execute(update(staged_changes).where(waiting).values(**ended))
+            await record(
+                connection,
+                at,
+                cluster=rows[0].cluster,
+                actor=rows[0].actor,
+                kind="secret.refused",
+                message=f"A change of secrets cannot be committed: {reason}",
+                request=str(request),
+                code=code,
+            )
+
+
+def _one_request(changes: Sequence[StagedChange]) -> tuple[UUID, UUID, int]:
+    """The request, cluster and generation that all changes share; ``ValueError`` if they do not."""
+    [(request, cluster, generation)] = {(change.request, change.cluster, change.generation) for change in changes}
+    return request, cluster, generation
+
+
+def _columns(change: StagedChange, sequence: int) -> dict[str, Any]:
+    return {
+        "sequence": sequence,
+        "request": change.request,
+        "cluster": change.cluster,
+        "generation": change.generation,
+        "state": StagedState.STAGED,
+        "namespace": change.namespace,
+        "name": change.name,
+        "key": change.key,
+        "fingerprint": change.fingerprint,
+        "sealed_at": change.sealed_at,
+        "actor": change.actor,
+        "refusal_code": "",
+        "refusal": "",
+        "ciphertext": change.ciphertext,
+        "deletes": change.ciphertext is None,
+    }
+
+
+def _change(row: Row[Any]) -> StagedChange:
+    return StagedChange(
+        request=row.request,
+        cluster=row.cluster,
+        generation=row.generation,
+        namespace=row.namespace,
+        name=row.name,
+        key=row.key,
+        ciphertext=row.ciphertext,
+        fingerprint=row.fingerprint,
+        sealed_at=row.sealed_at,
+        actor=row.actor,
+        sequence=row.sequence,
+        state=StagedState(row.state),
+        commit=row.commit,
+        refusal_code=row.refusal_code,
+        refusal=row.refusal,
+    )
+
+
+async def _of_request(connection: AsyncConnection, request: UUID) -> list[StagedChange]:
+    statement = select(staged_changes).where(staged_changes.c.request == request)
+    return [_change(row) for row in await connection.execute(statement.order_by(staged_changes.c.sequence))]
+
+
+async def _clusters_of(connection: AsyncConnection, requests: Sequence[UUID]) -> list[UUID]:
+    named = staged_changes.c.request.in_(requests)
+    return list(await connection.scalars(select(staged_changes.c.cluster).where(named).distinct()))
+
+
+def _whole_requests(waiting: Sequence[StagedChange], limit: int) -> list[StagedChange]:
+    """Requests from the front, oldest first, until the next would pass the limit; the first one always."""
+    taken: list[StagedChange] = []
+    by_request: dict[UUID, list[StagedChange]] = {}
+    for change in waiting:
+        by_request.setdefault(change.request, []).append(change)
+    for changes in by_request.values():
+        if taken and len(taken) + len(changes) > limit:
+            break
+        taken += changes
+    return taken
+
+
+async def _supersede_older(connection: AsyncConnection, cluster: UUID, committed: Sequence[Row[Any]]) -> None:
+    """Older changes of the keys just committed must never be committed after them."""
+    newest = {(row.namespace, row.name, row.key): row.sequence for row in committed}
+    same_key = tuple_(staged_changes.c.namespace, staged_changes.c.name, staged_changes.c.key)
+    waiting = (staged_changes.c.cluster == cluster) & (staged_changes.c.state == StagedState.STAGED)
+    for key, sequence in newest.items():
+        older = waiting & (staged_changes.c.sequence < sequence) & (same_key == tuple_(*key))
+        await connection.execute(
+            update(staged_changes).where(older).values(state=StagedState.SUPERSEDED, ciphertext=None)
+        )
+
+
+async def _entered_again(connection: AsyncConnection, cluster: UUID, committed: Sequence[Row[Any]]) -> None:
+    """A Secret that was written again need not be entered again."""
+    written = {f"{row.namespace}/{row.name}" for row in committed if not row.deletes}
+    row = await find_row(connection, cluster)
+    if row is not None and written & set(row.must_reenter):
+        left = [secret for secret in row.must_reenter if secret not in written]
+        await update_row(connection, cluster, must_reenter=left)
+
+
+def _event(row: Row[Any], commit: str) -> NewEvent:
+    path = f"{row.namespace}/{row.name}/{row.key}"
+    verb = "deleted" if row.deletes else "written"
+    return NewEvent(
+        id=uuid5(EVENT_NAMESPACE, f"{row.request}/{path}"),
+        cluster=row.cluster,
+        actor=row.actor,
+        kind="secret.deleted" if row.deletes else "secret.put",
+        message=f"The secret {path} was {verb}.",
+        detail={
+            "namespace": row.namespace,
+            "name": row.name,
+            "key": row.key,
+            "fingerprint": row.fingerprint,
+            "commit": commit,
+        },
+    )

@@ -1,0 +1,348 @@
+"""Every table. What a column means stands with the type in ``ports`` or ``domain`` that it is read into."""
+
+from sqlalchemy import (
+    DDL,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    Uuid,
+    event,
+)
+
+from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _of_cluster(*, primary_key: bool = False) -> Column[object]:
+    return Column("cluster", Uuid, ForeignKey("clusters.uuid"), primary_key=primary_key, nullable=False)
+
+
+# One number line for all that is read in order: changes of entries, events, staged secrets, credentials.
+feed = Table("feed", metadata, Column("id", Integer, primary_key=True), Column("position", POSITION, nullable=False))
+
+# --- Config Store ----------------------------------------------------------------------------------------
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("app", Uuid, primary_key=True),
+    Column("object", Uuid, primary_key=True),
+    Column("etag", String(36), nullable=False),
+    Column("position", POSITION, nullable=False),
+    Column("modified_at", MOMENT, nullable=False),
+    Column("body", DOCUMENT, nullable=False),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("position", POSITION, primary_key=True, autoincrement=False),
+    Column("app", Uuid, nullable=False),
+    Column("object", Uuid, nullable=False),
+    Column("etag", String(36)),
+    Column("at", MOMENT, nullable=False),
+)
+
+objects = Table(
+    "objects",
+    metadata,
+    Column("uuid", Uuid, primary_key=True),
+    Column("class", Uuid, nullable=False, key="klass", index=True),
+)
+
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("class", Uuid, primary_key=True, key="klass"),
+    Column("object", Uuid, ForeignKey("objects.uuid"), primary_key=True),
+)
+
+# --- clusters: narrow columns first, so that lists need not read past the documents -----------------------
+
+clusters = Table(
+    "clusters",
+    metadata,
+    Column("uuid", Uuid, primary_key=True),
+    Column("name", String(63), nullable=False),
+    Column("name_key", String(63), nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("change", Integer, nullable=False),
+    Column("commissioning", Integer, nullable=False),
+    Column("desired", String(16), nullable=False),
+    Column("closed_at", MOMENT),
+    Column("created_at", MOMENT, nullable=False),
+    Column("created_by", Text, nullable=False),
+    # as last projected
+    Column("phase", String(32), nullable=False),
+    Column("ready", Boolean, nullable=False),
+    Column("available", String(8), nullable=False),
+    Column("waiting_for", Text, nullable=False),
+    Column("projection_sequence", Integer, nullable=False),
+    Column("change_done", Integer, nullable=False),
+    Column("lease_epoch_taken", Integer, nullable=False),
+    Column("projected_at", MOMENT),
+    # the lease, and what the edge says beside
+    Column("lease_state", String(8), nullable=False),
+    Column("lease_epoch", Integer, nullable=False),
+    Column("lease_seconds", Integer, nullable=False),
+    Column("last_heard", MOMENT),
+    Column("lease_expires_at", MOMENT),
+    Column("clock_offset", Float),
+    Column("observed_revision", Text),
+    Column("edge_reported_at", MOMENT),
+    Column("news_at", MOMENT),
+    # registration
+    Column("acceptance", String(16), nullable=False),
+    Column("short_code", String(9)),
+    Column("kube_system_uid", Text),
+    Column("kubernetes_version", Text),
+    # pause and deletion
+    Column("paused", Boolean, nullable=False),
+    Column("paused_reason", Text, nullable=False),
+    Column("force", Boolean, nullable=False),
+    Column("workloads", String(8), nullable=False),
+    Column("deadline", MOMENT),
+    Column("desired_before", String(16)),
+    Column("deletion_begun_at", MOMENT),
+    Column("inventory_empty_at", MOMENT),
+    Column("detached_at", MOMENT),
+    # the sealing certificate in use
+    Column("certificate_fingerprint", String(64)),
+    Column("certificate_not_before", MOMENT),
+    Column("certificate_not_after", MOMENT),
+    Column("certificate_taken_at", MOMENT),
+    Column("certificate_problem", Text),
+    Column("rendered_digest", Text),
+    Column("labels", DOCUMENT, nullable=False),
+    Column("must_reenter", DOCUMENT, nullable=False),
+    Column("settings", DOCUMENT, nullable=False),
+    Column("spec", DOCUMENT, nullable=False),
+    Column("certificate_pem", Text),
+    Index("ix_clusters_created", "created_at", "uuid"),
+    Index("ix_clusters_phase", "phase", "uuid"),
+    Index("ix_clusters_lease", "lease_state"),
+)
+Index(
+    "uq_clusters_name_key",
+    clusters.c.name_key,
+    unique=True,
+    sqlite_where=clusters.c.closed_at.is_(None),
+    postgresql_where=clusters.c.closed_at.is_(None),
+)
+Index("ix_clusters_name", clusters.c.name_key, clusters.c.uuid)
+ACTIVE_IDENTITY = (
+    clusters.c.closed_at.is_(None)
+    & (clusters.c.desired == "present")
+    & clusters.c.acceptance.in_(["pending", "accepted"])
+)
+"""Rows among which a ``kube-system`` UID may stand once."""
+Index(
+    "uq_clusters_kube_system_uid",
+    clusters.c.kube_system_uid,
+    unique=True,
+    sqlite_where=ACTIVE_IDENTITY,
+    postgresql_where=ACTIVE_IDENTITY,
+)
+
+projections = Table("projections", metadata, _of_cluster(primary_key=True), Column("body", DOCUMENT, nullable=False))
+
+labels = Table(
+    "labels",
+    metadata,
+    _of_cluster(primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    Index("ix_labels_key_value", "key", "value", "cluster"),
+)
+
+rendered_from = Table(
+    "rendered_from",
+    metadata,
+    _of_cluster(primary_key=True),
+    Column("app", Uuid, primary_key=True),
+    Column("object", Uuid, primary_key=True),
+    Index("ix_rendered_from_entry", "app", "object"),
+)
+
+addresses = Table(
+    "addresses", metadata, Column("group_id", Text, primary_key=True), _of_cluster(), Index(None, "cluster")
+)
+
+# --- who gets in -----------------------------------------------------------------------------------------
+
+registration_tokens = Table(
+    "registration_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _of_cluster(),
+    Column("generation", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("expires_at", MOMENT, nullable=False),
+    Column("secret_sha256", LargeBinary(32), nullable=False),
+    Column("bound_uid", Text),
+    Index(None, "cluster"),
+    Index("ix_registration_tokens_expiry", "state", "expires_at"),
+)
+
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("sequence", POSITION, nullable=False),
+    _of_cluster(),
+    Column("generation", Integer, nullable=False),
+    Column("role", String(8), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("secret_sha256", LargeBinary(32), nullable=False),
+    Column("created_at", MOMENT, nullable=False),
+    Column("proven_at", MOMENT),
+    Column("token", Text),
+    Index(None, "cluster"),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("uuid", Uuid, primary_key=True),
+    _of_cluster(),
+    Column("role", String(8), nullable=False),
+    Column("name", Text, nullable=False),
+    Index(None, "cluster"),
+)
+
+grants = Table(
+    "grants",
+    metadata,
+    Column("account", Uuid, ForeignKey("accounts.uuid"), primary_key=True),
+    Column("permission", Uuid, primary_key=True),
+    Column("target", Uuid, primary_key=True),
+)
+
+operator_tokens = Table(
+    "operator_tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("permissions", DOCUMENT, nullable=False),
+    Column("secret_sha256", LargeBinary(32), nullable=False),
+    Column("created_at", MOMENT, nullable=False),
+    Column("expires_at", MOMENT),
+    Column("revoked_at", MOMENT),
+)
+Index(
+    "uq_operator_tokens_name",
+    operator_tokens.c.name,
+    unique=True,
+    sqlite_where=operator_tokens.c.revoked_at.is_(None),
+    postgresql_where=operator_tokens.c.revoked_at.is_(None),
+)
+
+# --- requests, presence, events --------------------------------------------------------------------------
+
+staged_changes = Table(
+    "staged_changes",
+    metadata,
+    Column("sequence", POSITION, primary_key=True, autoincrement=False),
+    Column("request", Uuid, nullable=False, index=True),
+    _of_cluster(),
+    Column("generation", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("fingerprint", Text),
+    Column("sealed_at", MOMENT, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("commit", Text),
+    Column("refusal_code", Text, nullable=False),
+    Column("refusal", Text, nullable=False),
+    Column("ciphertext", Text),
+    Column("deletes", Boolean, nullable=False),
+)
+Index(
+    "ix_staged_changes_waiting",
+    staged_changes.c.cluster,
+    staged_changes.c.sequence,
+    sqlite_where=staged_changes.c.state == "staged",
+    postgresql_where=staged_changes.c.state == "staged",
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request_digest", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("claimed_at", MOMENT, nullable=False),
+    Column("expires_at", MOMENT, nullable=False, index=True),
+    Column("headers", DOCUMENT, nullable=False),
+    Column("body", DOCUMENT, nullable=False),
+)
+
+gateway_presence = Table(
+    "gateway_presence",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("listening_since", MOMENT, nullable=False),
+    Column("listening_until", MOMENT, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("position", POSITION, primary_key=True, autoincrement=False),
+    Column("id", Uuid, nullable=False, unique=True),
+    Column("cluster", Uuid),
+    Column("actor", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at", MOMENT, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("detail", DOCUMENT, nullable=False),
+    Index("ix_events_cluster_position", "cluster", "position"),
+)
+
+FIRST_FEED_ROW = "INSERT INTO feed (id, position) VALUES (1, 0)"
+EVENTS_STAY_SQLITE = tuple(
+    f"CREATE TRIGGER events_refuse_{verb.lower()} BEFORE {verb} ON events "
+    "BEGIN SELECT RAISE(ABORT, 'events are never changed'); END"
+    for verb in ("UPDATE", "DELETE")
+)
+EVENTS_STAY_POSTGRESQL = (
+    "CREATE FUNCTION events_stay() RETURNS trigger LANGUAGE plpgsql AS "
+    "$$ BEGIN RAISE EXCEPTION 'events are never changed'; END $$",
+    "CREATE TRIGGER events_refuse_change BEFORE UPDATE OR DELETE OR TRUNCATE ON events "
+    "FOR EACH STATEMENT EXECUTE FUNCTION events_stay()",
+)
+
+
+def _on_create(table: Table, statement: str, dialect: str | None = None) -> None:
+    ddl = DDL(statement)  # type: ignore[no-untyped-call] # SQLAlchemy has not annotated it
+    event.listen(table, "after_create", ddl.execute_if(dialect=dialect))
+
+
+def _after_create() -> None:
+    _on_create(feed, FIRST_FEED_ROW)
+    for statement in EVENTS_STAY_SQLITE:
+        _on_create(events, statement, "sqlite")
+    for statement in EVENTS_STAY_POSTGRESQL:
+        _on_create(events, statement, "postgresql")
+
+
+_after_create()
