@@ -15,7 +15,6 @@ from edgewright.domain.rendering.removal import workload_removal
 from edgewright.domain.rendering.repository import (
     RENDERER_VERSION,
     RenderInput,
-    bootstrap_files,
     render_changes,
     render_digest,
     render_repository,
@@ -29,7 +28,6 @@ __all__ = [
     "SECRETS_FOLDER",
     "SELF_LINK_PATH",
     "RenderInput",
-    "bootstrap_files",
     "render_changes",
     "render_digest",
     "render_repository",

@@ -30,7 +30,7 @@ from edgewright.domain.rendering.manifests import (
     manifest_key,
     manifests_yaml,
 )
-from edgewright.domain.templates import TemplateError, check_bounds, child, expand, merge_values
+from edgewright.domain.templates import TemplateError, check_bounds, expand, merge_values
 
 RENDERER_VERSION = 1
 """Raised by every change of this package that gives other bytes for an old input."""
@@ -41,7 +41,6 @@ DEFAULT_SOURCE = "helm-charts"
 _FLUX = "Flux template"
 _HELM_RELEASE = "HelmRelease template"
 _CHART = "Helm chart template"
-_BOOTSTRAP = "Bootstrap script"
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*\.yaml")
 _LONGEST_FILE_NAME = 100
 _DNS_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -88,34 +87,6 @@ def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
     for file, manifests in _flux_files(spec, _helm_release(spec)).items():
         files[CLUSTER_FOLDER + file] = manifests_yaml(manifests)
     return dict(sorted(files.items()))
-
-
-def bootstrap_files(spec: RenderInput, bootstrap_entry: JsonObject) -> Mapping[str, str]:
-    """File name -> manifests that the bootstrap script of a cluster applies.
-
-    Those of the Bootstrap entry, expanded, and of the cluster's own ``self-link.yaml`` and, unless it is bare and
-    if the Flux template has one, ``flux-system.yaml``.
-
-    Raises:
-        edgewright.domain.templates.TemplateError: a template cannot be used; names file, path and reason.
-    """
-    context = _cluster_context(spec)
-    expanded = expand({"files": bootstrap_entry.get("files", {})}, context, where=_BOOTSTRAP)
-    entry = _member(expanded, "files", where=_BOOTSTRAP)
-    if not isinstance(entry, Mapping):
-        raise TemplateError("has to be an object", where=f"{_BOOTSTRAP}#/files")
-    files: dict[str, str] = {}
-    for file, text in entry.items():
-        if not isinstance(text, str):
-            raise TemplateError("has to be a text", where=f"{_BOOTSTRAP}#{child('/files', file)}")
-        files[file] = text
-    rendered = render_repository(spec)
-    for file in (SELF_LINK_FILE, FLUX_SYSTEM_FILE):
-        if file in files:
-            raise TemplateError("is made by Edgewright", where=f"{_BOOTSTRAP}#{child('/files', file)}")
-        if CLUSTER_FOLDER + file in rendered:
-            files[file] = rendered[CLUSTER_FOLDER + file].decode()
-    return files
 
 
 def render_digest(spec: RenderInput) -> str:

@@ -12,7 +12,6 @@ import yaml
 from edgewright.domain.rendering import (
     RENDERER_VERSION,
     RenderInput,
-    bootstrap_files,
     render_changes,
     render_digest,
     render_repository,
@@ -297,22 +296,6 @@ def test_the_note_by_hand_is_the_owners_and_returns_only_to_an_empty_folder(rend
     rendered = render_repository(render_input())
     assert "by-hand/README.md" not in render_changes(rendered, ["by-hand/app.yaml"])
     assert "by-hand/README.md" in render_changes(rendered, ["README.md"])
-
-
-def test_bootstrap_applies_the_entrys_files_and_the_clusters_own(render_input: Any) -> None:
-    spec = render_input()
-    files = bootstrap_files(spec, {"files": {"a.yaml": "name: {{ name }}\n"}})
-    assert files["a.yaml"] == "name: press-shop\n"
-    assert files["self-link.yaml"] == render_repository(spec)["edo/cluster/self-link.yaml"].decode()
-    assert set(files) == {"a.yaml", "self-link.yaml", "flux-system.yaml"}
-    assert set(bootstrap_files(render_input(bare=True), {"files": {}})) == {"self-link.yaml"}
-
-
-@pytest.mark.parametrize("files", [{"self-link.yaml": "x"}, {"a": "{{ oops }}"}, {"a": 1}, {"a": "{{ url }}"}, []])
-def test_a_bad_bootstrap_entry_is_refused_with_its_path(render_input: Any, files: Any) -> None:
-    with pytest.raises(TemplateError) as refusal:
-        bootstrap_files(render_input(), {"files": files})
-    assert str(refusal.value.where).startswith("Bootstrap script#/files")
 
 
 def test_the_input_cannot_be_changed(render_input: Any) -> None:
