@@ -13,6 +13,9 @@ from edgewright.messages.steps import StepFailure
 
 log = structlog.get_logger("edgewright.activities")
 
+QUICK_RETRY = 2.0
+"""Seconds: what waits for longer is not retried by the server unseen, but by the loop, which says so."""
+
 
 class FailureInterceptor(Interceptor):
     """Waiting is retried (not before ``retry_after``); Refused and Stalled are not; a bug is, a few times.
@@ -44,6 +47,7 @@ def as_failure(error: EdgewrightError) -> ApplicationError:
     """One of our errors as Temporal carries it."""
     waiting = isinstance(error, Waiting)
     retry_after = error.retry_after if isinstance(error, Waiting) else None
+    soon = retry_after is not None and retry_after <= QUICK_RETRY
     failure = StepFailure(
         code=error.code,
         sentence=error.detail,
@@ -56,6 +60,6 @@ def as_failure(error: EdgewrightError) -> ApplicationError:
         error.detail,
         failure.model_dump(mode="json"),
         type=error.code,
-        non_retryable=not waiting,
-        next_retry_delay=timedelta(seconds=retry_after) if retry_after else None,
+        non_retryable=not soon,
+        next_retry_delay=timedelta(seconds=retry_after) if retry_after and soon else None,
     )

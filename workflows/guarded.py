@@ -25,7 +25,7 @@ def guarded_update(handler: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, 
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return await handler(*args, **kwargs)
-        except BaseException as error:
+        except BaseException as error:  # any bug of a handler, whatever it raises, would wedge the cluster
             if isinstance(error, FailureError) or is_cancelled_exception(error) or not isinstance(error, Exception):
                 raise
             workflow.logger.exception("update handler %s has a bug", handler.__name__)
@@ -43,7 +43,7 @@ def guarded_signal(handler: Callable[P, None]) -> Callable[P, None]:
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             handler(*args, **kwargs)
-        except BaseException as error:
+        except BaseException as error:  # any bug of a handler, whatever it raises, would wedge the cluster
             if isinstance(error, FailureError) or is_cancelled_exception(error) or not isinstance(error, Exception):
                 raise
             workflow.logger.exception("signal handler %s has a bug; the signal is dropped", handler.__name__)

@@ -39,6 +39,7 @@ class ManagedCluster(ClusterMessages):
         self._wanted: Wanted | None = None
         self._woken = True
         self._draining = False
+        self._over = False
         self._trouble = ""
 
     def _restore(self, state: ClusterState) -> None:
@@ -67,11 +68,18 @@ class ManagedCluster(ClusterMessages):
                 failures += 1
                 await workflow.sleep(policies.backoff(failures))
                 continue
-            failures = 0
             if not await self._drive():
-                secrets.cancel()
+                failures += 1
+                self._woken = True
+                await workflow.sleep(policies.backoff(failures))
+                continue
+            failures = 0
+            if self._over:
+                await self._let_nobody_in(secrets)
                 return
-        await self._continue_as_new(secrets)
+            await self._rest(self._seconds_to_rest())
+        await self._let_nobody_in(secrets)
+        self._continue_as_new()
 
     def _must_look(self) -> bool:
         """Whether the last reading may be out of date. It is not when all that happened is that a step ended."""
@@ -114,7 +122,7 @@ class ManagedCluster(ClusterMessages):
         self._verbs, self._secrets = verbs, secrets
 
     async def _drive(self) -> bool:
-        """Runs what is due until there is something to wait for. False: the life of this cluster is over."""
+        """Runs what is due and publishes what came of it. False: the database is out of reach."""
         wanted = self._wanted
         if wanted is None:
             return True
@@ -136,10 +144,8 @@ class ManagedCluster(ClusterMessages):
         projection = self._project(wanted)
         self._publication.show(projection, wanted)
         published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
-        if wanted.closed and published:
-            return False
-        await self._rest(self._seconds_to_rest(wanted) if published else policies.FIRST_BACKOFF.total_seconds())
-        return True
+        self._over = wanted.closed
+        return published
 
     def _may_wait_to_publish(self, projection: Projection) -> bool:
         """Whether a step runs of which nothing is worth telling yet: most end within milliseconds."""
@@ -150,9 +156,10 @@ class ManagedCluster(ClusterMessages):
         first_round = current is not None and self._steps.records[current].attempts <= 1
         return first_round and (before is None or before.phase is projection.phase)
 
-    def _seconds_to_rest(self, wanted: Wanted) -> float | None:
+    def _seconds_to_rest(self) -> float | None:
         now = workflow.now()
-        moments = [at for at in (self._steps.wake_at, next_review(wanted, now)) if at is not None]
+        review = next_review(self._wanted, now) if self._wanted else None
+        moments = [at for at in (self._steps.wake_at, review) if at is not None]
         return max(0.0, (min(moments) - now).total_seconds()) if moments else None
 
     async def _rest(self, seconds: float | None) -> None:
@@ -215,18 +222,22 @@ class ManagedCluster(ClusterMessages):
         full = info.is_continue_as_new_suggested() or info.get_current_history_length() >= policies.HISTORY_LIMIT
         return full and not self._steps.running
 
-    async def _continue_as_new(self, secrets: "asyncio.Task[None]") -> None:
-        """Lets nobody in any more, waits until those inside have their answer, and carries everything over."""
+    async def _let_nobody_in(self, secrets: "asyncio.Task[None]") -> None:
+        """The end of a run: refuses new messages and waits until those inside have their answer."""
         self._draining = True
-        await workflow.sleep(policies.DRAIN)
         self._secrets.held = False
+        self._secrets.hurry()
+        await workflow.sleep(policies.DRAIN)
         try:
             await workflow.wait_condition(
                 lambda: self._secrets.idle and workflow.all_handlers_finished(), timeout=policies.LONGEST_DRAIN
             )
         except TimeoutError:
-            workflow.logger.warning("continuing as new although a handler has not finished")
+            workflow.logger.warning("a run ends although a handler has not finished")
         secrets.cancel()
+
+    def _continue_as_new(self) -> None:
+        """Carries everything over."""
         workflow.continue_as_new(
             ManagedClusterInput(
                 cluster=self._cluster,

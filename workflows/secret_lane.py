@@ -3,6 +3,7 @@
 A call to Git that hangs holds up the secrets of this cluster only: deletion, pause and skip never wait for it.
 """
 
+from datetime import timedelta
 from uuid import UUID
 
 from temporalio import workflow
@@ -27,6 +28,7 @@ class SecretLane:
         self.problem = ""
         self.newest_commit: str | None = None
         self.progressed = False
+        self._hurried = False
 
     @property
     def full(self) -> bool:
@@ -40,6 +42,10 @@ class SecretLane:
     def take_backlog(self) -> None:
         """Says that the database holds staged changes that nobody may be waiting for any more."""
         self._backlog = True
+
+    def hurry(self) -> None:
+        """Tries now, and does not wait between rounds any more: the run ends."""
+        self._hurried = True
 
     async def commit(self, requests: tuple[UUID, ...]) -> bool:
         """Waits until the requests are settled. False: not in time; the database will know."""
@@ -65,7 +71,14 @@ class SecretLane:
             finally:
                 self.busy = False
             if failures:
-                await workflow.sleep(policies.backoff(failures))
+                await self._pause(policies.backoff(failures))
+
+    async def _pause(self, time: timedelta) -> None:
+        try:
+            await workflow.wait_condition(lambda: self._hurried, timeout=time)
+        except TimeoutError:
+            return
+        self._hurried = False
 
     async def _round(self, failures: int) -> int:
         batch, backlog = set(self._waiting), self._backlog

@@ -1,0 +1,152 @@
+"""A whole centre in one process: real database, real repositories, real Temporal, real worker. No gateway."""
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+from temporalio.client import Client, WorkflowHandle
+
+from activities.composition import WorkerPorts, build_activities
+from edgewright.adapters.database.accounts import SqlAccounts
+from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.clusters import SqlClusters
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.temporal.client import connect
+from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.domain.default_entries import default_entries
+from edgewright.messages.names import workflow_id
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.config_store import NewEntry
+from worker import build_workers
+
+EXTERNAL_URL = "http://127.0.0.1:8484"
+
+
+@dataclass
+class Centre:
+    """Everything that a test of the workflow touches."""
+
+    database: Database
+    client: Client
+    ports: WorkerPorts
+    audit: SqlAuditLog
+
+    @property
+    def clusters(self) -> SqlClusters:
+        assert isinstance(self.ports.clusters, SqlClusters)
+        return self.ports.clusters
+
+    @property
+    def git(self) -> BareGitServer:
+        assert isinstance(self.ports.git, BareGitServer)
+        return self.ports.git
+
+    def handle(self, cluster: UUID) -> "WorkflowHandle[Any, Any]":
+        return self.client.get_workflow_handle(workflow_id(cluster))
+
+    async def write(self, cluster: UUID, name: str, **more: Any) -> None:
+        """Writes the configuration entry, as any door does, and nudges."""
+        body = {"name": name, "namespace": "edgewright", **more}
+        await self.clusters.write_configuration(cluster, body, actor="token:test", create_object=True)
+        await self.ports.fleet.nudge(cluster)
+
+    async def create(self, name: str, **more: Any) -> UUID:
+        """Creates a cluster and waits until it is ready."""
+        cluster = uuid4()
+        await self.write(cluster, name, **more)
+        await self.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        return cluster
+
+    async def row(self, cluster: UUID) -> ClusterRow:
+        row = await self.clusters.get(cluster)
+        assert row is not None
+        return row
+
+    async def until(self, cluster: UUID, holds: Callable[[ClusterRow], bool], *, seconds: float = 30.0) -> ClusterRow:
+        """Waits for a condition on the row."""
+        latest: list[ClusterRow] = []
+
+        async def reached() -> bool:
+            latest[:] = [await self.row(cluster)]
+            return holds(latest[0])
+
+        await eventually(reached, seconds=seconds, shows=lambda: str(latest))
+        return latest[0]
+
+    async def bootstrap(self, cluster: UUID, kube_uid: str | None = None) -> str:
+        """Registers an edge as the script does; returns its kube-system UID."""
+        uid = kube_uid or str(uuid4())
+        token_id, secret = secrets.token_hex(8), secrets.token_bytes(32)
+        sha = hashlib.sha256(secret).digest()
+        await self.ports.access.issue_token(
+            cluster, token_id=token_id, secret_sha256=sha, expires_in=timedelta(hours=1), actor="token:test"
+        )
+        await self.ports.access.register(
+            token_id=token_id,
+            secret_sha256=sha,
+            kube_system_uid=uid,
+            kubernetes_version="v1.33.1",
+            flux_sha256=secrets.token_bytes(32),
+            agent_sha256=secrets.token_bytes(32),
+        )
+        await self.ports.fleet.nudge(cluster)
+        return uid
+
+
+async def eventually(
+    holds: Callable[[], Awaitable[bool]], *, seconds: float = 30.0, shows: Callable[[], str] = lambda: ""
+) -> None:
+    """Waits until a condition holds; fails with what was seen last."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not await holds():
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        raise AssertionError(f"not within {seconds} s; last seen: {shows()}") from None
+
+
+@asynccontextmanager
+async def open_centre(folder: Path, temporal: str) -> AsyncIterator[Centre]:
+    """A centre without a worker; the folder may hold an earlier one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    async with open_database(f"sqlite+aiosqlite:///{folder / 'edgewright.db'}") as database:
+        await database.migrate()
+        entries = SqlConfigStore(database)
+        await entries.install(
+            [NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in default_entries("ACME")]
+        )
+        client = await connect(temporal, "default")
+        ports = WorkerPorts(
+            clusters=SqlClusters(database),
+            entries=entries,
+            access=SqlEdgeAccess(database),
+            reports=SqlEdgeReports(database),
+            accounts=SqlAccounts(database),
+            staging=SqlSecretStaging(database),
+            git=BareGitServer(folder / "repositories"),
+            fleet=TemporalFleet(client),
+        )
+        yield Centre(database=database, client=client, ports=ports, audit=SqlAuditLog(database))
+
+
+@asynccontextmanager
+async def working(centre: Centre, **replaced: Any) -> AsyncIterator[None]:
+    """Runs a worker for the centre; ``replaced`` swaps single ports for faulty ones."""
+    ports = WorkerPorts(**(vars(centre.ports) | replaced))
+    activities = build_activities(ports, organisation="ACME", external_url=EXTERNAL_URL)
+    workers = build_workers(centre.client, activities, slots=16)
+    async with workers[0], workers[1], workers[2]:
+        yield
+

@@ -1,0 +1,62 @@
+"""The real Temporal server, in memory, on a free port of the loopback address."""
+
+import socket
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from edgewright.messages.names import SEARCH_ATTRIBUTES
+
+POLLERS = ("transferProcessor", "timerProcessor", "visibilityProcessor")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def temporal_binary() -> Path:
+    return Path(sysconfig.get_path("scripts")) / "temporal"
+
+
+@contextmanager
+def temporal_server(log: Path, *, db: Path | None = None, port: int | None = None) -> Iterator[str]:
+    """Runs a server; yields ``host:port``. ``db``: a file, so that it survives a restart."""
+    port = port or free_port()
+    command = [str(temporal_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1"]
+    command += ["--port", str(port), "--log-level", "error"]
+    for poller in POLLERS:
+        command += ["--dynamic-config-value", f"history.{poller}MaxPollRPS=1000"]
+    for name, kind in SEARCH_ATTRIBUTES.items():
+        command += ["--search-attribute", f"{name}={kind}"]
+    if db:
+        command += ["--db-filename", str(db), "--sqlite-pragma", "journal_mode=WAL"]
+        command += ["--sqlite-pragma", "synchronous=NORMAL"]
+    with log.open("ab") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+        try:
+            _wait_for(port, process)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the Temporal server ended with {process.returncode}")
+        with socket.socket() as probe:
+            probe.settimeout(0.2)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError("the Temporal server did not come up within 60 s")

@@ -1,0 +1,29 @@
+"""A real Temporal server for all tests of a process; a fresh centre for each."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from centre import Centre, open_centre, working
+from temporal_server import temporal_server
+
+
+@pytest.fixture(scope="session")
+def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """``host:port`` of the server."""
+    with temporal_server(tmp_path_factory.mktemp("temporal") / "server.log") as address:
+        yield address
+
+
+@pytest.fixture
+async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
+    """A centre whose worker does not run."""
+    async with open_centre(tmp_path, temporal) as centre:
+        yield centre
+
+
+@pytest.fixture
+async def centre(idle_centre: Centre) -> AsyncIterator[Centre]:
+    """A centre at work."""
+    async with working(idle_centre):
+        yield idle_centre

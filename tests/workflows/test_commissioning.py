@@ -1,0 +1,228 @@
+"""Commissioning: everything central that a cluster needs, each thing once."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+from centre import Centre, eventually, working
+
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
+from edgewright.domain.projection import Projection
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_SETUP_STATUS,
+    APP_GIT_REPOSITORY,
+    APP_HELM_CHART_TEMPLATE,
+    APP_SPARKPLUG_ADDRESS,
+    OBJECT_DEFAULT_CHART,
+)
+from edgewright.errors import Conflict, Waiting
+from edgewright.messages import names
+
+
+async def commits(centre: Centre, cluster: UUID) -> int:
+    return len(await asyncio.to_thread(centre.git.log, cluster, limit=100))
+
+
+async def kinds(centre: Centre, cluster: UUID) -> list[str]:
+    return [event.kind for event in await centre.audit.timeline(cluster)]
+
+
+async def test_a_written_entry_becomes_a_ready_cluster(centre: Centre) -> None:
+    cluster = await centre.create("press-shop")
+    entries = centre.ports.entries
+    status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    address = await entries.get(APP_SPARKPLUG_ADDRESS, cluster)
+    repository = await entries.get(APP_GIT_REPOSITORY, cluster)
+    assert status is not None and status.body["ready"] is True
+    assert address is not None and address.body == {"group_id": "ACME-press-shop"}
+    assert repository is not None and repository.body["path"] == "cluster/press-shop"
+    assert {account.role.value for account in await centre.ports.accounts.of_cluster(cluster)} == {"flux", "agent"}
+    assert await commits(centre, cluster) == 1
+    row = await centre.row(cluster)
+    assert row.projection is not None
+    assert row.projection.phase is Phase.AWAITING_BOOTSTRAP
+    assert row.projection.status_of(ConditionType.COMMISSIONED) is ConditionStatus.TRUE
+
+
+async def test_a_doubled_nudge_changes_nothing(centre: Centre) -> None:
+    cluster = await centre.create("twice")
+    before = await centre.row(cluster)
+    for _ in range(5):
+        await centre.ports.fleet.nudge(cluster)
+    await centre.handle(cluster).query(names.QUERY_READINESS)
+    after = await centre.row(cluster)
+    assert await commits(centre, cluster) == 1
+    assert before.projection and after.projection
+    assert after.projection.steps == before.projection.steps
+
+
+async def test_twenty_at_once_are_all_ready_with_nothing_doubled(centre: Centre) -> None:
+    made = await asyncio.gather(*(centre.create(f"line-{number}") for number in range(20)))
+    for cluster in made:
+        assert await commits(centre, cluster) == 1
+        assert len(await centre.ports.accounts.of_cluster(cluster)) == 2
+
+
+async def test_a_change_is_rendered_and_committed_without_unreadying(centre: Centre) -> None:
+    cluster = await centre.create("changing")
+    status_before = await centre.ports.entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    await centre.write(cluster, "changing", values={"replicas": 3})
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    await eventually(lambda: is_rendered(centre, cluster, b"replicas: 3"))
+    status = await centre.ports.entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    assert status_before and status and status.body["ready"] is True
+    assert await commits(centre, cluster) == 2
+    assert "phase.changed" not in (await kinds(centre, cluster))[-3:]
+
+
+async def is_rendered(centre: Centre, cluster: UUID, text: bytes) -> bool:
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head
+    content = await asyncio.to_thread(centre.git.read, cluster, "edo/cluster/edge-cluster.yaml", at=head)
+    return content is not None and text in content
+
+
+async def test_the_same_entry_again_makes_no_commit(centre: Centre) -> None:
+    cluster = await centre.create("same")
+    await centre.write(cluster, "same")
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    assert await commits(centre, cluster) == 1
+
+
+async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Centre) -> None:
+    cluster = await centre.create("templated")
+    entries = centre.ports.entries
+    chart = await entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    assert chart is not None
+    changed = {**chart.body, "values": {**chart.body["values"], "marker": "new-template"}}
+    await entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, changed, actor="token:test")
+    users = await centre.clusters.using_template(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    assert cluster in users
+    await centre.ports.fleet.nudge(cluster, bulk=True)
+    await eventually(lambda: is_rendered(centre, cluster, b"new-template"))
+    status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    assert status is not None and status.body["ready"] is True
+
+
+async def test_a_bad_template_blocks_in_words_and_heals_when_it_is_mended(centre: Centre) -> None:
+    entries = centre.ports.entries
+    chart = await entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    assert chart is not None
+    broken = {**chart.body, "values": {"site": "{{ no.such.thing }}"}}
+    await entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, broken, actor="token:test")
+    cluster = uuid4()
+    await centre.write(cluster, "blocked")
+    row = await centre.until(cluster, lambda row: blocked(row.projection) is ConditionStatus.TRUE)
+    assert row.projection is not None
+    condition = next(c for c in row.projection.conditions if c.type is ConditionType.BLOCKED)
+    assert "no.such.thing" in condition.message
+    assert "Helm chart template" in condition.message
+    assert not row.projection.ready
+    await entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, chart.body, actor="token:test")
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+    assert blocked(row.projection) is ConditionStatus.FALSE
+
+
+def blocked(projection: Projection | None) -> ConditionStatus | None:
+    return projection.status_of(ConditionType.BLOCKED) if projection else None
+
+
+class StuckGit:
+    """Git storage that is away until it is mended."""
+
+    def __init__(self, real: object) -> None:
+        self._real = real
+        self.mended = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def create_repository(self, repository: UUID) -> None:
+        if not self.mended:
+            raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=0.1)
+        self._real.create_repository(repository)  # type: ignore[attr-defined] - stands for any real server
+
+
+async def test_a_failing_step_says_what_it_waits_for_and_heals(idle_centre: Centre) -> None:
+    git = StuckGit(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = uuid4()
+        await idle_centre.write(cluster, "stuck")
+        row = await idle_centre.until(
+            cluster, lambda row: bool(row.projection and "Git storage is away" in row.projection.waiting_for)
+        )
+        assert row.projection is not None
+        step = next(record for record in row.projection.steps if record.name is StepName.CREATE_REPOSITORY)
+        assert step.state == "waiting"
+        assert step.next_at is not None
+        assert "create_repository, attempt 2 at" in row.projection.waiting_for
+        git.mended = True
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        assert "step.failed" in await kinds(idle_centre, cluster)
+
+
+async def test_retry_tries_now(idle_centre: Centre) -> None:
+    git = StuckGit(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = uuid4()
+        await idle_centre.write(cluster, "retried")
+        await idle_centre.until(
+            cluster,
+            lambda row: bool(
+                row.projection and any(r.attempts >= 3 and r.state == "waiting" for r in row.projection.steps)
+            ),
+        )
+        git.mended = True
+        await idle_centre.ports.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor="token:test")
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=3)
+
+
+@pytest.mark.parametrize("verb", ["retry_step", "skip_step"])
+async def test_a_finished_step_of_commissioning_is_neither_retried_nor_skipped(centre: Centre, verb: str) -> None:
+    cluster = await centre.create(f"verb-{verb.replace('_', '-')}")
+    fleet = centre.ports.fleet
+    with pytest.raises(Conflict):
+        if verb == "retry_step":
+            await fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor="token:test")
+        else:
+            await fleet.skip_step(cluster, StepName.CREATE_REPOSITORY, reason="because", actor="token:test")
+
+
+async def test_a_pause_holds_commits_until_it_ends(centre: Centre) -> None:
+    cluster = await centre.create("paused")
+    await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+    await centre.write(cluster, "paused", values={"held": True})
+    row = await centre.until(
+        cluster, lambda row: bool(row.projection and "commits are paused" in row.projection.waiting_for)
+    )
+    assert row.projection and row.projection.ready
+    assert row.projection.status_of(ConditionType.PAUSED) is ConditionStatus.TRUE
+    assert await commits(centre, cluster) == 1
+    await centre.ports.fleet.resume(cluster, actor="token:test")
+    await eventually(lambda: is_rendered(centre, cluster, b"held: true"))
+
+
+async def test_the_web_ui_shows_a_cluster_that_makes_sense(centre: Centre) -> None:
+    cluster = await centre.create("visible")
+
+    async def listed() -> bool:
+        query = "EdgewrightName = 'visible' AND EdgewrightPhase = 'AwaitingBootstrap' AND EdgewrightReady = true"
+        return [e.id async for e in centre.client.list_workflows(query)] == [names.workflow_id(cluster)]
+
+    await eventually(listed)
+    answer = await centre.handle(cluster).query(names.QUERY_READINESS)
+    assert answer == {"ready": True, "phase": "AwaitingBootstrap", "waiting_for": ""}
+    details = await centre.handle(cluster).query("__temporal_workflow_metadata")
+    assert "visible" in str(details) and "AwaitingBootstrap" in str(details)
+
+
+async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(centre: Centre) -> None:
+    stranger = uuid4()
+    await centre.ports.fleet.nudge(stranger)
+
+    async def failed() -> bool:
+        status = (await centre.handle(stranger).describe()).status
+        return status is not None and status.name == "FAILED"
+
+    await eventually(failed)

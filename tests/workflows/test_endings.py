@@ -1,0 +1,282 @@
+"""Removal, recreation, deletion: by every door, and nothing comes back."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from centre import Centre, eventually, working
+
+from edgewright.domain.cluster import CredentialState, Phase, StepName, Workloads
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_CONFIGURATION,
+    APP_CLUSTER_SETUP_STATUS,
+    APP_CLUSTER_STATUS,
+    APP_GIT_REPOSITORY,
+    APP_SPARKPLUG_ADDRESS,
+)
+from edgewright.errors import Conflict, Waiting
+from edgewright.messages import names
+from edgewright.ports.clusters import ClusterRow
+
+
+async def has_entry(centre: Centre, app: UUID, cluster: UUID) -> bool:
+    return await centre.ports.entries.get(app, cluster) is not None
+
+
+async def ended(centre: Centre, cluster: UUID) -> bool:
+    status = (await centre.handle(cluster).describe()).status
+    return status is not None and status.name == "COMPLETED"
+
+
+def phase(expected: Phase) -> Any:
+    def holds(row: ClusterRow) -> bool:
+        return row.projection is not None and row.projection.phase is expected
+
+    return holds
+
+
+def at_step(step: StepName) -> Any:
+    def holds(row: ClusterRow) -> bool:
+        records = row.projection.steps if row.projection else ()
+        return any(record.name is step and record.state == "running" for record in records)
+
+    return holds
+
+
+async def delete_by_http(centre: Centre, cluster: UUID) -> None:
+    await centre.clusters.request_deletion(cluster, actor="token:test")
+    await centre.ports.fleet.nudge(cluster)
+
+
+async def delete_by_signal(centre: Centre, cluster: UUID) -> None:
+    await centre.handle(cluster).signal(names.SIGNAL_DELETE)
+
+
+DOORS = [delete_by_http, delete_by_signal]
+
+
+@pytest.mark.parametrize("delete", DOORS)
+async def test_a_cluster_that_never_was_bootstrapped_is_gone_at_once(centre: Centre, delete: Any) -> None:
+    cluster = await centre.create("gone")
+    await delete(centre, cluster)
+    await centre.until(cluster, phase(Phase.DELETED))
+    await eventually(lambda: ended(centre, cluster))
+    for app in (APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETUP_STATUS, APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY):
+        assert not await has_entry(centre, app, cluster)
+    assert await centre.ports.accounts.of_cluster(cluster) == []
+    assert not await asyncio.to_thread(centre.git.exists, cluster)
+    assert await centre.clusters.find("gone") is None
+    events = [event.kind for event in await centre.audit.timeline(cluster)]
+    assert events[0] == "cluster.created"
+    assert "cluster.deletion_requested" in events
+
+
+async def test_nothing_brings_a_deleted_cluster_back(centre: Centre) -> None:
+    cluster = await centre.create("never-again")
+    await delete_by_signal(centre, cluster)
+    await eventually(lambda: ended(centre, cluster))
+    await centre.ports.fleet.nudge(cluster)
+    await eventually(lambda: ended(centre, cluster))
+    assert cluster not in await centre.clusters.open_clusters()
+    assert cluster not in await centre.clusters.unfinished()
+    with pytest.raises(Conflict):
+        await centre.write(cluster, "never-again")
+    assert not await has_entry(centre, APP_CLUSTER_SETUP_STATUS, cluster)
+
+
+async def test_the_name_is_free_after_a_deletion(centre: Centre) -> None:
+    cluster = await centre.create("reused")
+    await delete_by_http(centre, cluster)
+    await eventually(lambda: ended(centre, cluster))
+    again = await centre.create("Reused")
+    assert again != cluster
+
+
+async def test_a_bootstrapped_cluster_is_asked_to_empty_and_detach_before_it_goes(centre: Centre) -> None:
+    cluster = await centre.create("polite")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    await delete_by_http(centre, cluster)
+    row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+    assert row.projection and row.projection.order.value == "report_empty"
+    assert "the edge (await_empty) until" in row.projection.waiting_for
+    await centre.ports.reports.inventory_empty(cluster, row.generation)
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+    assert row.projection and row.projection.order.value == "detach"
+    await centre.ports.reports.goodbye(cluster, row.generation)
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, phase(Phase.DELETED))
+    assert row.projection and row.projection.residue == ()
+    assert await centre.ports.access.credentials(cluster) == []
+
+
+async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_detach(centre: Centre) -> None:
+    cluster = await centre.create("dead")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    await centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, phase(Phase.DELETED))
+    assert row.projection and {r.step for r in row.projection.residue} >= {StepName.AWAIT_GOODBYE}
+    states = {credential.state for credential in await centre.ports.access.credentials(cluster)}
+    assert states == {CredentialState.DETACH_ONLY}
+
+
+async def test_a_deletion_ends_at_its_deadline(centre: Centre) -> None:
+    cluster = await centre.create("silent")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    await centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=2))
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, phase(Phase.DELETED))
+    assert row.projection
+    assert any("deadline" in residue.reason for residue in row.projection.residue)
+
+
+async def test_kept_workloads_stay_in_the_repository_until_the_edge_has_gone(centre: Centre) -> None:
+    cluster = await centre.create("kept")
+    await centre.bootstrap(cluster)
+    await centre.clusters.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+    assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 1
+
+
+async def test_a_deletion_step_on_another_system_can_be_skipped_with_a_reason(centre: Centre) -> None:
+    cluster = await centre.create("skipped")
+    await centre.bootstrap(cluster)
+    await delete_by_http(centre, cluster)
+    await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+    fleet = centre.ports.fleet
+    await fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:ann")
+    await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+    await fleet.skip_step(cluster, StepName.AWAIT_GOODBYE, reason="scrapped", actor="token:ann")
+    row = await centre.until(cluster, phase(Phase.DELETED))
+    assert row.projection and [r.reason for r in row.projection.residue] == ["scrapped", "scrapped"]
+    skips = [event for event in await centre.audit.timeline(cluster) if event.kind == "step.skipped"]
+    assert {event.actor for event in skips} == {"token:ann"}
+
+
+async def test_an_undeleted_cluster_goes_on_as_if_nothing_had_been_said(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("regretted")
+    await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+    await idle_centre.clusters.undelete(cluster, actor="token:test")
+    async with working(idle_centre):
+        await idle_centre.ports.fleet.nudge(cluster)
+        row = await idle_centre.until(
+            cluster, lambda row: bool(row.projection and row.projection.change_done == row.change)
+        )
+        assert row.projection and row.projection.ready
+        assert row.projection.phase is Phase.AWAITING_BOOTSTRAP
+
+
+async def test_a_central_removal_does_not_touch_the_edge(centre: Centre) -> None:
+    cluster = await centre.create("removed")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    await centre.clusters.request_removal(cluster, actor="token:test")
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, phase(Phase.REMOVED))
+    await eventually(lambda: lacks(centre, APP_CLUSTER_SETUP_STATUS, cluster))
+    assert await asyncio.to_thread(centre.git.exists, cluster)
+    assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 1
+    states = {credential.state for credential in await centre.ports.access.credentials(cluster)}
+    assert states == {CredentialState.SUSPENDED}
+    with pytest.raises(Conflict):
+        await centre.create("removed")
+
+
+async def lacks(centre: Centre, app: UUID, cluster: UUID) -> bool:
+    return not await has_entry(centre, app, cluster)
+
+
+async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre: Centre) -> None:
+    cluster = await centre.create("again")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    first = await asyncio.to_thread(centre.git.head, cluster)
+    await centre.clusters.request_removal(cluster, actor="token:test")
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, phase(Phase.REMOVED))
+    await centre.write(cluster, "again", values={"chart": "new"})
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert first and head and first != head
+    assert await asyncio.to_thread(centre.git.is_ancestor, cluster, first, head)
+    states = {credential.state for credential in await centre.ports.access.credentials(cluster)}
+    assert states == {CredentialState.ACTIVE}
+
+
+async def test_a_removed_cluster_keeps_its_name(centre: Centre) -> None:
+    cluster = await centre.create("kept-name")
+    await centre.clusters.request_removal(cluster, actor="token:test")
+    with pytest.raises(Conflict) as refused:
+        await centre.write(cluster, "other-name")
+    assert refused.value.code == "name_immutable"
+
+
+async def test_a_recreation_during_a_deletion_is_refused(centre: Centre) -> None:
+    cluster = await centre.create("going")
+    await centre.bootstrap(cluster)
+    await delete_by_http(centre, cluster)
+    for attempt in (
+        centre.write(cluster, "going"),
+        centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=False),
+    ):
+        with pytest.raises(Conflict) as refused:
+            await attempt
+        assert refused.value.code == "deleting"
+
+
+async def test_a_recreation_for_new_hardware_refuses_the_old_edge(centre: Centre) -> None:
+    cluster = await centre.create("replaced")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(
+        cluster,
+        lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2),
+    )
+    assert row.projection and row.projection.phase is Phase.AWAITING_BOOTSTRAP
+    assert await centre.ports.access.credentials(cluster) == []
+    assert not await has_entry(centre, APP_CLUSTER_STATUS, cluster)
+
+
+class StuckRepositories:
+    """Git whose creation of repositories hangs, as a dead network mount does."""
+
+    def __init__(self, real: object) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def create_repository(self, repository: UUID) -> None:
+        raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=60)
+
+
+@pytest.mark.parametrize("delete", DOORS)
+async def test_a_deletion_wins_over_a_stuck_step_and_the_sweep_brings_nothing_back(
+    idle_centre: Centre, delete: Any
+) -> None:
+    async with working(idle_centre, git=StuckRepositories(idle_centre.git)):
+        cluster = uuid4()
+        await idle_centre.write(cluster, "stuck-and-deleted")
+        await idle_centre.until(
+            cluster, lambda row: bool(row.projection and "Git storage is away" in row.projection.waiting_for)
+        )
+        await delete(idle_centre, cluster)
+        await idle_centre.until(cluster, phase(Phase.DELETED))
+        await eventually(lambda: ended(idle_centre, cluster))
+        for _ in range(2):
+            await idle_centre.client.execute_workflow(
+                names.SWEEP_TYPE, id=f"sweep-{uuid4()}", task_queue=names.CLUSTERS_QUEUE
+            )
+        assert await ended(idle_centre, cluster)
+        assert not await has_entry(idle_centre, APP_CLUSTER_SETUP_STATUS, cluster)
+        assert await idle_centre.clusters.find("stuck-and-deleted") is None

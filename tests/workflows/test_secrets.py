@@ -1,0 +1,211 @@
+"""Secrets on their way into a repository: coalesced, once, and never in anybody's way."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from centre import Centre, eventually, working
+from sealing_keys import certificate_pem, private_key
+
+from edgewright.domain.kubernetes_names import secret_path
+from edgewright.errors import Waiting
+from edgewright.ports.git_server import CommitId, CommitMessage
+from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.sealing import Plaintext, Scope, parse_certificate, read_values, seal
+
+CERTIFICATE = parse_certificate(certificate_pem(private_key()), now=datetime.now(UTC))
+
+
+def staged(cluster: UUID, name: str, key: str, value: bytes | None, request: UUID | None = None) -> StagedChange:
+    ciphertext = None
+    if value is not None:
+        ciphertext = seal(Plaintext(value), CERTIFICATE, scope=Scope.STRICT, namespace="default", name=name)
+    return StagedChange(
+        request=request or uuid4(),
+        cluster=cluster,
+        generation=1,
+        namespace="default",
+        name=name,
+        key=key,
+        ciphertext=ciphertext,
+        fingerprint=CERTIFICATE.fingerprint if ciphertext else None,
+        sealed_at=datetime.now(UTC),
+        actor="token:test",
+    )
+
+
+async def put(centre: Centre, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
+    await centre.ports.staging.stage(changes)
+    await centre.ports.fleet.change_secrets(changes[0].cluster, [changes[0].request])
+    return await centre.ports.staging.request(changes[0].request)
+
+
+async def keys(centre: Centre, cluster: UUID, name: str) -> set[str]:
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head
+    document = await asyncio.to_thread(centre.git.read, cluster, secret_path("default", name), at=head)
+    return set(read_values(document)) if document else set()
+
+
+async def test_a_staged_secret_is_committed_and_its_row_knows_the_commit(centre: Centre) -> None:
+    cluster = await centre.create("one-secret")
+    rows = await put(centre, [staged(cluster, "db", "password", b"s3cr3t")])
+    assert rows[0].state is StagedState.COMMITTED
+    assert rows[0].commit == await asyncio.to_thread(centre.git.head, cluster)
+    assert rows[0].ciphertext is None
+    assert await keys(centre, cluster, "db") == {"password"}
+
+
+async def test_the_same_request_again_has_its_first_commit(centre: Centre) -> None:
+    cluster = await centre.create("repeated")
+    change = staged(cluster, "db", "password", b"one")
+    first = await put(centre, [change])
+    await put(centre, [staged(cluster, "other", "key", b"two")])
+    again = await put(centre, [change])
+    assert again[0].commit == first[0].commit
+    assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 3
+
+
+async def test_writers_of_one_secret_all_win_in_few_commits(centre: Centre) -> None:
+    cluster = await centre.create("crowded")
+    await asyncio.gather(*(put(centre, [staged(cluster, "db", f"key-{n}", b"v")]) for n in range(24)))
+    assert await keys(centre, cluster, "db") == {f"key-{n}" for n in range(24)}
+    assert len(await asyncio.to_thread(centre.git.log, cluster, limit=100)) < 24
+
+
+async def test_a_request_of_many_changes_is_one_commit(centre: Centre) -> None:
+    cluster = await centre.create("bulk")
+    request = uuid4()
+    await put(centre, [staged(cluster, f"s{n}", "k", b"v", request) for n in range(30)])
+    assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 2
+
+
+async def test_the_last_key_takes_the_file_with_it(centre: Centre) -> None:
+    cluster = await centre.create("emptied")
+    await put(centre, [staged(cluster, "db", "password", b"v")])
+    await put(centre, [staged(cluster, "db", "password", None)])
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head
+    assert secret_path("default", "db") not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)
+
+
+async def test_staged_secrets_that_nobody_waits_for_any_more_are_committed_all_the_same(
+    idle_centre: Centre,
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("left-over")
+    change = staged(cluster, "db", "password", b"v")
+    await idle_centre.ports.staging.stage([change])
+    async with working(idle_centre):
+        await idle_centre.ports.fleet.nudge(cluster)
+        await eventually(lambda: committed(idle_centre, change.request))
+
+
+async def committed(centre: Centre, request: UUID) -> bool:
+    return all(row.state is StagedState.COMMITTED for row in await centre.ports.staging.request(request))
+
+
+class DiesAfterCommit:
+    """A worker that commits and dies before it records that."""
+
+    def __init__(self, real: object) -> None:
+        self._real = real
+        self.deaths = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+        if not self.deaths:
+            self.deaths += 1
+            raise Waiting("died between commit and record", retry_after=0.1)
+        await self._real.committed(requests, commit)  # type: ignore[attr-defined] - stands for the real adapter
+
+
+async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("half-done")
+    async with working(idle_centre, staging=DiesAfterCommit(idle_centre.ports.staging)):
+        rows = await put(idle_centre, [staged(cluster, "db", "password", b"v")])
+    assert rows[0].state is StagedState.COMMITTED
+    assert len(await asyncio.to_thread(idle_centre.git.log, cluster, limit=10)) == 2
+
+
+class HangingCommits:
+    """Git whose commits hang until they are let go."""
+
+    def __init__(self, real: object) -> None:
+        self._real = real
+        self.hang = False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    def commit(
+        self,
+        repository: UUID,
+        changes: dict[str, bytes | None],
+        message: CommitMessage,
+        *,
+        expected_head: CommitId | None,
+    ) -> CommitId:
+        if self.hang:
+            raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=5)
+        commit: CommitId = self._real.commit(  # type: ignore[attr-defined] - stands for any real server
+            repository, changes, message, expected_head=expected_head
+        )
+        return commit
+
+
+async def test_operators_verbs_work_while_ten_secret_writes_hang(idle_centre: Centre) -> None:
+    git = HangingCommits(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("hanging")
+        git.hang = True
+        changes = [staged(cluster, "db", f"k{n}", b"v") for n in range(10)]
+        for change in changes:
+            await idle_centre.ports.staging.stage([change])
+        writers = [
+            asyncio.create_task(idle_centre.ports.fleet.change_secrets(cluster, [change.request]))
+            for change in changes
+        ]
+        fleet = idle_centre.ports.fleet
+        paused = await fleet.pause(cluster, reason="storage", actor="token:test")
+        assert any(c.type == "Paused" and c.status == "True" for c in paused.conditions)
+        await fleet.resume(cluster, actor="token:test")
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+        await fleet.nudge(cluster)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.phase == "Deleted"))
+        for writer in writers:
+            writer.cancel()
+        await asyncio.gather(*writers, return_exceptions=True)
+
+
+async def test_an_update_that_cannot_be_settled_in_time_says_so_and_the_row_finds_it_later(
+    idle_centre: Centre,
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("slow")
+    change = staged(cluster, "db", "password", b"v")
+    await idle_centre.ports.staging.stage([change])
+    waiting = asyncio.create_task(idle_centre.ports.fleet.change_secrets(cluster, [change.request]))
+    await asyncio.wait([waiting], timeout=1)
+    waiting.cancel()
+    async with working(idle_centre):
+        await eventually(lambda: committed(idle_centre, change.request))
+
+
+async def test_an_unknown_request_is_settled_at_once(centre: Centre) -> None:
+    cluster = await centre.create("unknown-request")
+    await centre.ports.fleet.change_secrets(cluster, [uuid4()])
+
+
+async def test_a_message_that_is_not_ours_does_not_wedge_the_cluster(centre: Centre) -> None:
+    cluster = await centre.create("abused")
+    handle = centre.handle(cluster)
+    for signal in ("reconcile", "delete_typo", "edge_status", "sealing_key_rotated"):
+        await handle.signal(signal, args=["nonsense"] if signal != "edge_status" else [["a", "list"]])
+    await centre.ports.fleet.change_secrets(cluster, [])
+    row = await centre.row(cluster)
+    assert row.projection and row.projection.ready
