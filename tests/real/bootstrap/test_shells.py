@@ -21,5 +21,5 @@ def test_every_scenario_passes_under(shell: str) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout and "skipped" not in done.stdout
