@@ -1,0 +1,277 @@
+"""The Config Store's promises."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+from database_stores import ACTOR, Store
+
+from edgewright.domain.default_entries import default_entries
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_CONFIGURATION,
+    APP_CLUSTER_SETTINGS,
+    APP_CLUSTER_STATUS,
+    APP_CONFIG_SCHEMA,
+    APP_OBJECT_INFO,
+    CLASS_APPLICATION,
+    CLASS_EDGE_ACCOUNT,
+    CLASS_EDGE_CLUSTER,
+    CLASS_GIT_REPOSITORY,
+)
+from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Refused
+from edgewright.ports.config_store import NewEntry, Precondition
+
+FREE_APP = UUID("11111111-2222-4333-8444-555555555555")
+"""An Application that no schema knows: it takes anything."""
+
+
+async def an_object(store: Store) -> UUID:
+    return (await store.entries.create_object(CLASS_GIT_REPOSITORY))[0]
+
+
+async def test_what_is_put_is_read_back(store: Store) -> None:
+    object_ = await an_object(store)
+    body = {"text": "Wärme ✓", "order": {"z": 1, "a": [None, True, 1.5]}}
+    written = await store.entries.put(FREE_APP, object_, body, actor=ACTOR)
+    read = await store.entries.get(FREE_APP, object_)
+    assert read == written
+    assert list(read.body["order"]) == ["z", "a"]
+    assert UUID(read.etag)
+
+
+async def test_null_is_a_body_and_not_the_absence_of_one(store: Store) -> None:
+    object_ = await an_object(store)
+    await store.entries.put(FREE_APP, object_, None, actor=ACTOR)
+    read = await store.entries.get(FREE_APP, object_)
+    assert read is not None
+    assert read.body is None
+
+
+async def test_an_equal_body_keeps_the_revision(store: Store) -> None:
+    object_ = await an_object(store)
+    first = await store.entries.put(FREE_APP, object_, {"a": 1, "b": 2}, actor=ACTOR)
+    again = await store.entries.put(FREE_APP, object_, {"b": 2, "a": 1}, actor=ACTOR)
+    assert again == first
+    assert len(await store.entries.changes(after=first.position)) == 0
+
+
+async def test_true_is_not_one(store: Store) -> None:
+    object_ = await an_object(store)
+    first = await store.entries.put(FREE_APP, object_, {"a": True}, actor=ACTOR)
+    second = await store.entries.put(FREE_APP, object_, {"a": 1}, actor=ACTOR)
+    assert second.etag != first.etag
+
+
+async def test_a_body_is_checked_against_the_schema_of_its_application(store: Store) -> None:
+    object_ = await an_object(store)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(APP_OBJECT_INFO, object_, {"name": 7}, actor=ACTOR)
+    assert (refusal.value.code, refusal.value.where) == ("schema_violation", "/name")
+    assert await store.entries.get(APP_OBJECT_INFO, object_) is None
+
+
+async def test_a_changed_schema_counts_at_once(store: Store) -> None:
+    object_ = await an_object(store)
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    await store.entries.put(FREE_APP, object_, {"size": "big"}, actor=ACTOR)
+    schema = {"properties": {"size": {"type": "integer"}}}
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    with pytest.raises(Invalid):
+        await store.entries.put(FREE_APP, object_, {"size": "bigger"}, actor=ACTOR)
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {}, actor=ACTOR)
+    await store.entries.put(FREE_APP, object_, {"size": "bigger"}, actor=ACTOR)
+
+
+async def test_formats_are_checked(store: Store) -> None:
+    object_ = await an_object(store)
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    schema = {"properties": {"a/b": {"type": "string", "format": "uuid"}}}
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(FREE_APP, object_, {"a/b": "no uuid"}, actor=ACTOR)
+    assert refusal.value.where == "/a~1b"
+
+
+async def test_what_is_no_schema_cannot_become_one(store: Store) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"type": "sizeable"}, actor=ACTOR)
+    assert (refusal.value.code, refusal.value.where) == ("schema_violation", "/type")
+
+
+async def test_a_schema_that_refers_elsewhere_is_not_fetched(store: Store) -> None:
+    object_ = await an_object(store)
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"$ref": "http://127.0.0.1:1/schema"}, actor=ACTOR)
+    with pytest.raises(Exception, match="Config schema|cannot be used") as refusal:
+        await store.entries.put(FREE_APP, object_, {}, actor=ACTOR)
+    assert getattr(refusal.value, "code", None) == "schema_broken"
+
+
+async def test_numbers_that_json_lacks_are_refused(store: Store) -> None:
+    object_ = await an_object(store)
+    with pytest.raises(Invalid):
+        await store.entries.put(FREE_APP, object_, {"a": float("nan")}, actor=ACTOR)
+
+
+async def test_an_unknown_object_is_refused(store: Store) -> None:
+    with pytest.raises(NotFound) as refusal:
+        await store.entries.put(FREE_APP, uuid4(), {}, actor=ACTOR)
+    assert refusal.value.code == "object_unknown"
+
+
+async def test_an_object_of_another_class_is_refused(store: Store) -> None:
+    object_ = await an_object(store)
+    with pytest.raises(Conflict) as refusal:
+        await store.entries.put(APP_CLUSTER_STATUS, object_, {"hosts": []}, actor=ACTOR)
+    assert refusal.value.code == "wrong_class"
+
+
+@pytest.mark.parametrize("app", [APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS])
+async def test_entries_that_change_a_cluster_are_written_through_the_registry(store: Store, app: UUID) -> None:
+    cluster = await store.create()
+    with pytest.raises(Refused) as refusal:
+        await store.entries.put(app, cluster, {}, actor=ACTOR)
+    assert refusal.value.code == "use_clusters"
+    with pytest.raises(Refused) as refusal:
+        await store.entries.delete(app, cluster, actor=ACTOR)
+    assert refusal.value.code == "use_clusters"
+
+
+async def test_preconditions_decide_on_what_is_there(store: Store) -> None:
+    object_ = await an_object(store)
+    any_ = frozenset({"*"})
+    with pytest.raises(PreconditionFailed):
+        await store.entries.put(FREE_APP, object_, 1, actor=ACTOR, precondition=Precondition(match=any_))
+    first = await store.entries.put(FREE_APP, object_, 1, actor=ACTOR, precondition=Precondition(none_match=any_))
+    with pytest.raises(PreconditionFailed):
+        await store.entries.put(FREE_APP, object_, 2, actor=ACTOR, precondition=Precondition(none_match=any_))
+    mine = Precondition(match=frozenset({first.etag}))
+    second = await store.entries.put(FREE_APP, object_, 2, actor=ACTOR, precondition=mine)
+    with pytest.raises(PreconditionFailed):
+        await store.entries.delete(FREE_APP, object_, actor=ACTOR, precondition=mine)
+    either = Precondition(match=frozenset({"other", second.etag}))
+    assert await store.entries.delete(FREE_APP, object_, actor=ACTOR, precondition=either)
+    assert not await store.entries.delete(FREE_APP, object_, actor=ACTOR)
+
+
+async def test_the_feed_tells_of_each_write_in_order(store: Store) -> None:
+    object_ = await an_object(store)
+    start = max(change.position for change in await store.entries.changes(after=0))
+    first = await store.entries.put(FREE_APP, object_, 1, actor=ACTOR)
+    second = await store.entries.put(FREE_APP, object_, 2, actor=ACTOR)
+    await store.entries.delete(FREE_APP, object_, actor=ACTOR)
+    told = await store.entries.changes(after=start)
+    assert [change.etag for change in told] == [first.etag, second.etag, None]
+    assert [change.position for change in told] == sorted({change.position for change in told})
+    assert await store.entries.changes(after=told[0].position, limit=1) == told[1:2]
+
+
+async def test_writes_and_deletions_are_audited(store: Store) -> None:
+    object_ = await an_object(store)
+    last = await store.audit.last_position()
+    await store.entries.put(FREE_APP, object_, {"a": "hidden"}, actor=ACTOR)
+    await store.entries.delete(FREE_APP, object_, actor=ACTOR)
+    events = await store.audit.events(after=last)
+    assert [(event.kind, event.actor) for event in events] == [("entry.put", ACTOR), ("entry.deleted", ACTOR)]
+    assert "hidden" not in str(events)
+
+
+async def test_objects_of_an_application_are_listed_in_order(store: Store) -> None:
+    made = [await an_object(store) for _ in range(3)]
+    for object_ in made:
+        await store.entries.put(FREE_APP, object_, {}, actor=ACTOR)
+    assert await store.entries.objects(FREE_APP) == sorted(made)
+
+
+async def test_an_object_is_created_once_and_keeps_its_class(store: Store) -> None:
+    object_, new = await store.entries.create_object(CLASS_EDGE_ACCOUNT)
+    assert new
+    assert await store.entries.create_object(CLASS_EDGE_ACCOUNT, object_) == (object_, False)
+    with pytest.raises(Conflict) as refusal:
+        await store.entries.create_object(CLASS_EDGE_CLUSTER, object_)
+    assert refusal.value.code == "wrong_class"
+    assert await store.entries.class_of(object_) == CLASS_EDGE_ACCOUNT
+    assert await store.entries.class_of(uuid4()) is None
+
+
+async def test_members_are_created_or_added(store: Store) -> None:
+    klass, created = uuid4(), uuid4()
+    await store.entries.create_object(klass, created)
+    added = await an_object(store)
+    await store.entries.add_member(klass, added)
+    await store.entries.add_member(klass, added)
+    assert await store.entries.members(klass) == sorted([created, added])
+    await store.entries.remove_member(klass, added)
+    await store.entries.remove_member(klass, added)
+    await store.entries.remove_member(klass, created)
+    assert await store.entries.members(klass) == [created]
+    with pytest.raises(NotFound) as refusal:
+        await store.entries.add_member(klass, uuid4())
+    assert refusal.value.code == "object_unknown"
+
+
+async def test_installing_again_keeps_what_users_changed(store: Store) -> None:
+    entries = [NewEntry(one.app, one.object, one.klass, one.body) for one in default_entries("Edgewright")]
+    assert await store.entries.install(entries) == 0
+    changed, gone = entries[0], entries[1]
+    await store.entries.put(changed.app, changed.object, {"description": "ours"}, actor=ACTOR)
+    await store.entries.delete(gone.app, gone.object, actor=ACTOR)
+    assert await store.entries.install(entries) == 1
+    kept = await store.entries.get(changed.app, changed.object)
+    back = await store.entries.get(gone.app, gone.object)
+    assert kept is not None
+    assert kept.body == {"description": "ours"}
+    assert back is not None
+    assert back.body == gone.body
+
+
+async def test_every_entry_of_a_first_start_fits_its_schema(store: Store) -> None:
+    for entry in default_entries("Edgewright"):
+        if entry.app not in {APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS}:
+            await store.entries.put(entry.app, entry.object, entry.body, actor=ACTOR)
+
+
+async def test_of_many_writers_with_one_revision_one_wins(two: tuple[Store, Store]) -> None:
+    object_ = await an_object(two[0])
+    seen = await two[0].entries.put(FREE_APP, object_, "start", actor=ACTOR)
+    mine = Precondition(match=frozenset({seen.etag}))
+    outcomes = await asyncio.gather(
+        *(
+            two[number % 2].entries.put(FREE_APP, object_, number, actor=ACTOR, precondition=mine)
+            for number in range(20)
+        ),
+        return_exceptions=True,
+    )
+    won = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    assert len(won) == 1
+    assert all(isinstance(lost, PreconditionFailed) for lost in outcomes if lost is not won[0])
+    assert (await two[1].entries.get(FREE_APP, object_)) == won[0]
+
+
+async def test_a_reader_of_the_feed_misses_nothing_while_others_write(two: tuple[Store, Store]) -> None:
+    objects = [await an_object(two[0]) for _ in range(4)]
+    start = max(change.position for change in await two[0].entries.changes(after=0))
+    done = asyncio.Event()
+    seen: list[int] = []
+
+    async def follow() -> None:
+        position = start
+        while True:
+            finished = done.is_set()
+            batch = await two[1].entries.changes(after=position)
+            seen.extend(change.position for change in batch)
+            position = seen[-1] if seen else start
+            if finished and not batch:
+                return
+
+    async def write(store: Store, object_: UUID) -> None:
+        for number in range(8):
+            await store.entries.put(FREE_APP, object_, number, actor=ACTOR)
+
+    follower = asyncio.create_task(follow())
+    await asyncio.gather(*(write(two[number % 2], object_) for number, object_ in enumerate(objects)))
+    done.set()
+    await follower
+    assert seen == [change.position for change in await two[0].entries.changes(after=start)]
+    assert len(seen) == 32

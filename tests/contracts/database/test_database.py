@@ -1,0 +1,179 @@
+"""The database itself: its schema, its transactions, its clock, and what its complaints become."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from database_stores import Store
+from sqlalchemy import Connection, insert, select, text
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.errors import translate
+from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
+from edgewright.errors import Invalid, Stalled, Waiting
+
+
+def differences(connection: Connection) -> list[Any]:
+    return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
+
+
+def made_of(path: Path) -> set[tuple[Any, ...]]:
+    """Every column, index and trigger of a SQLite file, without the words they were made with."""
+    with sqlite3.connect(path) as connection:
+        named = connection.execute(
+            "SELECT type, name, tbl_name FROM sqlite_master WHERE tbl_name != 'alembic_version'"
+        ).fetchall()
+        found: set[tuple[Any, ...]] = set(named)
+        for kind, name, _ in named:
+            pragma = {"table": "table_info", "index": "index_xinfo"}.get(kind)
+            if pragma:
+                found |= {(name, *row) for row in connection.execute(f"PRAGMA {pragma}('{name}')")}
+    return found
+
+
+async def test_migrations_lead_to_the_tables_of_the_code(tmp_path: Path) -> None:
+    migrated, created = tmp_path / "migrated.db", tmp_path / "created.db"
+    async with open_database(f"sqlite:///{migrated}") as database:
+        await database.migrate()
+        async with database.read() as connection:
+            assert await connection.run_sync(differences) == []
+    async with open_database(f"sqlite:///{created}") as database, database.write() as connection:
+        await connection.run_sync(metadata.create_all)
+    assert made_of(migrated) == made_of(created)
+
+
+async def test_processes_that_migrate_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    async with open_database(url) as one, open_database(url) as two, open_database(url) as three:
+        await asyncio.gather(one.migrate(), two.migrate(), three.migrate())
+        await three.migrate()
+        async with three.read() as connection:
+            assert await connection.scalar(text("SELECT count(*) FROM alembic_version")) == 1
+            assert await connection.scalar(text("SELECT count(*) FROM feed")) == 1
+
+
+async def test_sqlite_is_durable_and_checks_references(store: Store, tmp_path: Path) -> None:
+    async with store.database.read() as connection:
+        found = [
+            await connection.scalar(text(f"PRAGMA {name}"))
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        ]
+    assert found == ["wal", 2, 1]
+
+
+async def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+    moment = datetime.now(UTC)
+    with pytest.raises(ZeroDivisionError):
+        async with store.database.write() as connection:
+            row = {"id": 1, "listening_since": moment, "listening_until": moment}
+            await connection.execute(insert(gateway_presence).values(**row))
+            _ = 1 / 0
+    async with store.database.read() as connection:
+        assert (await connection.execute(select(gateway_presence))).all() == []
+
+
+async def test_a_reader_sees_one_state_and_is_not_kept_waiting(two: tuple[Store, Store]) -> None:
+    reading, writing = two
+    async with reading.database.read() as connection:
+        before = await connection.scalar(text("SELECT count(*) FROM clusters"))
+        await asyncio.wait_for(writing.create(), timeout=20)
+        assert await connection.scalar(text("SELECT count(*) FROM clusters")) == before
+
+
+async def test_a_cancelled_writer_leaves_the_turn_to_the_next(store: Store) -> None:
+    begun = asyncio.Event()
+
+    async def dawdle() -> None:
+        async with store.database.write():
+            begun.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(dawdle())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(store.create(), timeout=20)
+
+
+async def test_moments_come_back_as_they_went_in_whatever_their_zone(store: Store) -> None:
+    elsewhere = datetime.fromisoformat("2026-03-01T14:30:00.123456+02:00")
+    async with store.database.write() as connection:
+        row = {"id": 1, "listening_since": elsewhere, "listening_until": elsewhere}
+        await connection.execute(insert(gateway_presence).values(**row))
+        back = await connection.scalar(select(gateway_presence.c.listening_since))
+    assert back == elsewhere
+    assert back.utcoffset() == timedelta(0)
+
+
+async def test_a_moment_without_zone_is_refused(store: Store) -> None:
+    with pytest.raises(Exception, match="without a time zone"):
+        async with store.database.read() as connection:
+            await connection.execute(select(clusters.c.uuid).where(clusters.c.created_at > datetime(2026, 1, 1)))
+
+
+async def test_the_clock_is_the_databases_own(store: Store) -> None:
+    assert abs(await store.reports.now() - datetime.now(UTC)) < timedelta(seconds=5)
+
+
+async def test_a_database_that_is_locked_is_waited_for(
+    tmp_path: Path, open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, database_url: str
+) -> None:
+    monkeypatch.setattr("edgewright.adapters.database.engine.LOCK_WAIT_SECONDS", 0)
+    impatient, busy = open_store(), open_store()
+    async with busy.database.write():
+        with pytest.raises(Waiting) as refusal:
+            await impatient.create()
+    assert refusal.value.code == "database_unavailable"
+    assert refusal.value.retry_after > 0
+    await impatient.create()
+
+
+async def test_a_database_out_of_reach_is_waited_for(tmp_path: Path) -> None:
+    async with open_database(f"sqlite:///{tmp_path / 'missing' / 'edgewright.db'}") as database:
+        with pytest.raises(Waiting) as refusal:
+            await database.ping()
+    assert refusal.value.code == "database_unavailable"
+
+
+async def test_messages_hold_no_credentials(unused_tcp_port: int) -> None:
+    url = f"postgresql://keeper:s3cr3t@127.0.0.1:{unused_tcp_port}/edgewright?ssl=disable&password=s3cr3t"
+    async with open_database(url) as database:
+        with pytest.raises(Waiting) as refusal:
+            await database.ping()
+    assert refusal.value.code == "database_unavailable"
+    assert "edgewright on 127.0.0.1" in refusal.value.detail
+    assert not {"s3cr3t", "keeper"} & set(refusal.value.detail.replace(":", " ").replace("@", " ").split())
+
+
+async def test_a_file_that_is_no_database_needs_a_person(tmp_path: Path) -> None:
+    path = tmp_path / "edgewright.db"
+    path.write_bytes(b"this is not a database, whatever its name says" * 50)
+    async with open_database(f"sqlite:///{path}") as database:
+        with pytest.raises(Stalled) as refusal:
+            await database.ping()
+    assert refusal.value.code == "database_damaged"
+
+
+def test_a_url_that_cannot_be_read_is_not_repeated() -> None:
+    with pytest.raises(Invalid) as refusal:
+        open_database("s3cr3t@nowhere")
+    assert refusal.value.code == "database_url_invalid"
+    assert "s3cr3t" not in refusal.value.detail
+    assert refusal.value.__suppress_context__
+
+
+def test_waiting_for_a_connection_is_waiting() -> None:
+    meaning = translate(PoolTimeout("QueuePool limit"), "edgewright.db")
+    assert isinstance(meaning, Waiting)
+
+
+def test_a_fault_of_the_program_stays_one() -> None:
+    assert translate(ValueError("oops"), "edgewright.db") is None

@@ -1,0 +1,165 @@
+"""All database ports of one process, and the short cuts that their tests share."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+from edgewright.adapters.database.accounts import SqlAccounts
+from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.clusters import SqlClusters
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.domain.cluster import ClusterSettings, Fence, Phase, Role
+from edgewright.domain.projection import Projection
+from edgewright.ports.accounts import Accounts
+from edgewright.ports.audit import AuditLog
+from edgewright.ports.clusters import ClusterRow, Clusters, Written
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.edge_access import Credential, EdgeAccess, Registration
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
+from edgewright.ports.secret_staging import SecretStaging, StagedChange
+
+ACTOR = "token:test"
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """The database's clock, in the hands of a test."""
+
+    at: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.at
+
+    def advance(self, **span: float) -> None:
+        self.at += timedelta(**span)
+
+
+@dataclass
+class Store:
+    """All ports on one database, as one process has them."""
+
+    database: Database
+    clock: Clock
+    clusters: Clusters = field(init=False)
+    entries: ConfigStore = field(init=False)
+    access: EdgeAccess = field(init=False)
+    reports: EdgeReports = field(init=False)
+    staging: SecretStaging = field(init=False)
+    operators: OperatorTokens = field(init=False)
+    keys: IdempotencyKeys = field(init=False)
+    accounts: Accounts = field(init=False)
+    audit: AuditLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clusters = SqlClusters(self.database)
+        self.entries = SqlConfigStore(self.database)
+        self.access = SqlEdgeAccess(self.database)
+        self.reports = SqlEdgeReports(self.database)
+        self.staging = SqlSecretStaging(self.database)
+        self.operators = SqlOperatorTokens(self.database)
+        self.keys = SqlIdempotencyKeys(self.database)
+        self.accounts = SqlAccounts(self.database)
+        self.audit = SqlAuditLog(self.database)
+
+    async def write(self, cluster: UUID, name: str = "press-shop", **more: Any) -> Written:
+        body = {"name": name, "namespace": "edgewright", **more}
+        return await self.clusters.write_configuration(cluster, body, actor=ACTOR, create_object=True)
+
+    async def create(self, name: str = "press-shop", *, settings: ClusterSettings | None = None, **more: Any) -> UUID:
+        cluster = uuid4()
+        body = {"name": name, "namespace": "edgewright", **more}
+        await self.clusters.write_configuration(cluster, body, actor=ACTOR, create_object=True, settings=settings)
+        return cluster
+
+    async def row(self, cluster: UUID) -> ClusterRow:
+        row = await self.clusters.get(cluster)
+        assert row is not None
+        return row
+
+    async def fence(self, cluster: UUID) -> Fence:
+        row = await self.row(cluster)
+        return Fence(cluster=cluster, generation=row.generation, change=row.change)
+
+    async def commissioned(self, name: str = "press-shop", *, settings: ClusterSettings | None = None) -> UUID:
+        """A cluster whose workflow has published that it is ready."""
+        cluster = await self.create(name, settings=settings)
+        await self.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
+        return cluster
+
+    async def publish(self, cluster: UUID, phase: Phase, *, ready: bool, **more: Any) -> None:
+        row = await self.row(cluster)
+        before = row.projection.sequence if row.projection else 0
+        published = {"change_done": row.change, "lease_epoch": row.lease.epoch, **more}
+        projection = Projection(sequence=before + 1, phase=phase, ready=ready, **published)
+        await self.clusters.project(cluster, projection, [])
+
+    async def token(self, cluster: UUID, token_id: str = "t1", *, expires_in: timedelta = timedelta(hours=1)) -> str:
+        await self.access.issue_token(
+            cluster, token_id=token_id, secret_sha256=digest(token_id), expires_in=expires_in, actor=ACTOR
+        )
+        return token_id
+
+    async def registered(self, cluster: UUID, *, uid: str = "uid-1", token_id: str = "t1") -> None:
+        await self.register(await self.token(cluster, token_id), uid=uid)
+
+    async def kinds(self, cluster: UUID) -> list[str]:
+        return [event.kind for event in await self.audit.timeline(cluster)]
+
+    async def register(self, token_id: str, *, uid: str = "uid-1", secrets: str = "first") -> Registration:
+        return await self.access.register(
+            token_id=token_id,
+            secret_sha256=digest(token_id),
+            kube_system_uid=uid,
+            kubernetes_version="v1.31.4",
+            flux_sha256=digest(f"flux-{secrets}"),
+            agent_sha256=digest(f"agent-{secrets}"),
+        )
+
+    async def credential(self, cluster: UUID, role: Role, secret: str | None = None) -> Credential:
+        """The newest living credential of a role, or the one of a secret."""
+        for credential in await self.access.credentials(cluster):
+            if credential.role is role and (secret is None or credential.secret_sha256 == digest(secret)):
+                return credential
+        raise LookupError(f"no {role} credential")
+
+    async def joined(self, name: str = "press-shop", *, settings: ClusterSettings | None = None) -> UUID:
+        """A cluster whose edge has registered and used both credentials."""
+        cluster = await self.commissioned(name, settings=settings)
+        await self.registered(cluster, uid=f"uid-of-{name}", token_id=f"token-of-{name}")
+        for role in Role:
+            await self.access.record_use((await self.credential(cluster, role)).id)
+        return cluster
+
+    async def change(
+        self, cluster: UUID, key: str = "password", *, request: UUID | None = None, **more: Any
+    ) -> StagedChange:
+        """A change of ``default/db`` to stage; not staged yet."""
+        row = await self.row(cluster)
+        values: dict[str, Any] = {
+            "ciphertext": "AgB=",
+            "fingerprint": "f1",
+            "sealed_at": NOON,
+            "actor": ACTOR,
+            "name": "db",
+        }
+        return StagedChange(
+            request=request or uuid4(),
+            cluster=cluster,
+            generation=row.generation,
+            namespace="default",
+            key=key,
+            **(values | more),
+        )
+
+
+def digest(secret: str) -> bytes:
+    return sha256(secret.encode()).digest()
