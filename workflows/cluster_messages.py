@@ -35,6 +35,8 @@ class ClusterMessages:
     _wanted: Wanted | None
     _woken: bool
     _draining: bool
+    _answered: int
+    """Number of the newest verb that was applied before the last reading."""
     _trouble: str
 
     def _project(self, wanted: Wanted) -> Projection:
@@ -154,9 +156,7 @@ class ClusterMessages:
     async def _applied(self, number: int) -> Projection:
         """Waits until the loop has applied a verb, and shows what came of it."""
         try:
-            await workflow.wait_condition(
-                lambda: self._verbs.applied >= number and not self._woken, timeout=policies.VERB_WAIT
-            )
+            await workflow.wait_condition(lambda: self._answered >= number, timeout=policies.VERB_WAIT)
         except TimeoutError:
             raise ApplicationError(
                 f"taken, but not applied yet: {self._trouble or 'the database is slow'}", type="not_applied_yet"

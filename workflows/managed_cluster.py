@@ -39,6 +39,7 @@ class ManagedCluster(ClusterMessages):
         self._wanted: Wanted | None = None
         self._woken = True
         self._draining = False
+        self._answered = 0
         self._over = False
         self._trouble = ""
 
@@ -110,6 +111,7 @@ class ManagedCluster(ClusterMessages):
             if reading.seed is not None:
                 self._restore_from(reading.seed)
         self._wanted = wanted
+        self._answered = self._verbs.applied
         self._secrets.held = wanted.paused
         if wanted.secrets_pending:
             self._secrets.take_backlog()
