@@ -1,27 +1,27 @@
 """Nested Git trees: reading them, and amending one along the changed paths only.
 
-A tree object is a sequence of ``<mode in octal> SP <name> NUL <20 bytes of object ID>``, sorted by name as if
-the name of a folder ended in ``/``. A change reads and writes the trees on its path, so its cost depends on
-the size of those folders and not on the repository's.
+A change reads and writes the trees on its path, so its cost depends on the size of those folders and not on
+the repository's.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from edgewright.adapters.git.failures import damaged
 from edgewright.adapters.git.objects import ObjectStore
+from edgewright.adapters.git.tree_format import (
+    EXECUTABLE,
+    FILE,
+    FOLDER,
+    SUBMODULE,
+    Entries,
+    decode_entries,
+    encode_entries,
+)
 from edgewright.domain.repository_paths import check_path
 from edgewright.errors import Invalid
 
-_ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
-_FOLDER = b"40000"
-_FILE = b"100644"
-_FILES = (_FILE, b"100755")
-_SUBMODULE = b"160000"
-
-Entries = dict[bytes, tuple[bytes, str]]
-"""Name -> (mode, object ID) of one folder."""
+_FILES = (FILE, EXECUTABLE)
 
 
 @dataclass
@@ -84,22 +84,22 @@ def amend(objects: ObjectStore, tree: str | None, change: Change, *, folder: str
 def _amend_name(objects: ObjectStore, entries: Entries, name: str, node: Change, folder: str) -> None:
     path, key = folder + name, name.encode()
     mode, _ = entries.get(key, (b"", ""))
-    if node.is_file and node.content is None and mode not in {b"", _FOLDER}:
+    if node.is_file and node.content is None and mode not in {b"", FOLDER}:
         del entries[key]
         mode = b""
     if node.below:
         mode = _amend_below(objects, entries, key, node, path)
     if not node.is_file or node.content is None:
         return
-    if mode == _FOLDER:
+    if mode == FOLDER:
         raise not_both(path)
-    entries[key] = (mode if mode in _FILES else _FILE, objects.write("blob", node.content))
+    entries[key] = (mode if mode in _FILES else FILE, objects.write("blob", node.content))
 
 
 def _amend_below(objects: ObjectStore, entries: Entries, key: bytes, node: Change, path: str) -> bytes:
     """Amends the folder of that name; returns the mode of what now bears the name, empty if nothing does."""
     mode, object_id = entries.get(key, (b"", ""))
-    if mode not in {b"", _FOLDER}:
+    if mode not in {b"", FOLDER}:
         if any(below.writes for below in node.below.values()):
             raise not_both(path)
         return mode
@@ -107,8 +107,8 @@ def _amend_below(objects: ObjectStore, entries: Entries, key: bytes, node: Chang
     if subtree is None:
         entries.pop(key, None)
         return b""
-    entries[key] = (_FOLDER, subtree)
-    return _FOLDER
+    entries[key] = (FOLDER, subtree)
+    return FOLDER
 
 
 def not_both(path: str) -> Invalid:
@@ -121,7 +121,7 @@ def find_blob(objects: ObjectStore, tree: str, path: str) -> bytes | None:
     *folders, name = path.split("/")
     found = _descend(objects, tree, folders)
     mode, object_id = read_entries(objects, found).get(_key(name), (b"", "")) if found else (b"", "")
-    return objects.read(object_id, "blob") if mode not in {b"", _FOLDER, _SUBMODULE} else None
+    return objects.read(object_id, "blob") if mode not in {b"", FOLDER, SUBMODULE} else None
 
 
 def walk_files(objects: ObjectStore, tree: str, prefix: str) -> Iterator[str]:
@@ -133,9 +133,9 @@ def walk_files(objects: ObjectStore, tree: str, prefix: str) -> Iterator[str]:
         path, subtree = pending.pop()
         for name, (mode, object_id) in read_entries(objects, subtree).items():
             full = path + name.decode(errors="backslashreplace")
-            if mode == _FOLDER:
+            if mode == FOLDER:
                 pending.append((full + "/", object_id))
-            elif mode != _SUBMODULE:
+            elif mode != SUBMODULE:
                 yield full
 
 
@@ -144,28 +144,17 @@ def read_entries(objects: ObjectStore, tree: str) -> Entries:
     content = objects.read(tree, "tree")
     if content is None:
         raise damaged(f"tree {tree} is missing")
-    entries: Entries = {}
-    end = 0
-    for match in _ENTRY.finditer(content):
-        mode, name, object_id = match.groups()
-        entries[name] = (mode, object_id.hex())
-        end = match.end()
-    if end != len(content):
-        raise damaged(f"tree {tree} cannot be read")
-    return entries
-
-
-def encode_entries(entries: Entries) -> bytes:
-    """The bytes of a tree object."""
-    ordered = sorted(entries.items(), key=lambda item: item[0] + b"/" * (item[1][0] == _FOLDER))
-    return b"".join(b"%b %b\0%b" % (mode, name, bytes.fromhex(oid)) for name, (mode, oid) in ordered)
+    try:
+        return decode_entries(content)
+    except ValueError as error:
+        raise damaged(f"tree {tree} cannot be read") from error
 
 
 def _descend(objects: ObjectStore, tree: str, folders: list[str]) -> str | None:
     found = tree
     for folder in folders:
         mode, found = read_entries(objects, found).get(_key(folder), (b"", ""))
-        if mode != _FOLDER:
+        if mode != FOLDER:
             return None
     return found
 

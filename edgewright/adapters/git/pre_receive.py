@@ -1,0 +1,148 @@
+"""The rules for pushes, as a ``pre-receive`` hook: started by git in the repository, once per push.
+
+Reads ``<old> <new> <ref>`` lines from standard input. Exit code 0 accepts all of them, 1 refuses all; each
+reason is one sentence on standard error, which git shows to the person who pushes. It runs without
+site-packages, so it may import nothing but the standard library and those modules of ours that keep to it, too.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from edgewright.adapters.git.push_changes import ABSENT, Entry, TooMuch, Unreadable, changed_entries
+from edgewright.adapters.git.tree_format import EXECUTABLE, FILE, SUBMODULE, SYMLINK
+from edgewright.adapters.git.tree_format import FOLDER as FOLDER_MODE
+from edgewright.domain.repository_paths import check_path, printable
+from edgewright.errors import Invalid
+
+MAIN = "refs/heads/main"
+FOLDER = "by-hand"
+MAX_CHANGED = 10_000
+"""Changed files and folders in one push. A few nested trees can name billions of files."""
+
+_MAX_SENTENCES = 5
+_NOTHING = "0" * 40
+_MODES = frozenset({FILE, EXECUTABLE, FOLDER_MODE})
+_TOO_MANY = f"The push changes more than {MAX_CHANGED} files and folders: push less at a time."
+_MISSING_FOLDER = (
+    f"{FOLDER}/ would be gone, and Flux prunes nothing when its folder is missing: "
+    f"leave a file in it, such as {FOLDER}/README.md."
+)
+
+
+class Update(NamedTuple):
+    """One ref that the push wants to move; an all-zero ID stands for "not there"."""
+
+    old: str
+    new: str
+    ref: str
+
+
+def main(lines: Iterable[str]) -> int:
+    """Judges a push; returns the exit code."""
+    updates = [Update(*line.rstrip("\n").split(" ", 2)) for line in lines]
+    refusals = [reason for reason in map(reason_against, updates) if reason]
+    for reason in refusals[:_MAX_SENTENCES]:
+        sys.stderr.write(reason + "\n")
+    return 1 if refusals else 0
+
+
+def reason_against(update: Update) -> str | None:
+    """One sentence that says why the update is refused and what to do; None if it is accepted."""
+    reason = _reason_against_ref(update) or _reason_against_history(update)
+    if reason is not None:
+        return reason
+    try:
+        return reason_against_entries(changed_entries(update.old, update.new))
+    except TooMuch:
+        return _TOO_MANY
+    except Unreadable:
+        return "The push could not be checked: git could not compare it with main; push again."
+
+
+def reason_against_entries(entries: Iterable[Entry]) -> str | None:
+    """The same for what a push changes.
+
+    Args:
+        entries: folders included, each before what is in it.
+    """
+    folder_outside: Entry | None = None
+    for number, entry in enumerate(entries, 1):
+        if number > MAX_CHANGED:
+            return _TOO_MANY
+        if _is_inside(entry):
+            reason = _reason_against_entry(entry)
+            if reason is not None:
+                return reason
+        elif entry.is_folder:
+            # What was changed in it is still to come, and names the culprit better.
+            folder_outside = folder_outside or entry
+        else:
+            return _outside(entry)
+    return _outside(folder_outside) if folder_outside else None
+
+
+def _reason_against_ref(update: Update) -> str | None:
+    if update.ref != MAIN:
+        return f"{printable(update.ref)} is refused: only {MAIN} takes pushes, so push your work to main."
+    if update.new == _NOTHING:
+        return f"{MAIN} cannot be deleted: remove your files below {FOLDER}/ instead, and push that."
+    if update.old == _NOTHING:
+        return f"{MAIN} has no commit yet: wait until Edgewright has filled it, clone it, and push on top."
+    return None
+
+
+def _reason_against_history(update: Update) -> str | None:
+    code = subprocess.run(
+        ["git", "merge-base", "--is-ancestor", update.old, update.new],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    ).returncode
+    if code == 1:
+        return f"{MAIN} only moves forward: run `git pull --rebase` and push again, without force."
+    if code != 0:
+        return f"{MAIN} can only point to a commit: push a branch, not a tag or a single object."
+    return None
+
+
+def _is_inside(entry: Entry) -> bool:
+    return entry.path.startswith(FOLDER + "/") or (entry.path == FOLDER and entry.is_folder)
+
+
+def _outside(entry: Entry) -> str:
+    return (
+        f"{printable(entry.path)} was changed, but only files below {FOLDER}/ may be pushed: "
+        f"undo that change, and use Edgewright's API for the rest of the repository."
+    )
+
+
+def _reason_against_entry(entry: Entry) -> str | None:
+    if entry.mode == ABSENT:
+        return _MISSING_FOLDER if entry.path == FOLDER else None
+    shown = printable(entry.path)
+    if entry.mode == SYMLINK:
+        return f"{shown} is a symbolic link: push a copy of the file itself."
+    if entry.mode == SUBMODULE:
+        return f"{shown} is a submodule: push the files themselves."
+    if entry.mode not in _MODES:
+        return f"{shown} has the unusual mode {entry.mode.decode()}: commit it again as a regular file."
+    return _reason_against_path(entry.path)
+
+
+def _reason_against_path(path: str) -> str | None:
+    try:
+        check_path(path)
+    except Invalid as refusal:
+        return f"{refusal.detail[:-1]}: rename it."
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.stdin))

@@ -1,0 +1,41 @@
+"""The bytes of one Git tree object, which lists one folder.
+
+A tree object is a sequence of ``<mode in octal> SP <name> NUL <20 bytes of object ID>``, sorted by name as if
+the name of a folder ended in ``/``.
+"""
+
+import re
+
+FOLDER = b"40000"
+FILE = b"100644"
+EXECUTABLE = b"100755"
+SYMLINK = b"120000"
+SUBMODULE = b"160000"
+
+Entries = dict[bytes, tuple[bytes, str]]
+"""Name -> (mode, object ID) of one folder."""
+
+_ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
+
+
+def decode_entries(content: bytes) -> Entries:
+    """Reads a tree object.
+
+    Raises:
+        ValueError: these are not the bytes of a tree.
+    """
+    entries: Entries = {}
+    end = 0
+    for match in _ENTRY.finditer(content):
+        mode, name, object_id = match.groups()
+        entries[name] = (mode, object_id.hex())
+        end = match.end()
+    if end != len(content):
+        raise ValueError("not a tree")
+    return entries
+
+
+def encode_entries(entries: Entries) -> bytes:
+    """The bytes of a tree object."""
+    ordered = sorted(entries.items(), key=lambda item: item[0] + b"/" * (item[1][0] == FOLDER))
+    return b"".join(b"%b %b\0%b" % (mode, name, bytes.fromhex(oid)) for name, (mode, oid) in ordered)

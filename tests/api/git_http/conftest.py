@@ -1,0 +1,147 @@
+"""A tiny web application around ``GitHttp`` on a loopback port, and real git as its client."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.adapters.git.http_push import PushContext, Pushed
+from edgewright.errors import EdgewrightError
+from edgewright.ports.git_server import CommitMessage
+
+PUSH_LIMIT = 1024 * 1024
+BY_CENTRE = CommitMessage("Populate", "edgewright")
+CONTENT = {
+    "README.md": b"# A driving repository\n",
+    "edo/cluster/flux.yaml": b"---\nkind: GitRepository\n",
+    "edo/secrets/ns/one.yaml": b"---\nkind: SealedSecret\n",
+    "by-hand/README.md": b"Yours.\n",
+}
+
+
+@dataclass
+class Centre:
+    """The server side: repositories, and their address.
+
+    Attributes:
+        pushes: what ``on_pushed`` was told.
+        statuses: of all responses, in order.
+        allow_push: whether the route lets pushes through.
+    """
+
+    server: BareGitServer
+    url: str = ""
+    pushes: list[Pushed] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    allow_push: bool = True
+    content: Mapping[str, bytes] = field(default_factory=lambda: CONTENT)
+    push_limit: int = PUSH_LIMIT
+
+    def repository(self, *, populated: bool = True) -> tuple[UUID, str]:
+        name = uuid4()
+        self.server.create_repository(name)
+        if populated:
+            self.server.commit(name, CONTENT, BY_CENTRE, expected_head=None)
+        return name, f"{self.url}/{name}"
+
+
+def application(centre: Centre) -> Starlette:
+    engine = GitHttp(centre.server)
+
+    async def on_pushed(pushed: Pushed) -> None:
+        centre.pushes.append(pushed)
+
+    def answered(response: Response) -> Response:
+        centre.statuses.append(response.status_code)
+        return response
+
+    async def info_refs(request: Request) -> Response:
+        answer = await engine.info_refs(
+            UUID(request.path_params["repository"]),
+            request.query_params.get("service"),
+            git_protocol=request.headers.get("git-protocol"),
+        )
+        return answered(StreamingResponse(answer.body, headers=dict(answer.headers)))
+
+    async def rpc(request: Request) -> Response:
+        answer = await engine.rpc(
+            UUID(request.path_params["repository"]),
+            request.path_params["service"],
+            request.stream(),
+            media_type=request.headers.get("content-type"),
+            content_encoding=request.headers.get("content-encoding"),
+            git_protocol=request.headers.get("git-protocol"),
+            push=PushContext(on_pushed, limit=PUSH_LIMIT) if centre.allow_push else None,
+        )
+        return answered(StreamingResponse(answer.body, headers=dict(answer.headers)))
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, EdgewrightError)
+        return answered(JSONResponse({"code": error.code, "detail": error.detail}, error.status))
+
+    return Starlette(
+        routes=[
+            Route("/{repository}/info/refs", info_refs),
+            Route("/{repository}/{service}", rpc, methods=["POST"]),
+        ],
+        exception_handlers={EdgewrightError: refuse},
+    )
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Centre]:
+    centre = Centre(BareGitServer(tmp_path_factory.mktemp("centre")))
+    server = uvicorn.Server(uvicorn.Config(application(centre), log_level="error", loop="asyncio"))
+    listener = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+    thread.start()
+    centre.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    yield centre
+    server.should_exit = True
+    thread.join()
+    listener.close()
+
+
+@pytest.fixture
+def centre(serving: Centre) -> Centre:
+    serving.pushes.clear()
+    serving.statuses.clear()
+    serving.allow_push = True
+    return serving
+
+
+Git = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def git(tmp_path: Path) -> Git:
+    """Runs git as a person would, with a configuration of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    config = "[user]\n\tname = Test\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
+    (home / ".gitconfig").write_text(config)
+    env = {"HOME": str(home), "PATH": os.environ["PATH"], "NO_PROXY": "*", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+
+    def run(*arguments: str | Path, ok: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = ["git", *map(str, arguments)]
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, input=stdin, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert not ok or done.returncode == 0, done.stderr
+        return done
+
+    return run
