@@ -57,7 +57,7 @@ class RepositoryActivities:
             actor=row.created_by if row.projection is None else step.actor,
         )
         await self._clusters.record_rendering(step.fence, digest, collected.sources)
-        return StepResult(commit=commit, rendered_digest=digest)
+        return StepResult(commit=commit, rendered_digest=digest, note=f"The generated files are in {commit[:12]}.")
 
     @activity.defn(name="withdraw_secrets")
     async def withdraw_secrets(self, step: StepInput) -> StepResult:
@@ -89,7 +89,7 @@ class RepositoryActivities:
         commit = await self._commit(
             step.fence, workload_removal, subject=f"Remove the workloads of {row.spec.name}", actor=step.actor
         )
-        return StepResult(commit=commit)
+        return StepResult(commit=commit, note=f"The removal commit is {commit[:12]}.")
 
     @activity.defn(name="archive_repository")
     async def archive_repository(self, step: StepInput) -> StepResult:

@@ -38,7 +38,13 @@ class Publication:
         """Adds an event for the next publication."""
         self.events.append(
             NewEvent(
-                id=workflow.uuid4(), cluster=self.cluster, actor=actor, kind=kind, message=message, detail=detail
+                id=workflow.uuid4(),
+                cluster=self.cluster,
+                actor=actor,
+                kind=kind,
+                message=message,
+                detail=detail,
+                happened_at=workflow.now(),
             )
         )
 

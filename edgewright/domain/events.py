@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from edgewright.domain.cluster import Frozen
 
@@ -16,6 +16,7 @@ class NewEvent(Frozen):
         kind: what happened, ``dotted.words``, such as ``cluster.created`` or ``step.failed``.
         message: one sentence for people; free of secrets.
         detail: a few scalar facts for machines; free of secrets.
+        happened_at: when, if that was before the event is written; None: at the moment of writing.
     """
 
     id: UUID
@@ -24,3 +25,4 @@ class NewEvent(Frozen):
     kind: str
     message: str
     detail: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    happened_at: AwareDatetime | None = None

@@ -11,7 +11,7 @@ __all__ = ["AuditLog", "Event", "NewEvent"]
 
 
 class Event(NewEvent):
-    """An event as read. ``position`` orders events and resumes streams; ``at`` is the database's clock."""
+    """An event as read. ``position`` orders events and resumes streams; ``at``: when it happened."""
 
     position: int
     at: AwareDatetime

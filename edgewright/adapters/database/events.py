@@ -50,7 +50,7 @@ async def _insert(connection: AsyncConnection, at: datetime, new: Sequence[NewEv
             "cluster": event.cluster,
             "actor": event.actor,
             "kind": event.kind,
-            "at": at,
+            "at": event.happened_at or at,
             "message": event.message,
             "detail": event.detail,
         }
