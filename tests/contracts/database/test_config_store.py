@@ -18,7 +18,7 @@ from edgewright.domain.wellknown import (
     CLASS_EDGE_CLUSTER,
     CLASS_GIT_REPOSITORY,
 )
-from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Refused
+from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Refused, Stalled
 from edgewright.ports.config_store import NewEntry, Precondition
 
 FREE_APP = UUID("11111111-2222-4333-8444-555555555555")
@@ -103,9 +103,9 @@ async def test_a_schema_that_refers_elsewhere_is_not_fetched(store: Store) -> No
     object_ = await an_object(store)
     await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
     await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"$ref": "http://127.0.0.1:1/schema"}, actor=ACTOR)
-    with pytest.raises(Exception, match="Config schema|cannot be used") as refusal:
+    with pytest.raises(Stalled) as refusal:
         await store.entries.put(FREE_APP, object_, {}, actor=ACTOR)
-    assert getattr(refusal.value, "code", None) == "schema_broken"
+    assert refusal.value.code == "schema_broken"
 
 
 async def test_numbers_that_json_lacks_are_refused(store: Store) -> None:

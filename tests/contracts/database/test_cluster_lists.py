@@ -1,0 +1,153 @@
+"""Lists of clusters: what they show, in which order, and page by page."""
+
+import time
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from database_stores import ACTOR, NOON, Store
+from sqlalchemy import insert, select
+
+from edgewright.adapters.database.tables import clusters
+from edgewright.domain.cluster import ClusterSettings, Condition, ConditionStatus, ConditionType, Phase
+from edgewright.errors import Invalid
+from edgewright.ports.clusters import ClusterFilter
+from edgewright.ports.edge_reports import Heartbeat
+
+
+async def names(store: Store, **wishes: object) -> list[str]:
+    """All lines that a filter shows, taken in pages of two."""
+    found: list[str] = []
+    after = None
+    while True:
+        page = await store.clusters.page(ClusterFilter(**{"limit": 2, **wishes}, after=after))  # type: ignore[arg-type] # keyword tests
+        found += [item.name for item in page.items]
+        after = page.next
+        if after is None:
+            return found
+
+
+async def four(store: Store) -> dict[str, UUID]:
+    """Four clusters that differ in all that a list sorts and filters by."""
+    made: dict[str, UUID] = {}
+    for name, labels in (
+        ("delta", {"site": "a"}),
+        ("Bravo", {"site": "a", "line": "1"}),
+        ("alpha", {}),
+        ("Charlie", {}),
+    ):
+        made[name] = await store.create(name, settings=ClusterSettings(labels=labels))
+        store.clock.advance(minutes=1)
+    available = Condition(
+        type=ConditionType.AVAILABLE, status=ConditionStatus.TRUE, reason="LeaseCurrent", since=NOON
+    )
+    await store.publish(made["delta"], Phase.ACTIVE, ready=True, conditions=(available,))
+    await store.publish(made["alpha"], Phase.AWAITING_BOOTSTRAP, ready=True, waiting_for="the bootstrap")
+    for name in ("Charlie", "delta"):
+        await store.reports.heartbeats([Heartbeat(made[name], 1)])
+        store.clock.advance(minutes=1)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("name", ["alpha", "Bravo", "Charlie", "delta"]),
+        ("-name", ["delta", "Charlie", "Bravo", "alpha"]),
+        ("created", ["delta", "Bravo", "alpha", "Charlie"]),
+        ("-created", ["Charlie", "alpha", "Bravo", "delta"]),
+        ("-last_heard", ["delta", "Charlie"]),
+    ],
+)
+async def test_pages_continue_in_order(timed: Store, sort: str, order: list[str]) -> None:
+    await four(timed)
+    assert (await names(timed, sort=sort))[: len(order)] == order
+
+
+async def test_clusters_that_were_never_heard_are_shown_too(timed: Store) -> None:
+    await four(timed)
+    shown = await names(timed, sort="last_heard")
+    assert shown[2:] == ["Charlie", "delta"]
+    assert sorted(shown[:2]) == ["Bravo", "alpha"]
+
+
+async def test_equal_sort_values_neither_repeat_nor_hide_lines(timed: Store) -> None:
+    made = {await timed.create(f"shop-{number}") for number in range(7)}
+    assert made
+    for sort in ("phase", "-phase", "created", "-last_heard"):
+        shown = await names(timed, sort=sort)
+        assert sorted(shown) == [f"shop-{number}" for number in range(7)]
+
+
+async def test_filters_choose_lines(timed: Store) -> None:
+    await four(timed)
+    assert await names(timed, phase=Phase.ACTIVE) == ["delta"]
+    assert await names(timed, ready=True) == ["alpha", "delta"]
+    assert await names(timed, ready=False) == ["Bravo", "Charlie"]
+    assert await names(timed, available=True) == ["delta"]
+    assert await names(timed, available=False) == ["alpha", "Bravo", "Charlie"]
+    assert await names(timed, labels={"site": "a"}) == ["Bravo", "delta"]
+    assert await names(timed, labels={"site": "a", "line": "1"}) == ["Bravo"]
+    assert await names(timed, labels={"site": "b"}) == []
+    assert await names(timed, name="HA") == ["alpha", "Charlie"]
+    assert await names(timed, name="%") == []
+
+
+async def test_removed_and_deleted_clusters_are_shown_when_asked_for(timed: Store) -> None:
+    made = await four(timed)
+    await timed.clusters.request_removal(made["alpha"], actor=ACTOR)
+    await timed.publish(made["alpha"], Phase.REMOVED, ready=False)
+    assert await names(timed) == ["Bravo", "Charlie", "delta"]
+    assert await names(timed, phase=Phase.REMOVED) == ["alpha"]
+
+
+async def test_a_line_shows_what_was_published(timed: Store) -> None:
+    made = await four(timed)
+    page = await timed.clusters.page(ClusterFilter(name="alpha"))
+    [line] = page.items
+    assert (line.uuid, line.name, line.phase, line.ready) == (made["alpha"], "alpha", Phase.AWAITING_BOOTSTRAP, True)
+    assert (line.available, line.waiting_for, line.generation) == ("Unknown", "the bootstrap", 1)
+    assert (line.created_at, line.last_heard) == (NOON + timedelta(minutes=2), None)
+    assert page.next is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "code"),
+    [
+        (ClusterFilter(sort="colour"), "sort_invalid"),
+        (ClusterFilter(after="!"), "after_invalid"),
+        (ClusterFilter(after="W10="), "after_invalid"),
+        (ClusterFilter(limit=0), "limit_invalid"),
+        (ClusterFilter(limit=501), "limit_invalid"),
+    ],
+)
+async def test_a_wish_that_cannot_be_met_is_refused(store: Store, wish: ClusterFilter, code: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        await store.clusters.page(wish)
+    assert refusal.value.code == code
+
+
+async def test_a_continuation_belongs_to_its_sort(timed: Store) -> None:
+    await four(timed)
+    page = await timed.clusters.page(ClusterFilter(limit=1, sort="name"))
+    with pytest.raises(Invalid):
+        await timed.clusters.page(ClusterFilter(limit=1, sort="-name", after=page.next))
+
+
+async def test_a_page_of_ten_thousand_clusters_is_quick(store: Store) -> None:
+    cluster = await store.create("first", settings=ClusterSettings(labels={"site": "a"}))
+    async with store.database.write() as connection:
+        row = dict((await connection.execute(select(clusters).where(clusters.c.uuid == cluster))).mappings().one())
+        copies = [
+            {**row, "uuid": uuid4(), "name": f"c{number}", "name_key": f"c{number}"} for number in range(10_000)
+        ]
+        await connection.execute(insert(clusters), copies)
+    spent: list[float] = []
+    after = None
+    for _ in range(5):
+        started = time.process_time()
+        page = await store.clusters.page(ClusterFilter(after=after))
+        spent.append(time.process_time() - started)
+        after = page.next
+        assert len(page.items) == 100
+    assert min(spent) < 0.05

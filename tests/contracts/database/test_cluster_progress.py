@@ -1,0 +1,273 @@
+"""What a workflow writes of its cluster, and what it cannot write any more once the cluster has moved on."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from database_stores import ACTOR, NOON, Store
+
+from edgewright.domain.accounts import accounts_of
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Fence, Phase, Role, StepName
+from edgewright.domain.projection import Projection, StepRecord
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_SETUP_STATUS,
+    APP_CLUSTER_STATUS,
+    APP_FLUX_TEMPLATE,
+    APP_GIT_REPOSITORY,
+    APP_HELM_CHART_TEMPLATE,
+    APP_SPARKPLUG_ADDRESS,
+    OBJECT_DEFAULT_CHART,
+    OBJECT_FLUX_TEMPLATE,
+)
+from edgewright.errors import NotFound, Stalled, Superseded
+from edgewright.ports.audit import NewEvent
+from edgewright.ports.edge_reports import Heartbeat
+
+FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
+    "check_fence": lambda store, fence: store.clusters.check_fence(fence),
+    "publish_setup_status": lambda store, fence: store.clusters.publish_setup_status(fence, {"ready": True}),
+    "withdraw_setup_status": lambda store, fence: store.clusters.withdraw_setup_status(fence),
+    "allocate_address": lambda store, fence: store.clusters.allocate_address(fence, "Edgewright-zombie"),
+    "write_git_entry": lambda store, fence: store.clusters.write_git_entry(fence, "cluster/zombie"),
+    "record_rendering": lambda store, fence: store.clusters.record_rendering(fence, "zombie", []),
+    "record_reentry": lambda store, fence: store.clusters.record_reentry(fence, ["default/zombie"]),
+    "begin_deletion": lambda store, fence: store.clusters.begin_deletion(fence),
+    "remove_address": lambda store, fence: store.clusters.remove_central_entries(fence, StepName.REMOVE_ADDRESS),
+    "remove_status": lambda store, fence: store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS),
+    "ensure_accounts": lambda store, fence: store.accounts.ensure(fence, accounts_of(fence.cluster, "zombie")),
+    "remove_accounts": lambda store, fence: store.accounts.remove(fence),
+    "suspend": lambda store, fence: store.access.suspend(fence),
+    "resume": lambda store, fence: store.access.resume(fence),
+    "retire": lambda store, fence: store.access.retire(fence, said_goodbye=False),
+}
+
+
+@pytest.mark.parametrize("effect", FENCED)
+@pytest.mark.parametrize("how", ["older change", "older generation", "never a cluster"])
+async def test_an_attempt_that_the_cluster_has_left_behind_changes_nothing(
+    store: Store, effect: str, how: str
+) -> None:
+    cluster = await store.joined()
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    fence = await store.fence(cluster)
+    match how:
+        case "older change":
+            stale = fence.model_copy(update={"change": fence.change - 1})
+        case "older generation":
+            stale = fence.model_copy(update={"generation": fence.generation - 1})
+        case _:
+            stale = fence.model_copy(update={"cluster": uuid4()})
+    row, last = await store.row(cluster), await store.audit.last_position()
+    entries = await store.entries.changes(after=0)
+    held = await store.access.credentials(cluster)
+    with pytest.raises(Superseded):
+        await FENCED[effect](store, stale)
+    assert await store.row(cluster) == row
+    assert await store.entries.changes(after=0) == entries
+    assert await store.access.credentials(cluster) == held
+    assert await store.audit.last_position() == last
+    assert await store.accounts.of_cluster(cluster) == []
+
+
+async def test_a_present_fence_holds(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.check_fence(await store.fence(cluster))
+
+
+async def test_the_steps_of_commissioning_write_their_entries_once(store: Store) -> None:
+    cluster = await store.create()
+    fence = await store.fence(cluster)
+    for _ in range(2):
+        await store.clusters.allocate_address(fence, "Edgewright-press-shop")
+        await store.clusters.write_git_entry(fence, "cluster/press-shop")
+        await store.clusters.publish_setup_status(fence, {"ready": True})
+    for app, body in (
+        (APP_SPARKPLUG_ADDRESS, {"group_id": "Edgewright-press-shop"}),
+        (APP_GIT_REPOSITORY, {"path": "cluster/press-shop"}),
+        (APP_CLUSTER_SETUP_STATUS, {"ready": True}),
+    ):
+        entry = await store.entries.get(app, cluster)
+        assert entry is not None
+        assert entry.body == body
+        told = [change for change in await store.entries.changes(after=0) if change.object == cluster]
+        assert len([change for change in told if change.app == app]) == 1
+    await store.clusters.withdraw_setup_status(fence)
+    await store.clusters.withdraw_setup_status(fence)
+    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+    assert (await store.row(cluster)).change == fence.change
+
+
+async def test_an_address_belongs_to_one_cluster(store: Store) -> None:
+    one, two = await store.create("one"), await store.create("two")
+    await store.clusters.allocate_address(await store.fence(one), "Edgewright-x")
+    with pytest.raises(Stalled) as refusal:
+        await store.clusters.allocate_address(await store.fence(two), "Edgewright-x")
+    assert refusal.value.code == "address_taken"
+    assert await store.entries.get(APP_SPARKPLUG_ADDRESS, two) is None
+    await store.clusters.request_deletion(one, actor=ACTOR)
+    await store.clusters.remove_central_entries(await store.fence(one), StepName.REMOVE_ADDRESS)
+    await store.clusters.allocate_address(await store.fence(two), "Edgewright-x")
+
+
+async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> None:
+    cluster = await store.create()
+    fence = await store.fence(cluster)
+    await store.clusters.allocate_address(fence, "Edgewright-x")
+    await store.clusters.write_git_entry(fence, "cluster/x")
+    await store.clusters.publish_setup_status(fence, {"ready": True})
+    await store.reports.write_status(
+        cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=1, actor="agent"
+    )
+    with pytest.raises(Superseded):
+        await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    fence = await store.fence(cluster)
+    left = {APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY, APP_CLUSTER_STATUS, APP_CLUSTER_SETUP_STATUS}
+    for step, gone in (
+        (StepName.REMOVE_ADDRESS, {APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY}),
+        (StepName.REMOVE_EDGE_STATUS, {APP_CLUSTER_STATUS}),
+        (StepName.REMOVE_SETUP_STATUS, {APP_CLUSTER_SETUP_STATUS}),
+    ):
+        await store.clusters.remove_central_entries(fence, step)
+        await store.clusters.remove_central_entries(fence, step)
+        left -= gone
+        found = {app for app in left | gone if await store.entries.get(app, cluster) is not None}
+        assert found == left
+    with pytest.raises(ValueError, match="removes no entries"):
+        await store.clusters.remove_central_entries(fence, StepName.ARCHIVE_REPOSITORY)
+
+
+def event(cluster: object, message: str = "a step failed") -> NewEvent:
+    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="step.failed", message=message)  # type: ignore[arg-type] # a UUID
+
+
+async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
+    cluster = await timed.create()
+    condition = Condition(
+        type=ConditionType.AVAILABLE, status=ConditionStatus.TRUE, reason="LeaseCurrent", since=NOON
+    )
+    projection = Projection(
+        sequence=3,
+        phase=Phase.ACTIVE,
+        ready=True,
+        change_done=1,
+        conditions=(condition,),
+        steps=(StepRecord(name=StepName.CREATE_ACCOUNTS, state="done", attempts=2, started_at=NOON),),
+    )
+    await timed.clusters.project(cluster, projection, [event(cluster)])
+    row = await timed.row(cluster)
+    assert (row.projection, row.projected_at) == (projection, timed.clock.at)
+    assert await timed.kinds(cluster) == ["cluster.created", "step.failed"]
+    wanted = await timed.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert wanted.projected_sequence == 3
+
+
+async def test_an_older_projection_never_overwrites_a_newer_one(store: Store) -> None:
+    cluster = await store.create()
+    newer = Projection(sequence=5, phase=Phase.ACTIVE, ready=True)
+    told = event(cluster)
+    await store.clusters.project(cluster, newer, [])
+    for sequence in (5, 4):
+        await store.clusters.project(
+            cluster, Projection(sequence=sequence, phase=Phase.COMMISSIONING, ready=False), [told]
+        )
+    assert (await store.row(cluster)).projection == newer
+    assert await store.kinds(cluster) == ["cluster.created", "step.failed"]
+    with pytest.raises(NotFound):
+        await store.clusters.project(uuid4(), newer, [])
+
+
+async def test_what_differs_is_unfinished(timed: Store) -> None:
+    cluster = await timed.create()
+    assert await timed.clusters.unfinished() == [cluster]
+    timed.clock.advance(seconds=1)
+    await timed.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
+    assert await timed.clusters.unfinished() == []
+
+    await timed.write(cluster, bare=True)
+    assert await timed.clusters.unfinished() == [cluster]
+    await timed.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
+
+    await timed.staging.stage([await timed.change(cluster)])
+    assert await timed.clusters.unfinished() == [cluster]
+    await timed.staging.refuse((await timed.staging.pending(cluster))[0].request, "x", "x")
+    assert await timed.clusters.unfinished() == []
+
+    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    assert await timed.clusters.unfinished() == [cluster]
+    await timed.publish(cluster, Phase.ACTIVE, ready=True)
+    assert await timed.clusters.unfinished() == []
+
+
+async def test_news_of_the_edge_are_told_again_until_they_were_read_or_are_stale(timed: Store) -> None:
+    cluster = await timed.create()
+    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    timed.clock.advance(seconds=1)
+    await timed.publish(cluster, Phase.ACTIVE, ready=True)
+    timed.clock.advance(seconds=1)
+    await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
+    assert await timed.clusters.unfinished() == [cluster]
+    timed.clock.advance(minutes=11)
+    assert await timed.clusters.unfinished() == []
+    await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="def")])
+    timed.clock.advance(seconds=1)
+    await timed.publish(cluster, Phase.ACTIVE, ready=True)
+    assert await timed.clusters.unfinished() == []
+
+
+async def test_the_longest_unpublished_come_first(timed: Store) -> None:
+    made = [await timed.create(f"shop-{number}") for number in range(3)]
+    for cluster in (made[2], made[0]):
+        timed.clock.advance(seconds=1)
+        await timed.publish(cluster, Phase.ACTIVE, ready=True, change_done=0)
+    assert await timed.clusters.unfinished() == [made[1], made[2], made[0]]
+    assert await timed.clusters.unfinished(limit=1) == [made[1]]
+
+
+async def test_the_users_of_a_template_are_known(store: Store) -> None:
+    one, two = sorted([await store.create("one"), await store.create("two")])
+    chart, flux = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+    await store.clusters.record_rendering(await store.fence(one), "d1", [chart, flux, chart])
+    await store.clusters.record_rendering(await store.fence(two), "d2", [flux])
+    assert await store.clusters.using_template(*chart) == [one]
+    assert await store.clusters.using_template(*flux) == [one, two]
+    await store.clusters.record_rendering(await store.fence(one), "d3", [chart])
+    assert await store.clusters.using_template(*flux) == [two]
+
+
+async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.record_reentry(await store.fence(cluster), ["default/web", "default/db"])
+    change = await store.change(cluster)
+    await store.staging.stage([change])
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert wanted.must_reenter == ("default/db", "default/web")
+    await store.staging.committed([change.request], "c0ffee")
+    assert (await store.row(cluster)).must_reenter == ("default/web",)
+
+
+async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:
+    cluster = await timed.joined()
+    await timed.access.add_rotated(cluster, Role.AGENT, b"n" * 32, actor="agent")
+    timed.clock.advance(minutes=10)
+    early = await timed.clusters.read_wanted(cluster)
+    timed.clock.advance(minutes=10)
+    late = await timed.clusters.read_wanted(cluster)
+    assert early is not None
+    assert early.rotation_problem is None
+    assert late is not None
+    assert "agent" in str(late.rotation_problem)
+
+
+async def test_a_lease_ends_where_the_grace_ends(timed: Store) -> None:
+    cluster = await timed.create()
+    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    heard = timed.clock.at
+    timed.clock.advance(hours=1)
+    await timed.reports.keep_listening()
+    row = await timed.row(cluster)
+    assert row.lease.last_heard == heard
+    assert row.lease.expires_at == timed.clock.at + timedelta(seconds=300)

@@ -1,0 +1,455 @@
+"""What operators want of a cluster: created, changed, removed, recreated, deleted, paused."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from database_stores import ACTOR, Store
+
+from edgewright.domain.cluster import (
+    Acceptance,
+    AcceptancePolicy,
+    ClusterSettings,
+    CredentialState,
+    Desired,
+    Fence,
+    LeaseState,
+    Role,
+    StepName,
+    TokenState,
+    Wanted,
+    Workloads,
+)
+from edgewright.domain.wellknown import (
+    APP_CLUSTER_CONFIGURATION,
+    APP_CLUSTER_SETTINGS,
+    APP_CLUSTER_STATUS,
+    CLASS_EDGE_CLUSTER,
+    CLASS_GIT_REPOSITORY,
+    OBJECT_DEFAULT_CHART,
+)
+from edgewright.errors import Conflict, EdgewrightError, Invalid, NotFound, PreconditionFailed, Superseded
+from edgewright.ports.config_store import Entry, Precondition
+from edgewright.ports.secret_staging import StagedState
+
+LABELLED = ClusterSettings(labels={"site": "aachen"}, lease_seconds=60)
+
+
+async def wanted(store: Store, cluster: UUID) -> Wanted:
+    reading = await store.clusters.read_wanted(cluster)
+    assert reading is not None
+    return reading
+
+
+async def entry(store: Store, cluster: UUID, app: UUID = APP_CLUSTER_CONFIGURATION) -> Entry | None:
+    return await store.entries.get(app, cluster)
+
+
+async def code_of(attempt: Any) -> str:
+    with pytest.raises(EdgewrightError) as refusal:
+        await attempt
+    return refusal.value.code
+
+
+async def test_a_new_cluster_is_wanted_present(store: Store) -> None:
+    cluster = await store.create("Press-Shop", settings=LABELLED)
+    reading = await wanted(store, cluster)
+    assert (reading.name, reading.namespace, reading.labels) == ("Press-Shop", "edgewright", {"site": "aachen"})
+    assert (reading.generation, reading.change, reading.commissioning) == (1, 1, 1)
+    assert (reading.desired, reading.closed, reading.bootstrapped) == (Desired.PRESENT, False, False)
+    row = await store.row(cluster)
+    written = await entry(store, cluster)
+    assert written is not None
+    assert (row.spec_etag, row.spec.name) == (written.etag, "Press-Shop")
+    assert (row.settings, row.created_by) == (LABELLED, ACTOR)
+    assert await store.entries.class_of(cluster) == CLASS_EDGE_CLUSTER
+    assert await store.kinds(cluster) == ["cluster.created"]
+    assert await store.clusters.find("pReSS-shop") == cluster
+
+
+async def test_a_uuid_that_was_never_a_cluster_is_none(store: Store) -> None:
+    assert await store.clusters.get(uuid4()) is None
+    assert await store.clusters.read_wanted(uuid4()) is None
+    assert await store.clusters.find("nobody") is None
+
+
+async def test_an_equal_configuration_changes_nothing(store: Store) -> None:
+    cluster = await store.create(settings=LABELLED)
+    before = await store.row(cluster)
+    written = await store.write(cluster)
+    again = await store.clusters.write_configuration(
+        cluster, {"namespace": "edgewright", "name": "press-shop"}, actor=ACTOR, settings=LABELLED
+    )
+    for outcome in (written, again):
+        assert (outcome.changed, outcome.created, outcome.recreated) == (False, False, False)
+        assert outcome.entry.etag == before.spec_etag
+    assert await store.row(cluster) == before
+    assert await store.kinds(cluster) == ["cluster.created"]
+
+
+async def test_a_changed_configuration_raises_the_change(store: Store) -> None:
+    cluster = await store.create()
+    written = await store.write(cluster, values={"replicas": 2})
+    assert (written.changed, written.created, written.recreated) == (True, False, False)
+    assert (written.row.change, written.row.commissioning) == (2, 1)
+    assert written.row.spec.values == {"replicas": 2}
+    assert await store.kinds(cluster) == ["cluster.created", "cluster.changed"]
+
+
+async def test_changed_settings_raise_the_change_and_keep_the_entry(store: Store) -> None:
+    cluster = await store.create(settings=LABELLED)
+    etag = (await store.row(cluster)).spec_etag
+    written = await store.clusters.write_configuration(
+        cluster,
+        {"name": "press-shop", "namespace": "edgewright"},
+        actor=ACTOR,
+        settings=ClusterSettings(labels={"site": "bremen"}),
+    )
+    assert (written.changed, written.entry.etag, written.row.change) == (True, etag, 2)
+    settings = await store.clusters.write_settings(cluster, {"labels": {}, "accept": "manual"}, actor=ACTOR)
+    row = await store.row(cluster)
+    assert row.settings == ClusterSettings(accept=AcceptancePolicy.MANUAL)
+    assert row.change == 3
+    kept = await store.clusters.write_settings(cluster, {"accept": "manual", "labels": {}}, actor=ACTOR)
+    assert kept.etag == settings.etag
+    assert (await store.row(cluster)).change == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "where"),
+    [
+        ({"namespace": "edgewright"}, "schema_violation", ""),
+        ({"name": "a", "namespace": "edgewright", "colour": "red"}, "schema_violation", ""),
+        ({"name": "a", "namespace": "edgewright", "bare": "no"}, "schema_violation", "/bare"),
+        ({"name": "a", "namespace": "edgewright", "chart": str(uuid4())}, "chart_unknown", "/chart"),
+    ],
+)
+async def test_a_configuration_that_cannot_be_is_refused(
+    store: Store, body: dict[str, Any], code: str, where: str
+) -> None:
+    cluster = uuid4()
+    with pytest.raises(Invalid) as refusal:
+        await store.clusters.write_configuration(cluster, body, actor=ACTOR, create_object=True)
+    assert (refusal.value.code, refusal.value.where) == (code, where)
+    assert await store.clusters.get(cluster) is None
+    assert await store.entries.class_of(cluster) is None
+
+
+@pytest.mark.parametrize("name", ["Bad Name/../x @", "-a", "a" * 64, "a\n"])
+async def test_a_bad_name_is_refused_at_once(store: Store, name: str) -> None:
+    with pytest.raises(Invalid):
+        await store.create(name)
+
+
+async def test_a_known_chart_may_be_named(store: Store) -> None:
+    cluster = await store.create(chart=str(OBJECT_DEFAULT_CHART))
+    assert (await store.row(cluster)).spec.chart == OBJECT_DEFAULT_CHART
+
+
+async def test_the_config_store_door_wants_a_registered_object(store: Store) -> None:
+    body = {"name": "press-shop", "namespace": "edgewright"}
+    assert await code_of(store.clusters.write_configuration(uuid4(), body, actor=ACTOR)) == "object_unknown"
+    other, _ = await store.entries.create_object(CLASS_GIT_REPOSITORY)
+    assert await code_of(store.clusters.write_configuration(other, body, actor=ACTOR)) == "wrong_class"
+    cluster, _ = await store.entries.create_object(CLASS_EDGE_CLUSTER)
+    assert (await store.clusters.write_configuration(cluster, body, actor=ACTOR)).created
+
+
+async def test_names_are_unique_whatever_the_case_and_while_removed(store: Store) -> None:
+    cluster = await store.create("press-shop")
+    assert await code_of(store.create("PRESS-shop")) == "name_taken"
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert await code_of(store.create("press-shop")) == "name_taken"
+
+
+async def test_a_cluster_keeps_its_name_for_life(store: Store) -> None:
+    cluster = await store.create("press-shop")
+    assert await code_of(store.write(cluster, "paint-shop")) == "name_immutable"
+    assert await code_of(store.write(cluster, "Press-Shop")) == "name_immutable"
+    recreation = store.clusters.request_recreation(
+        cluster, actor=ACTOR, new_hardware=False, changes={"name": "paint-shop"}
+    )
+    assert await code_of(recreation) == "name_immutable"
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert await code_of(store.write(cluster, "paint-shop")) == "name_immutable"
+
+
+async def test_preconditions_guard_the_configuration(store: Store) -> None:
+    cluster = await store.create()
+    body = {"name": "press-shop", "namespace": "other"}
+    stale = Precondition(match=frozenset({"stale"}))
+    with pytest.raises(PreconditionFailed):
+        await store.clusters.write_configuration(cluster, body, actor=ACTOR, precondition=stale)
+    with pytest.raises(PreconditionFailed):
+        await store.clusters.request_removal(cluster, actor=ACTOR, precondition=stale)
+    with pytest.raises(PreconditionFailed):
+        await store.clusters.write_settings(cluster, {}, actor=ACTOR, precondition=Precondition(match=frozenset("*")))
+    current = Precondition(match=frozenset({str((await store.row(cluster)).spec_etag)}))
+    assert (await store.clusters.write_configuration(cluster, body, actor=ACTOR, precondition=current)).changed
+
+
+async def test_removal_deletes_the_entry_and_keeps_the_rest(store: Store) -> None:
+    cluster = await store.create(settings=LABELLED)
+    assert await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert not await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert await entry(store, cluster) is None
+    row = await store.row(cluster)
+    assert (row.desired, row.spec.name, row.spec_etag, row.change) == (Desired.REMOVED, "press-shop", None, 2)
+    assert (await wanted(store, cluster)).desired is Desired.REMOVED
+    assert await store.kinds(cluster) == ["cluster.created", "cluster.removed"]
+    with pytest.raises(NotFound):
+        await store.clusters.request_removal(uuid4(), actor=ACTOR)
+
+
+async def test_the_entry_written_again_is_a_recreation(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    written = await store.write(cluster)
+    assert (written.recreated, written.created, written.changed) == (True, False, True)
+    assert (written.row.desired, written.row.commissioning, written.row.generation) == (Desired.PRESENT, 2, 1)
+    assert await store.kinds(cluster) == ["cluster.created", "cluster.removed", "cluster.recreated"]
+
+
+async def test_recreation_on_the_same_hardware_keeps_what_is_known_of_it(store: Store) -> None:
+    cluster = await store.joined()
+    before = await store.row(cluster)
+    row = await store.clusters.request_recreation(
+        cluster, actor=ACTOR, new_hardware=False, changes={"values": {"replicas": 3}}
+    )
+    assert (row.commissioning, row.generation, row.change) == (2, 1, before.change + 1)
+    assert row.spec.values == {"replicas": 3}
+    assert row.acceptance is Acceptance.ACCEPTED
+    assert {one.state for one in await store.access.credentials(cluster)} == {CredentialState.ACTIVE}
+
+
+async def test_recreation_of_a_removed_cluster_puts_the_entry_back(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    row = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False)
+    written = await entry(store, cluster)
+    assert written is not None
+    assert (row.desired, row.commissioning, row.spec_etag) == (Desired.PRESENT, 2, written.etag)
+
+
+async def test_recreation_for_new_hardware_forgets_the_old(store: Store) -> None:
+    cluster = await store.joined()
+    await store.reports.write_status(
+        cluster, {"hosts": []}, certificate=None, certificate_problem="too weak", generation=1, actor="agent"
+    )
+    await store.token(cluster, "unspent")
+    staged = await store.change(cluster)
+    await store.staging.stage([staged])
+    before = await store.row(cluster)
+
+    row = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+
+    assert (row.generation, row.commissioning, row.change) == (2, 2, before.change + 1)
+    assert (row.acceptance, row.short_code, row.edge_status) == (Acceptance.NONE, None, None)
+    assert (row.lease.state, row.lease.last_heard) == (LeaseState.NEVER, None)
+    assert row.lease.epoch > before.lease.epoch
+    assert await entry(store, cluster, APP_CLUSTER_STATUS) is None
+    assert await store.access.credentials(cluster) == []
+    unspent = await store.access.token("unspent")
+    assert unspent is not None
+    assert unspent.state is TokenState.REPLACED
+    [refused] = await store.staging.request(staged.request)
+    assert (refused.state, refused.ciphertext) == (StagedState.REFUSED, None)
+    reading = await wanted(store, cluster)
+    assert (reading.bootstrapped, reading.edge_reported_at, reading.certificate_problem) == (False, None, None)
+    assert reading.secrets_pending == 0
+
+
+async def test_a_recreation_that_cannot_be_changes_nothing(store: Store) -> None:
+    cluster = await store.joined()
+    before = await store.row(cluster)
+    for changes in ({"bare": "no"}, {"chart": str(uuid4())}):
+        with pytest.raises(Invalid):
+            await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True, changes=changes)
+    assert await store.row(cluster) == before
+
+
+async def test_deletion_is_recorded_whole(timed: Store) -> None:
+    cluster = await timed.create()
+    row = await timed.clusters.request_deletion(
+        cluster, actor=ACTOR, deadline=timedelta(hours=2), workloads=Workloads.KEEP
+    )
+    assert (row.desired, row.workloads, row.force) == (Desired.DELETED, Workloads.KEEP, False)
+    assert row.deadline == timed.clock.at + timedelta(hours=2)
+    assert await entry(timed, cluster) is None
+    reading = await wanted(timed, cluster)
+    assert (reading.desired, reading.deadline, reading.change) == (Desired.DELETED, row.deadline, 2)
+    assert await timed.kinds(cluster) == ["cluster.created", "cluster.deletion_requested"]
+
+
+async def test_deletion_again_is_the_same_one_and_can_only_be_hastened(timed: Store) -> None:
+    cluster = await timed.create()
+    first = await timed.clusters.request_deletion(cluster, actor=ACTOR, deadline=timedelta(hours=2))
+    timed.clock.advance(minutes=1)
+    assert await timed.clusters.request_deletion(cluster, actor=ACTOR) == first
+    forced = await timed.clusters.request_deletion(cluster, actor=ACTOR, force=True)
+    assert (forced.force, forced.deadline, forced.change) == (True, first.deadline, first.change + 1)
+    sooner = await timed.clusters.request_deletion(cluster, actor=ACTOR, deadline=timedelta(minutes=5))
+    assert sooner.force
+    assert sooner.deadline == timed.clock.at + timedelta(minutes=5)
+
+
+async def test_a_deletion_refuses_every_other_wish(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    assert await code_of(store.write(cluster)) == "deleting"
+    assert await code_of(store.clusters.write_settings(cluster, {}, actor=ACTOR)) == "deleting"
+    assert await code_of(store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)) == "deleting"
+    assert not await store.clusters.request_removal(cluster, actor=ACTOR)
+
+
+async def test_staged_secrets_end_with_the_wish_for_the_cluster(store: Store) -> None:
+    removed, deleted = await store.create("one"), await store.create("two")
+    changes = {cluster: await store.change(cluster) for cluster in (removed, deleted)}
+    for change in changes.values():
+        await store.staging.stage([change])
+    await store.clusters.request_removal(removed, actor=ACTOR)
+    await store.clusters.request_deletion(deleted, actor=ACTOR)
+    for cluster, code in ((removed, "removed"), (deleted, "deleting")):
+        [ended] = await store.staging.request(changes[cluster].request)
+        assert (ended.state, ended.refusal_code) == (StagedState.REFUSED, code)
+        assert (await wanted(store, cluster)).secrets_pending == 0
+
+
+async def test_deleting_a_removed_cluster_lets_its_edge_in_to_detach(store: Store) -> None:
+    cluster = await store.joined()
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.access.suspend(await store.fence(cluster))
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    assert {one.state for one in await store.access.credentials(cluster)} == {CredentialState.ACTIVE}
+    row = await store.clusters.undelete(cluster, actor=ACTOR)
+    assert row.desired is Desired.REMOVED
+    assert await entry(store, cluster) is None
+    assert {one.state for one in await store.access.credentials(cluster)} == {CredentialState.SUSPENDED}
+
+
+async def test_undelete_puts_the_configuration_back(store: Store) -> None:
+    cluster = await store.create(values={"replicas": 2})
+    await store.clusters.request_deletion(cluster, actor=ACTOR, force=True, workloads=Workloads.KEEP)
+    row = await store.clusters.undelete(cluster, actor=ACTOR)
+    back = await entry(store, cluster)
+    assert back is not None
+    assert back.body == {"name": "press-shop", "namespace": "edgewright", "values": {"replicas": 2}}
+    assert (row.desired, row.deadline, row.force, row.change) == (Desired.PRESENT, None, False, 3)
+    assert row.workloads is Workloads.REMOVE
+    assert (await wanted(store, cluster)).commissioning == 1
+    assert await code_of(store.clusters.undelete(cluster, actor=ACTOR)) == "not_deleting"
+
+
+async def test_undelete_is_too_late_once_the_deletion_has_begun(store: Store) -> None:
+    cluster = await store.create()
+    with pytest.raises(Superseded):
+        await store.clusters.begin_deletion(await store.fence(cluster))
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    fence = await store.fence(cluster)
+    await store.clusters.begin_deletion(fence)
+    await store.clusters.begin_deletion(fence)
+    assert await code_of(store.clusters.undelete(cluster, actor=ACTOR)) == "too_late"
+    assert (await store.row(cluster)).desired is Desired.DELETED
+
+
+async def test_undelete_before_the_beginning_stops_it(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    fence = await store.fence(cluster)
+    await store.clusters.undelete(cluster, actor=ACTOR)
+    with pytest.raises(Superseded):
+        await store.clusters.begin_deletion(fence)
+
+
+async def close(store: Store, cluster: UUID) -> Fence:
+    await store.clusters.request_deletion(cluster, actor=ACTOR, force=True)
+    fence = await store.fence(cluster)
+    for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
+        await store.clusters.remove_central_entries(fence, step)
+    return fence
+
+
+async def test_a_finished_deletion_frees_the_name_and_never_the_uuid(store: Store) -> None:
+    cluster = await store.create(settings=LABELLED)
+    fence = await close(store, cluster)
+    await store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+    row = await store.row(cluster)
+    assert (row.closed, row.spec.name, row.settings) == (True, "press-shop", LABELLED)
+    assert (await wanted(store, cluster)).closed
+    assert await entry(store, cluster, APP_CLUSTER_SETTINGS) is None
+    assert await store.clusters.find("press-shop") is None
+    assert cluster not in await store.clusters.open_clusters()
+    assert await code_of(store.write(cluster)) == "cluster_deleted"
+    for attempt in (
+        store.clusters.request_deletion(cluster, actor=ACTOR),
+        store.clusters.request_removal(cluster, actor=ACTOR),
+        store.clusters.undelete(cluster, actor=ACTOR),
+        store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR),
+        store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True),
+    ):
+        assert await code_of(attempt) == "cluster_unknown"
+    assert (await store.kinds(cluster)).count("cluster.deleted") == 1
+    assert await store.create("press-shop") != cluster
+
+
+async def test_pausing_is_recorded_once(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR)
+    await store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR)
+    reading = await wanted(store, cluster)
+    assert (reading.paused, reading.paused_reason, reading.change) == (True, "audit week", 2)
+    await store.clusters.set_paused(cluster, paused=False, reason="ignored", actor=ACTOR)
+    reading = await wanted(store, cluster)
+    assert (reading.paused, reading.paused_reason, reading.change) == (False, "", 3)
+    assert await store.kinds(cluster) == ["cluster.created", "cluster.paused", "cluster.resumed"]
+
+
+async def test_a_kubernetes_cluster_that_moved_on_keeps_a_removed_one_from_coming_back(store: Store) -> None:
+    old = await store.commissioned("old")
+    await store.registered(old, uid="uid-1", token_id="t-old")
+    await store.clusters.request_removal(old, actor=ACTOR)
+    new = await store.commissioned("new")
+    await store.registered(new, uid="uid-1", token_id="t-new")
+    assert await code_of(store.write(old, "old")) == "duplicate_identity"
+    await store.clusters.request_deletion(new, actor=ACTOR)
+    assert (await store.write(old, "old")).recreated
+    assert await code_of(store.clusters.undelete(new, actor=ACTOR)) == "duplicate_identity"
+
+
+async def test_of_two_creations_of_one_name_one_wins(two: tuple[Store, Store]) -> None:
+    outcomes = await asyncio.gather(
+        *(two[number % 2].create(name) for number, name in enumerate(["press-shop", "Press-Shop"] * 3)),
+        return_exceptions=True,
+    )
+    won = [outcome for outcome in outcomes if isinstance(outcome, UUID)]
+    lost = [outcome for outcome in outcomes if not isinstance(outcome, UUID)]
+    assert len(won) == 1
+    assert all(isinstance(one, Conflict) and one.code == "name_taken" for one in lost)
+    assert await two[0].clusters.find("press-shop") == won[0]
+
+
+async def test_a_deletion_and_a_configuration_never_both_win(two: tuple[Store, Store]) -> None:
+    for round_ in range(4):
+        cluster = await two[0].create(f"shop-{round_}")
+        deletion, writing = await asyncio.gather(
+            two[0].clusters.request_deletion(cluster, actor=ACTOR),
+            two[1].write(cluster, f"shop-{round_}", bare=True),
+            return_exceptions=True,
+        )
+        assert not isinstance(deletion, BaseException)
+        if isinstance(writing, BaseException):
+            assert isinstance(writing, Conflict)
+            assert writing.code == "deleting"
+        assert await entry(two[0], cluster) is None
+        assert (await wanted(two[0], cluster)).desired is Desired.DELETED
+
+
+async def test_a_credential_of_each_role_is_enough_to_be_bootstrapped(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.registered(cluster)
+    assert (await wanted(store, cluster)).bootstrapped
+    assert {one.role for one in await store.access.credentials(cluster)} == set(Role)
+    await store.access.revoke(cluster, actor=ACTOR)
+    assert (await wanted(store, cluster)).bootstrapped

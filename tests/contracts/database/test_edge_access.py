@@ -1,0 +1,413 @@
+"""How an edge gets in, and how it is kept out."""
+
+import asyncio
+import re
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from database_stores import ACTOR, NOON, Store, digest
+
+from edgewright.domain.cluster import (
+    Acceptance,
+    AcceptancePolicy,
+    ClusterSettings,
+    CredentialState,
+    Phase,
+    Role,
+    StepName,
+    TokenState,
+)
+from edgewright.errors import Conflict, EdgewrightError, Forbidden
+from edgewright.ports.edge_access import Registration
+
+MANUAL = ClusterSettings(accept=AcceptancePolicy.MANUAL)
+
+
+async def code_of(attempt: Any) -> str:
+    with pytest.raises(EdgewrightError) as refusal:
+        await attempt
+    return refusal.value.code
+
+
+async def state_of(store: Store, token_id: str) -> TokenState:
+    token = await store.access.token(token_id)
+    assert token is not None
+    return token.state
+
+
+async def states(store: Store, cluster: Any) -> list[CredentialState]:
+    return [credential.state for credential in await store.access.credentials(cluster)]
+
+
+# --- tokens ------------------------------------------------------------------------------------------------
+
+
+async def test_a_token_is_issued_for_the_present_generation(timed: Store) -> None:
+    cluster = await timed.commissioned()
+    expires_at = await timed.access.issue_token(
+        cluster, token_id="t1", secret_sha256=digest("t1"), expires_in=timedelta(hours=1), actor=ACTOR
+    )
+    token = await timed.access.token("t1")
+    assert token is not None
+    assert (token.cluster, token.generation, token.state) == (cluster, 1, TokenState.ISSUED)
+    assert (token.expires_at, token.secret_sha256) == (NOON + timedelta(hours=1), digest("t1"))
+    assert expires_at == token.expires_at
+    assert await timed.access.token("unknown") is None
+    assert (await timed.kinds(cluster))[-1] == "token.issued"
+
+
+async def test_a_newer_token_ends_earlier_unspent_ones(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.token(cluster, "t1")
+    await store.token(cluster, "t2")
+    assert (await state_of(store, "t1"), await state_of(store, "t2")) == (TokenState.REPLACED, TokenState.ISSUED)
+    assert await code_of(store.register("t1")) == "token_replaced"
+
+
+async def test_a_token_is_issued_only_for_a_cluster_that_is_ready(store: Store) -> None:
+    cluster = await store.create()
+    assert await code_of(store.token(cluster)) == "not_ready"
+    assert await code_of(store.token(uuid4())) == "cluster_unknown"
+    await store.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert await code_of(store.token(cluster)) == "removed"
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    assert await code_of(store.token(cluster)) == "deleting"
+
+
+async def test_a_token_expires_unless_it_was_spent(timed: Store) -> None:
+    late, spent = await timed.commissioned("late"), await timed.commissioned("spent")
+    manual = await timed.commissioned("manual", settings=MANUAL)
+    await timed.token(late, "late")
+    await timed.token(spent, "spent")
+    await timed.token(manual, "waiting")
+    await timed.register("spent", uid="uid-spent")
+    await timed.register("waiting", uid="uid-waiting")
+    await timed.access.record_use((await timed.credential(spent, Role.AGENT)).id)
+    timed.clock.advance(hours=1)
+    assert await state_of(timed, "late") is TokenState.EXPIRED
+    assert await code_of(timed.register("late")) == "token_expired"
+    assert await timed.access.expire_tokens() == 2
+    assert await timed.access.expire_tokens() == 0
+    assert [await state_of(timed, one) for one in ("late", "spent", "waiting")] == [
+        TokenState.EXPIRED,
+        TokenState.SPENT,
+        TokenState.EXPIRED,
+    ]
+
+
+# --- registration ------------------------------------------------------------------------------------------
+
+
+async def test_registration_binds_the_token_and_lets_the_cluster_in(store: Store) -> None:
+    cluster = await store.commissioned()
+    before = await store.row(cluster)
+    answer = await store.register(await store.token(cluster))
+    assert (answer.cluster, answer.generation, answer.acceptance) == (cluster, 1, Acceptance.ACCEPTED)
+    assert re.fullmatch(r"[0-9A-HJKMNP-TV-Z]{4}-[0-9A-HJKMNP-TV-Z]{4}", answer.short_code)
+    token = await store.access.token("t1")
+    assert token is not None
+    assert (token.state, token.bound_uid) == (TokenState.BOUND, "uid-1")
+    held = await store.access.credentials(cluster)
+    assert {(one.role, one.secret_sha256) for one in held} == {
+        (Role.FLUX, digest("flux-first")),
+        (Role.AGENT, digest("agent-first")),
+    }
+    assert {(one.state, one.proven_at, one.generation) for one in held} == {(CredentialState.ACTIVE, None, 1)}
+    row = await store.row(cluster)
+    assert (row.acceptance, row.short_code) == (Acceptance.ACCEPTED, answer.short_code)
+    assert row.change == before.change + 1
+    assert (await store.kinds(cluster))[-1] == "edge.registered"
+
+
+async def test_a_repeated_registration_gets_the_same_answer(store: Store) -> None:
+    cluster = await store.commissioned(settings=MANUAL)
+    await store.token(cluster)
+    first = await store.register("t1")
+    row, held = await store.row(cluster), await store.access.credentials(cluster)
+    assert await store.register("t1") == first
+    assert await store.row(cluster) == row
+    assert await store.access.credentials(cluster) == held
+
+
+async def test_new_secrets_of_the_same_cluster_replace_unproven_ones(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.token(cluster)
+    first = await store.register("t1", secrets="first")
+    second = await store.register("t1", secrets="second")
+    assert second.short_code == first.short_code
+    assert {one.secret_sha256 for one in await store.access.credentials(cluster)} == {
+        digest("flux-second"),
+        digest("agent-second"),
+    }
+
+
+async def test_a_bound_token_is_no_use_elsewhere(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.token(cluster)
+    await store.register("t1", uid="uid-1")
+    assert await code_of(store.register("t1", uid="uid-2")) == "token_bound_elsewhere"
+    assert {one.secret_sha256 for one in await store.access.credentials(cluster)} == {
+        digest("flux-first"),
+        digest("agent-first"),
+    }
+
+
+async def test_a_wrong_token_is_refused(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.token(cluster)
+    assert await code_of(store.register("t2")) == "token_wrong"
+    forged = store.access.register(
+        token_id="t1",
+        secret_sha256=digest("guess"),
+        kube_system_uid="uid-1",
+        kubernetes_version="v1",
+        flux_sha256=digest("f"),
+        agent_sha256=digest("a"),
+    )
+    assert await code_of(forged) == "token_wrong"
+    assert await state_of(store, "t1") is TokenState.ISSUED
+
+
+async def test_a_spent_token_is_refused(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.registered(cluster)
+    assert await state_of(store, "t1") is TokenState.BOUND
+    await store.access.record_use((await store.credential(cluster, Role.FLUX)).id)
+    assert await state_of(store, "t1") is TokenState.SPENT
+    assert await code_of(store.register("t1")) == "token_spent"
+
+
+async def test_registration_ends_with_the_wish_for_the_cluster(store: Store) -> None:
+    removed, deleted, closed = [await store.commissioned(name) for name in ("removed", "deleted", "closed")]
+    for cluster, token_id in ((removed, "r"), (deleted, "d"), (closed, "c")):
+        await store.token(cluster, token_id)
+    await store.clusters.request_removal(removed, actor=ACTOR)
+    for cluster in (deleted, closed):
+        await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.clusters.remove_central_entries(await store.fence(closed), StepName.REMOVE_SETUP_STATUS)
+    assert await code_of(store.register("r")) == "removed"
+    assert await code_of(store.register("d")) == "deleting"
+    assert await code_of(store.register("c")) == "deleting"
+
+
+async def test_a_kubernetes_cluster_is_active_as_one_cluster_only(store: Store) -> None:
+    one, two = await store.commissioned("one"), await store.commissioned("two")
+    await store.registered(one, uid="uid-1", token_id="t-one")
+    await store.token(two, "t-two")
+    with pytest.raises(Conflict) as refusal:
+        await store.register("t-two", uid="uid-1")
+    assert refusal.value.code == "duplicate_identity"
+    assert "one" in refusal.value.detail
+    assert await state_of(store, "t-two") is TokenState.ISSUED
+    await store.clusters.request_deletion(one, actor=ACTOR)
+    await store.register("t-two", uid="uid-1")
+
+
+async def test_of_two_clusters_with_one_token_one_gets_in(two: tuple[Store, Store]) -> None:
+    cluster = await two[0].commissioned()
+    await two[0].token(cluster)
+    outcomes = await asyncio.gather(
+        *(two[number % 2].register("t1", uid=f"uid-{number}", secrets=str(number)) for number in range(6)),
+        return_exceptions=True,
+    )
+    won = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Registration)]
+    assert len(won) == 1
+    lost = [outcome for outcome in outcomes if not isinstance(outcome, Registration)]
+    assert all(isinstance(one, Forbidden) and one.code == "token_bound_elsewhere" for one in lost)
+    token = await two[0].access.token("t1")
+    assert token is not None
+    assert token.bound_uid == f"uid-{won[0]}"
+    assert {one.secret_sha256 for one in await two[0].access.credentials(cluster)} == {
+        digest(f"flux-{won[0]}"),
+        digest(f"agent-{won[0]}"),
+    }
+
+
+# --- acceptance --------------------------------------------------------------------------------------------
+
+
+async def test_under_the_manual_policy_a_person_decides(store: Store) -> None:
+    cluster = await store.commissioned(settings=MANUAL)
+    assert await code_of(store.access.answer(cluster, accepted=True, actor=ACTOR)) == "nothing_to_accept"
+    answer = await store.register(await store.token(cluster))
+    assert answer.acceptance is Acceptance.PENDING
+    assert await states(store, cluster) == [CredentialState.PENDING, CredentialState.PENDING]
+    assert await store.access.answer(cluster, accepted=True, actor=ACTOR) is Acceptance.ACCEPTED
+    assert await states(store, cluster) == [CredentialState.ACTIVE, CredentialState.ACTIVE]
+    row, kinds = await store.row(cluster), await store.kinds(cluster)
+    assert await store.access.answer(cluster, accepted=True, actor=ACTOR) is Acceptance.ACCEPTED
+    assert (await store.row(cluster), await store.kinds(cluster)) == (row, kinds)
+    assert kinds[-1] == "edge.accepted"
+
+
+async def test_using_a_credential_does_not_accept_it(store: Store) -> None:
+    cluster = await store.commissioned(settings=MANUAL)
+    await store.registered(cluster)
+    agent = await store.credential(cluster, Role.AGENT)
+    await store.access.record_use(agent.id)
+    assert await states(store, cluster) == [CredentialState.PENDING, CredentialState.PENDING]
+    assert (await store.row(cluster)).acceptance is Acceptance.PENDING
+
+
+async def test_rejection_revokes_and_frees_the_binding(store: Store) -> None:
+    cluster, other = await store.commissioned(settings=MANUAL), await store.commissioned("other")
+    await store.registered(cluster, uid="uid-1")
+    assert await store.access.answer(cluster, accepted=False, actor=ACTOR) is Acceptance.REJECTED
+    assert await store.access.credentials(cluster) == []
+    assert await state_of(store, "t1") is TokenState.REPLACED
+    assert (await store.row(cluster)).short_code is None
+    assert await store.access.answer(cluster, accepted=False, actor=ACTOR) is Acceptance.REJECTED
+    assert await code_of(store.access.answer(cluster, accepted=True, actor=ACTOR)) == "nothing_to_accept"
+    await store.registered(other, uid="uid-1", token_id="t-other")
+    answer = await store.register(await store.token(cluster, "t2"), uid="uid-2")
+    assert answer.acceptance is Acceptance.PENDING
+
+
+async def test_of_two_acceptances_one_is_told(two: tuple[Store, Store]) -> None:
+    cluster = await two[0].commissioned(settings=MANUAL)
+    await two[0].registered(cluster)
+    answers = await asyncio.gather(*(store.access.answer(cluster, accepted=True, actor=ACTOR) for store in two * 2))
+    assert set(answers) == {Acceptance.ACCEPTED}
+    assert (await two[0].kinds(cluster)).count("edge.accepted") == 1
+
+
+async def test_an_accepted_cluster_that_registers_again_stays_accepted(store: Store) -> None:
+    cluster = await store.commissioned(settings=MANUAL)
+    await store.registered(cluster, uid="uid-1")
+    await store.access.answer(cluster, accepted=True, actor=ACTOR)
+    same = await store.register(await store.token(cluster, "t2"), uid="uid-1", secrets="again")
+    assert same.acceptance is Acceptance.ACCEPTED
+    other = await store.register(await store.token(cluster, "t3"), uid="uid-2", secrets="other")
+    assert other.acceptance is Acceptance.PENDING
+    assert other.short_code != same.short_code
+
+
+# --- proof and rotation ------------------------------------------------------------------------------------
+
+
+async def test_the_first_use_proves_a_credential(timed: Store) -> None:
+    cluster = await timed.commissioned()
+    await timed.registered(cluster)
+    agent = await timed.credential(cluster, Role.AGENT)
+    await timed.access.record_use(agent.id)
+    assert (await timed.credential(cluster, Role.AGENT)).proven_at == timed.clock.at
+    wanted = await timed.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert wanted.edge_reported_at == timed.clock.at
+    before = await timed.row(cluster)
+    timed.clock.advance(hours=1)
+    await timed.access.record_use(agent.id)
+    assert await timed.row(cluster) == before
+    assert (await timed.kinds(cluster)).count("credential.proven") == 1
+    await timed.access.record_use(uuid4())
+
+
+async def test_a_successor_counts_from_its_first_use(store: Store) -> None:
+    cluster = await store.joined()
+    state = await store.access.add_rotated(cluster, Role.AGENT, digest("agent-new"), actor="agent")
+    assert state is CredentialState.PENDING
+    current = await store.credential(cluster, Role.AGENT, "agent-first")
+    assert current.state is CredentialState.ACTIVE
+    successor = await store.credential(cluster, Role.AGENT, "agent-new")
+    await store.access.record_use(successor.id)
+    assert [
+        (one.secret_sha256, one.state) for one in await store.access.credentials(cluster) if one.role is Role.AGENT
+    ] == [(digest("agent-new"), CredentialState.ACTIVE)]
+    assert (await store.credential(cluster, Role.FLUX)).state is CredentialState.ACTIVE
+    assert (await store.kinds(cluster))[-1] == "credential.rotated"
+
+
+async def test_registering_the_same_successor_again_changes_nothing(store: Store) -> None:
+    cluster = await store.joined()
+    await store.access.add_rotated(cluster, Role.FLUX, digest("new"), actor="agent")
+    held, row = await store.access.credentials(cluster), await store.row(cluster)
+    again = await store.access.add_rotated(cluster, Role.FLUX, digest("new"), actor="agent")
+    assert again is CredentialState.PENDING
+    current = await store.access.add_rotated(cluster, Role.FLUX, digest("flux-first"), actor="agent")
+    assert current is CredentialState.ACTIVE
+    assert (await store.access.credentials(cluster), await store.row(cluster)) == (held, row)
+
+
+async def test_a_second_successor_replaces_an_unproven_first(store: Store) -> None:
+    cluster = await store.joined()
+    for secret in ("one", "two"):
+        await store.access.add_rotated(cluster, Role.AGENT, digest(secret), actor="agent")
+    held = {one.secret_sha256 for one in await store.access.credentials(cluster) if one.role is Role.AGENT}
+    assert held == {digest("agent-first"), digest("two")}
+
+
+async def test_nothing_follows_a_credential_that_is_not_there_or_was_revoked(store: Store) -> None:
+    cluster = await store.commissioned()
+    rotation = store.access.add_rotated(cluster, Role.AGENT, digest("x"), actor="agent")
+    assert await code_of(rotation) == "nothing_to_rotate"
+    await store.registered(cluster)
+    await store.access.revoke(cluster, actor=ACTOR)
+    revoked = store.access.add_rotated(cluster, Role.AGENT, digest("agent-first"), actor="agent")
+    assert await code_of(revoked) == "credential_revoked"
+
+
+# --- the end -----------------------------------------------------------------------------------------------
+
+
+async def test_revocation_ends_all_credentials_and_tokens_at_once(store: Store) -> None:
+    cluster = await store.joined()
+    await store.token(cluster, "unspent")
+    assert await store.access.revoke(cluster, actor=ACTOR) == 2
+    assert await store.access.credentials(cluster) == []
+    assert await state_of(store, "unspent") is TokenState.REPLACED
+    assert await store.access.revoke(cluster, actor=ACTOR) == 0
+    assert (await store.kinds(cluster)).count("credential.revoked") == 1
+
+
+async def test_a_revoked_credential_cannot_be_proven_back(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.registered(cluster)
+    agent = await store.credential(cluster, Role.AGENT)
+    await store.access.revoke(cluster, actor=ACTOR)
+    await store.access.record_use(agent.id)
+    assert await store.access.credentials(cluster) == []
+
+
+async def test_suspended_credentials_come_back_as_what_they_were(store: Store) -> None:
+    accepted = await store.joined("accepted")
+    pending = await store.commissioned("pending", settings=MANUAL)
+    await store.registered(pending, uid="uid-2", token_id="t2")
+    for cluster, back in ((accepted, CredentialState.ACTIVE), (pending, CredentialState.PENDING)):
+        fence = await store.fence(cluster)
+        await store.access.suspend(fence)
+        await store.access.suspend(fence)
+        assert set(await states(store, cluster)) == {CredentialState.SUSPENDED}
+        await store.access.resume(fence)
+        assert set(await states(store, cluster)) == {back}
+        kinds = await store.kinds(cluster)
+        assert (kinds.count("credential.suspended"), kinds.count("credential.resumed")) == (1, 1)
+    assert await state_of(store, "t2") is TokenState.REPLACED
+
+
+async def test_after_a_silent_end_an_edge_may_only_detach(store: Store) -> None:
+    cluster = await store.joined()
+    await store.clusters.request_deletion(cluster, actor=ACTOR, force=True)
+    fence = await store.fence(cluster)
+    await store.access.retire(fence, said_goodbye=False)
+    assert set(await states(store, cluster)) == {CredentialState.DETACH_ONLY}
+    await store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+    assert set(await states(store, cluster)) == {CredentialState.DETACH_ONLY}
+    await store.reports.goodbye(cluster, 1)
+    assert await store.access.credentials(cluster) == []
+
+
+async def test_after_a_goodbye_nothing_is_let_in(store: Store) -> None:
+    cluster = await store.joined()
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.access.retire(await store.fence(cluster), said_goodbye=True)
+    assert await store.access.credentials(cluster) == []
+
+
+async def test_no_secret_reaches_the_audit_log(store: Store) -> None:
+    cluster = await store.joined()
+    told = str(await store.audit.timeline(cluster))
+    for secret in ("token-of-press-shop", "flux-first", "agent-first"):
+        assert digest(secret).hex() not in told
