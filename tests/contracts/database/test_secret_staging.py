@@ -1,0 +1,167 @@
+"""Ciphertext on its way to a repository."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from database_stores import ACTOR, NOON, Store
+from sqlalchemy import select
+
+from edgewright.adapters.database.tables import staged_changes
+from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.ports.secret_staging import StagedChange, StagedState
+
+
+async def stage(store: Store, cluster: Any, *keys: str, **more: Any) -> Any:
+    """One request with these keys; returns its ID."""
+    request = uuid4()
+    await store.staging.stage([await store.change(cluster, key, request=request, **more) for key in keys])
+    return request
+
+
+async def states(store: Store, request: Any) -> list[StagedState]:
+    return [change.state for change in await store.staging.request(request)]
+
+
+async def test_what_is_staged_is_pending_in_order(store: Store) -> None:
+    cluster = await store.create()
+    first, second = await stage(store, cluster, "a", "b"), await stage(store, cluster, "c")
+    pending = await store.staging.pending(cluster)
+    assert [(change.request, change.key) for change in pending] == [(first, "a"), (first, "b"), (second, "c")]
+    assert [change.sequence for change in pending] == sorted({change.sequence for change in pending})
+    one = pending[0]
+    assert (one.ciphertext, one.fingerprint, one.sealed_at, one.actor) == ("AgB=", "f1", NOON, ACTOR)
+    assert await store.staging.request(second) == pending[2:]
+    assert await store.staging.request(uuid4()) == []
+    assert await store.staging.stage([]) == []
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert wanted.secrets_pending == 3
+
+
+async def test_a_repeated_request_gets_what_is_there(store: Store) -> None:
+    cluster = await store.create()
+    change = await store.change(cluster)
+    staged = await store.staging.stage([change])
+    resealed = await store.change(cluster, request=change.request, ciphertext="other")
+    assert await store.staging.stage([resealed]) == staged
+    assert len(await store.staging.pending(cluster)) == 1
+
+
+async def test_a_request_is_never_torn(store: Store) -> None:
+    cluster = await store.create()
+    first, second = await stage(store, cluster, "a", "b", "c"), await stage(store, cluster, "d", "e")
+    assert {one.request for one in await store.staging.pending(cluster, limit=1)} == {first}
+    assert {one.request for one in await store.staging.pending(cluster, limit=4)} == {first}
+    assert {one.request for one in await store.staging.pending(cluster, limit=5)} == {first, second}
+
+
+async def test_all_changes_of_a_request_belong_together(store: Store) -> None:
+    one, two = await store.create("one"), await store.create("two")
+    with pytest.raises(ValueError, match="too many"):
+        await store.staging.stage([await store.change(one), await store.change(two)])
+
+
+async def test_a_cluster_that_is_not_wanted_present_takes_no_secrets(store: Store) -> None:
+    removed, deleted = await store.create("removed"), await store.create("deleted")
+    changes = [await store.change(cluster) for cluster in (removed, deleted)]
+    await store.clusters.request_removal(removed, actor=ACTOR)
+    await store.clusters.request_deletion(deleted, actor=ACTOR)
+    for change, code in zip(changes, ("removed", "deleting"), strict=True):
+        with pytest.raises(Conflict) as refusal:
+            await store.staging.stage([change])
+        assert refusal.value.code == code
+        assert await store.staging.request(change.request) == []
+
+
+async def test_secrets_of_an_older_generation_are_refused(store: Store) -> None:
+    cluster = await store.create()
+    change = await store.change(cluster)
+    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    with pytest.raises(Superseded):
+        await store.staging.stage([change])
+    with pytest.raises(NotFound):
+        await store.staging.stage([StagedChange(**{**change.__dict__, "cluster": uuid4()})])
+
+
+async def test_a_commit_is_recorded_once_and_the_ciphertext_goes(store: Store) -> None:
+    cluster = await store.create()
+    put, deleted = await stage(store, cluster, "a", "b"), await stage(store, cluster, "c", ciphertext=None)
+    for commit in ("c0ffee", "later"):
+        await store.staging.committed([put, deleted], commit)
+    ended = [*await store.staging.request(put), *await store.staging.request(deleted)]
+    assert {(one.state, one.commit, one.ciphertext) for one in ended} == {(StagedState.COMMITTED, "c0ffee", None)}
+    assert await store.staging.pending(cluster) == []
+    told = [event for event in await store.audit.timeline(cluster) if event.kind.startswith("secret")]
+    assert [(event.kind, event.detail["key"], event.detail["commit"]) for event in told] == [
+        ("secret.put", "a", "c0ffee"),
+        ("secret.put", "b", "c0ffee"),
+        ("secret.deleted", "c", "c0ffee"),
+    ]
+    assert {event.actor for event in told} == {ACTOR}
+    async with store.database.read() as connection:
+        assert set(await connection.scalars(select(staged_changes.c.ciphertext))) == {None}
+
+
+async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store) -> None:
+    cluster = await store.create()
+    older, mixed = await stage(store, cluster, "a"), await stage(store, cluster, "a", "b")
+    newest = await stage(store, cluster, "a")
+    await store.staging.committed([newest], "c0ffee")
+    assert await states(store, older) == [StagedState.SUPERSEDED]
+    assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.STAGED]
+    assert [(one.request, one.key) for one in await store.staging.pending(cluster)] == [(mixed, "b")]
+    await store.staging.committed([older, mixed], "decade")
+    assert await states(store, older) == [StagedState.SUPERSEDED]
+    assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.COMMITTED]
+
+
+async def test_one_commit_may_hold_several_changes_of_a_key(store: Store) -> None:
+    cluster = await store.create()
+    first, second = await stage(store, cluster, "a"), await stage(store, cluster, "a")
+    later = await stage(store, cluster, "a")
+    await store.staging.committed([first, second], "c0ffee")
+    assert await states(store, first) == await states(store, second) == [StagedState.COMMITTED]
+    assert await states(store, later) == [StagedState.STAGED]
+
+
+async def test_the_same_key_of_another_secret_or_cluster_is_another(store: Store) -> None:
+    cluster, other = await store.create("one"), await store.create("two")
+    kept = [await stage(store, cluster, "a", name="web"), await stage(store, other, "a")]
+    await store.staging.committed([await stage(store, cluster, "a")], "c0ffee")
+    for request in kept:
+        assert await states(store, request) == [StagedState.STAGED]
+
+
+async def test_what_a_commit_holds_is_committed_even_after_a_removal(store: Store) -> None:
+    cluster = await store.create()
+    request = await stage(store, cluster, "a")
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert await states(store, request) == [StagedState.REFUSED]
+    await store.staging.committed([request], "c0ffee")
+    [ended] = await store.staging.request(request)
+    assert (ended.state, ended.commit, ended.refusal_code) == (StagedState.COMMITTED, "c0ffee", "")
+
+
+async def test_a_refused_request_says_why(store: Store) -> None:
+    cluster = await store.create()
+    request = await stage(store, cluster, "a", "b")
+    for _ in range(2):
+        await store.staging.refuse(request, "too_large", "The Secret is over 1 MiB.")
+    ended = await store.staging.request(request)
+    assert {(one.state, one.refusal_code, one.refusal, one.ciphertext) for one in ended} == {
+        (StagedState.REFUSED, "too_large", "The Secret is over 1 MiB.", None)
+    }
+    assert await store.staging.pending(cluster) == []
+    assert (await store.kinds(cluster)).count("secret.refused") == 1
+    await store.staging.committed([uuid4()], "nothing")
+    await store.staging.committed([], "nothing")
+
+
+async def test_one_request_staged_by_two_gateways_is_there_once(two: tuple[Store, Store]) -> None:
+    cluster = await two[0].create()
+    change = await two[0].change(cluster)
+    answers = await asyncio.gather(*(two[number % 2].staging.stage([change]) for number in range(4)))
+    assert all(answer == answers[0] for answer in answers)
+    assert len(await two[0].staging.pending(cluster)) == 1
