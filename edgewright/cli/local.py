@@ -1,14 +1,18 @@
 """What the commands that act on this machine have in common: its settings and what it must offer."""
 
+import json
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
+from edgewright.cli.endpoints import write_atomically
 from edgewright.cli.failures import CliError
 from edgewright.cli.ports import PortWish, resolve_ports
 from edgewright.settings import Settings
 
 OLDEST_GIT = (2, 25)
+_PORTS = "ports.json"
 _EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
 
 
@@ -59,8 +63,6 @@ def temporal_binary(settings: Settings) -> Path:
                 "Unset it to use the one that comes with Edgewright.",
             )
         return settings.temporal_binary.absolute()
-    import sysconfig  # noqa: PLC0415 - slow to import, and only this command needs it
-
     beside = Path(sysconfig.get_path("scripts")) / "temporal"
     found = str(beside) if beside.is_file() else shutil.which("temporal")
     if found is None:
@@ -87,10 +89,14 @@ def port_wishes(settings: Settings) -> list[PortWish]:
 def with_ports(settings: Settings) -> Settings:
     """The settings with every port decided and free, and with the addresses that follow from them.
 
+    What was picked is remembered in the home: a port that changed with each start would change the URLs in every
+    driving repository.
+
     Raises:
         CliError: a port cannot be had.
     """
-    ports = resolve_ports(port_wishes(settings))
+    ports = resolve_ports(port_wishes(settings), before=_remembered(settings.home))
+    write_atomically(settings.home / _PORTS, json.dumps(ports) + "\n")
     update: dict[str, object] = {"gateway_port": ports["EDGEWRIGHT_GATEWAY_PORT"]}
     if "EDGEWRIGHT_METRICS_PORT" in ports:
         update["metrics_port"] = ports["EDGEWRIGHT_METRICS_PORT"]
@@ -103,6 +109,14 @@ def with_ports(settings: Settings) -> Settings:
             "temporal_ui_url": settings.temporal_ui_url or f"http://127.0.0.1:{ui}",
         }
     return settings.model_copy(update=update)
+
+
+def _remembered(home: Path) -> dict[str, int]:
+    try:
+        content = json.loads((home / _PORTS).read_text())
+        return {str(name): int(port) for name, port in content.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
 
 
 def gateway_url(settings: Settings) -> str:

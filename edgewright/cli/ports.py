@@ -2,9 +2,10 @@
 
 import errno
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import psutil
 
@@ -28,8 +29,11 @@ class PortWish:
     port: int
 
 
-def resolve_ports(wishes: Sequence[PortWish]) -> dict[str, int]:
+def resolve_ports(wishes: Sequence[PortWish], before: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
     """The port of each wish, by the name of its setting; all of them are free at this moment.
+
+    Args:
+        before: what the last run got; a wish for any free port gets the same one again if it can.
 
     Raises:
         CliError: one is taken, not allowed, or wished for twice; the sentence names who has it and what to set.
@@ -39,7 +43,7 @@ def resolve_ports(wishes: Sequence[PortWish]) -> dict[str, int]:
         ports = {}
         # Given ports first, and all are held until the last is found: no free one is picked twice.
         for wish in sorted(wishes, key=lambda wish: wish.port == 0):
-            listener = held.enter_context(_listen(wish))
+            listener = held.enter_context(_listen_again(wish, before.get(wish.variable, 0)) or _listen(wish))
             ports[wish.variable] = int(listener.getsockname()[1])
         return ports
 
@@ -75,6 +79,15 @@ def _refuse_twins(wishes: Sequence[PortWish]) -> None:
                 ExitCode.USAGE,
             )
         first[wish.port] = wish
+
+
+def _listen_again(wish: PortWish, port: int) -> socket.socket | None:
+    if wish.port or not port:
+        return None
+    try:
+        return _listen(replace(wish, port=port))
+    except (CliError, OSError):
+        return None
 
 
 def _listen(wish: PortWish) -> socket.socket:

@@ -23,7 +23,7 @@ from edgewright.cli.parts import gateway_part, temporal_part, worker_part
 from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor
 from edgewright.settings import Settings
 
-_READY_SECONDS = 90.0
+_READY_SECONDS = 120.0
 _SETUP_SECONDS = 180.0
 
 T = TypeVar("T")

@@ -1,9 +1,7 @@
-"""`edgewright up` with the real Temporal server, worker and gateway: started, killed, broken, and going on."""
+"""`edgewright up` with the real Temporal server, worker and gateway: started, looked at, refused, stopped."""
 
 import os
-import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +9,6 @@ from embedded import EmbeddedEdgewright
 from supervised import eventually, living
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture
-def edgewright(tmp_path: Path) -> Iterator[EmbeddedEdgewright]:
-    edgewright = EmbeddedEdgewright(tmp_path / "home", {"EDGEWRIGHT_DEMO": "0"})
-    yield edgewright
-    edgewright.clear_up()
 
 
 def test_fresh_home_gets_everything_and_stops_clean(edgewright: EmbeddedEdgewright) -> None:
@@ -45,61 +36,6 @@ def test_fresh_home_gets_everything_and_stops_clean(edgewright: EmbeddedEdgewrig
     assert not [pid for pid in pids.values() if living(pid)]
     assert not (edgewright.home / "endpoints.json").exists()
     assert "Traceback" not in edgewright.said()
-
-
-def test_killed_up_goes_on_with_the_next(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.up()
-    edgewright.create("press-shop")
-    token = (edgewright.home / "admin-token").read_text()
-    orphans = edgewright.children()
-    edgewright.kill()
-    assert all(living(pid) for pid in orphans.values())
-    assert "not running" in edgewright.command("cluster", "list").stderr
-
-    edgewright.up()
-    assert not [pid for pid in orphans.values() if living(pid)]
-    assert "was left over from a run that was killed" in edgewright.said()
-    assert (edgewright.home / "admin-token").read_text() == token
-    eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
-
-
-def test_every_part_may_be_killed_and_work_goes_on(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.up()
-    for number, part in enumerate(("worker", "gateway", "temporal")):
-        before = edgewright.children()[part]
-        os.kill(before, signal.SIGKILL)
-        eventually(lambda part=part, before=before: edgewright.children().get(part, before) != before, seconds=30)
-        assert f"{part} was killed by SIGKILL" in edgewright.said()
-        eventually(lambda: gateway_answers(edgewright), seconds=60)
-        edgewright.create(f"line-{number}")
-        eventually(lambda number=number: edgewright.is_ready(f"line-{number}"), seconds=60)
-    assert edgewright.interrupt() == 0
-
-
-def gateway_answers(edgewright: EmbeddedEdgewright) -> bool:
-    host, _, port = str(edgewright.endpoints()["gateway"]).removeprefix("http://").rpartition(":")
-    try:
-        with socket.create_connection((host, int(port)), timeout=1):
-            return edgewright.api("GET", "/readyz").json().get("degraded", []) == []
-    except OSError:
-        return False
-
-
-def test_workflows_are_rebuilt_when_temporals_file_is_gone(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.up()
-    uuid = edgewright.create("press-shop")
-    eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
-    before = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
-    assert edgewright.interrupt() == 0
-    for path in edgewright.home.glob("temporal.db*"):
-        path.unlink()
-
-    edgewright.up()
-    assert "1 rebuilt from the database" in edgewright.said()
-    eventually(lambda: edgewright.api("GET", f"/v1/cluster/{uuid}/ready", params={"wait": 5}).is_success, seconds=60)
-    after = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
-    assert (after["name"], after["phase"]) == (before["name"], before["phase"])
-    assert after["revisions"] == before["revisions"]
 
 
 def test_second_up_on_the_same_home_names_the_first(edgewright: EmbeddedEdgewright) -> None:

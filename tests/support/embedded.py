@@ -14,7 +14,7 @@ import psutil
 from supervised import eventually
 
 PROGRAM = [sys.executable, "-c", "from edgewright.cli.main import main; main()"]
-START_SECONDS = 90.0
+START_SECONDS = 150.0
 
 
 @dataclass

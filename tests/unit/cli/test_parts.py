@@ -32,6 +32,11 @@ def test_children_learn_the_ports_that_were_picked(settings: Settings) -> None:
     assert 0 not in {settings.gateway_port, settings.temporal_port, settings.temporal_ui_port}
 
 
+def test_next_start_on_the_same_home_picks_the_same_ports(settings: Settings) -> None:
+    again = with_ports(Settings(home=settings.home, gateway_port=0, temporal_port=0, temporal_ui_port=0))
+    assert again == settings
+
+
 def test_what_children_are_told_makes_the_same_settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in told(settings).items():
         monkeypatch.setenv(name, value)

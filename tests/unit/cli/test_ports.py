@@ -37,6 +37,21 @@ def test_port_that_was_just_released_can_be_had() -> None:
     assert resolve_ports([wish(port)]) == {"EDGEWRIGHT_GATEWAY_PORT": port}
 
 
+def test_free_port_of_the_last_run_is_picked_again() -> None:
+    before = resolve_ports([wish(0)])
+    assert resolve_ports([wish(0)], before=before) == before
+    with socket.create_server(("127.0.0.1", before["EDGEWRIGHT_GATEWAY_PORT"])):
+        assert resolve_ports([wish(0)], before=before) != before
+    assert resolve_ports([wish(0)], before={"EDGEWRIGHT_GATEWAY_PORT": 700_000}) != before
+
+
+def test_given_port_wins_over_that_of_the_last_run() -> None:
+    port = resolve_ports([wish(0)])["EDGEWRIGHT_GATEWAY_PORT"]
+    assert resolve_ports([wish(port)], before={"EDGEWRIGHT_GATEWAY_PORT": port + 1}) == {
+        "EDGEWRIGHT_GATEWAY_PORT": port
+    }
+
+
 def test_one_port_for_two_parts_is_refused() -> None:
     with pytest.raises(CliError, match="EDGEWRIGHT_A and EDGEWRIGHT_B are both 8484"):
         resolve_ports([wish(8484, "EDGEWRIGHT_A"), wish(8484, "EDGEWRIGHT_B")])

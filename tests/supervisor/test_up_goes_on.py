@@ -1,0 +1,68 @@
+"""`edgewright up` with the real parts: whatever is killed or lost, work goes on."""
+
+import os
+import signal
+import socket
+
+import pytest
+from embedded import EmbeddedEdgewright
+from supervised import eventually, living
+
+from edgewright.cli.endpoints import read_endpoints
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def test_killed_up_goes_on_with_the_next(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    edgewright.create("press-shop")
+    token = (edgewright.home / "admin-token").read_text()
+    orphans = edgewright.children()
+    edgewright.kill()
+    assert all(living(pid) for pid in orphans.values())
+    assert read_endpoints(edgewright.home) is None, "a gateway without its `up` is not offered to anybody"
+
+    edgewright.up()
+    assert not [pid for pid in orphans.values() if living(pid)]
+    assert "was left over from a run that was killed" in edgewright.said()
+    assert (edgewright.home / "admin-token").read_text() == token
+    eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
+
+
+def test_every_part_may_be_killed_and_work_goes_on(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    for number, part in enumerate(("worker", "gateway", "temporal")):
+        before = edgewright.children()[part]
+        os.kill(before, signal.SIGKILL)
+        eventually(lambda part=part, before=before: edgewright.children().get(part, before) != before, seconds=30)
+        assert f"{part} was killed by SIGKILL" in edgewright.said()
+        eventually(lambda: gateway_answers(edgewright), seconds=60)
+        edgewright.create(f"line-{number}")
+        eventually(lambda number=number: edgewright.is_ready(f"line-{number}"), seconds=60)
+    assert edgewright.interrupt() == 0
+
+
+def gateway_answers(edgewright: EmbeddedEdgewright) -> bool:
+    host, _, port = str(edgewright.endpoints()["gateway"]).removeprefix("http://").rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=1):
+            return edgewright.api("GET", "/readyz").json().get("degraded", []) == []
+    except OSError:
+        return False
+
+
+def test_workflows_are_rebuilt_when_temporals_file_is_gone(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.up()
+    uuid = edgewright.create("press-shop")
+    eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
+    before = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
+    assert edgewright.interrupt() == 0
+    for path in edgewright.home.glob("temporal.db*"):
+        path.unlink()
+
+    edgewright.up()
+    assert "1 rebuilt from the database" in edgewright.said()
+    eventually(lambda: edgewright.api("GET", f"/v1/cluster/{uuid}/ready", params={"wait": 5}).is_success, seconds=60)
+    after = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
+    assert (after["name"], after["phase"]) == (before["name"], before["phase"])
+    assert after["revisions"] == before["revisions"]
