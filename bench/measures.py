@@ -1,0 +1,154 @@
+"""What is measured. Every measure drives the gateway over HTTP, as users do."""
+
+import asyncio
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+EDGE_STATUS = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
+
+
+def p50(seconds: list[float]) -> float:
+    return statistics.median(seconds)
+
+
+def p99(seconds: list[float]) -> float:
+    return statistics.quantiles(seconds, n=100)[98]
+
+
+async def create(client: httpx.AsyncClient, name: str) -> tuple[str, float]:
+    """Creates a cluster; returns its UUID and the seconds until `ready: true` was seen in its setup status."""
+    begun = time.perf_counter()
+    answer = await client.post("/v1/cluster", json={"name": name})
+    answer.raise_for_status()
+    uuid: str = answer.json()["uuid"]
+    while True:
+        status = await client.get(f"/v1/cluster/{uuid}/status")
+        if status.status_code == 200 and status.json().get("ready"):
+            return uuid, time.perf_counter() - begun
+        await asyncio.sleep(0.005)
+
+
+async def created_alone(client: httpx.AsyncClient, count: int) -> list[float]:
+    """Seconds to ready of clusters created one after the other."""
+    return [(await create(client, f"alone-{uuid4().hex[:12]}"))[1] for _ in range(count)]
+
+
+async def created_at_once(client: httpx.AsyncClient, count: int) -> float:
+    """Seconds until the last of many clusters created at once is ready."""
+    begun = time.perf_counter()
+    await asyncio.gather(*(create(client, f"crowd-{uuid4().hex[:12]}") for _ in range(count)))
+    return time.perf_counter() - begun
+
+
+async def with_certificate(client: httpx.AsyncClient) -> str:
+    """A ready cluster that has reported a sealing certificate of 4,096 bits."""
+    uuid, _ = await create(client, f"sealed-{uuid4().hex[:12]}")
+    status = {"hosts": [], "kubeseal_cert": _certificate()}
+    (await client.put(f"/v1/app/{EDGE_STATUS}/object/{uuid}", json=status)).raise_for_status()
+    return uuid
+
+
+def _certificate() -> str:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=4096)
+    now = datetime.now(UTC)
+    name = x509.Name([])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=3650))
+        .sign(key, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+async def fill(client: httpx.AsyncClient, uuid: str, start: int, end: int) -> None:
+    """Secrets ``start`` to ``end`` (exclusive) of a cluster, in bulk."""
+    changes = [
+        {"namespace": "default", "name": f"secret-{number}", "key": "password", "value_base64": "czNjcjN0"}
+        for number in range(start, end)
+    ]
+    for first in range(0, len(changes), 100):
+        part = changes[first : first + 100]
+        (await client.post(f"/v1/cluster/{uuid}/secret", json={"changes": part})).raise_for_status()
+
+
+async def put_secrets(client: httpx.AsyncClient, uuid: str, count: int) -> list[float]:
+    """Seconds of single secret PUTs, one after the other; each answer means committed and on disk."""
+    taken: list[float] = []
+    for number in range(count):
+        begun = time.perf_counter()
+        path = f"/v1/cluster/{uuid}/secret/default/secret-{number % 10}/password"
+        (await client.put(path, content=uuid4().bytes)).raise_for_status()
+        taken.append(time.perf_counter() - begun)
+    return taken
+
+
+async def get_bootstrap(client: httpx.AsyncClient, uuid: str, *, clients: int, requests: int) -> tuple[float, float]:
+    """Requests a second and p99 in seconds of the bootstrap script."""
+    issued = (await client.post(f"/v1/cluster/{uuid}/registration-token", json={})).raise_for_status()
+    url = issued.json()["url"]
+    return await _load(lambda: client.get(url), clients=clients, requests=requests)
+
+
+async def _load(
+    request: Callable[[], Awaitable[httpx.Response]], *, clients: int, requests: int
+) -> tuple[float, float]:
+    taken: list[float] = []
+    left = iter(range(requests))
+
+    async def one_client() -> None:
+        for _ in left:
+            begun = time.perf_counter()
+            (await request()).raise_for_status()
+            taken.append(time.perf_counter() - begun)
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(one_client() for _ in range(clients)))
+    return requests / (time.perf_counter() - begun), p99(taken)
+
+
+def clone_commit_push(files: int, count: int) -> list[float]:
+    """The way of the system before: seconds of clone, one changed file, commit and push by the git program."""
+    taken: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="edgewright-bench-git-") as folder:
+        bare, seed = Path(folder) / "bare.git", Path(folder) / "seed"
+        _git("init", "-q", "--bare", "-b", "main", str(bare))
+        _git("init", "-q", "-b", "main", str(seed))
+        (seed / "secrets").mkdir()
+        for number in range(files):
+            (seed / "secrets" / f"secret-{number}.yaml").write_text(f"value: {number}\n" * 20)
+        _commit(seed, "seed")
+        _git("-C", str(seed), "push", "-q", str(bare), "main")
+        for number in range(count):
+            begun = time.perf_counter()
+            work = Path(folder) / f"work-{number}"
+            _git("clone", "-q", str(bare), str(work))
+            (work / "secrets" / "secret-0.yaml").write_text(f"changed: {number}\n")
+            _commit(work, "change")
+            _git("-C", str(work), "push", "-q", "origin", "main")
+            taken.append(time.perf_counter() - begun)
+    return taken
+
+
+def _commit(folder: Path, subject: str) -> None:
+    _git("-C", str(folder), "add", "-A")
+    _git("-C", str(folder), "-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-q", "-m", subject)
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], check=True, stdin=subprocess.DEVNULL)
