@@ -93,7 +93,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
             git=BareGitServer(settings.effective_git_root),
-            fleet=TemporalFleet(client),
+            fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
         )
         activities = build_activities(
             ports, organisation=settings.organisation, external_url=settings.effective_external_url

@@ -63,7 +63,7 @@ class RepositoryActivities:
     async def withdraw_secrets(self, step: StepInput) -> StepResult:
         """Takes away what only the old hardware could open, and lists it to be entered again."""
         row = await self._row(step.fence.cluster)
-        head = await self._head(row.uuid)
+        head = await self._head_if_there(row.uuid)
         if head is None:
             return StepResult()
         paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
@@ -84,8 +84,8 @@ class RepositoryActivities:
     async def remove_workloads(self, step: StepInput) -> StepResult:
         """A commit that removes the workloads and keeps what drives the edge."""
         row = await self._row(step.fence.cluster)
-        if await self._head(row.uuid) is None:
-            return StepResult()
+        if await self._head_if_there(row.uuid) is None:
+            return StepResult(note="There is no repository to remove anything from.")
         commit = await self._commit(
             step.fence, workload_removal, subject=f"Remove the workloads of {row.spec.name}", actor=step.actor
         )
@@ -121,6 +121,12 @@ class RepositoryActivities:
 
     async def _head(self, repository: UUID) -> CommitId | None:
         return await asyncio.to_thread(self._git.head, repository)
+
+    async def _head_if_there(self, repository: UUID) -> CommitId | None:
+        """None also for a repository that does not exist: there is nothing to take away."""
+        if not await asyncio.to_thread(self._git.exists, repository):
+            return None
+        return await self._head(repository)
 
     async def _row(self, cluster: UUID) -> ClusterRow:
         row = await self._clusters.get(cluster)

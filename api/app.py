@@ -109,7 +109,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 audit=SqlAuditLog(database),
                 git=git,
                 git_http=GitHttp(git),
-                fleet=TemporalFleet(client),
+                fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
                 external_url=settings.effective_external_url,
                 external_url_is_loopback=settings.external_url_is_loopback,
                 organisation=settings.organisation,

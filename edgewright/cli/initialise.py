@@ -26,9 +26,11 @@ from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.default_entries import default_entries
+from edgewright.domain.rendering import RENDERER_VERSION
 from edgewright.domain.wellknown import CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
+from edgewright.ports.clusters import Clusters
 from edgewright.ports.config_store import ConfigStore, NewEntry
-from edgewright.ports.fleet import FleetUnavailable
+from edgewright.ports.fleet import Fleet, FleetUnavailable
 from edgewright.settings import Settings
 
 _PATIENCE_SECONDS = 15.0
@@ -81,7 +83,26 @@ async def initialise_temporal(settings: Settings) -> None:
 async def rebuild_workflows(settings: Settings) -> int:
     """Starts the workflow of every cluster that has none, because Temporal's file was lost; returns how many."""
     async with _temporal(settings) as client, open_database(settings.effective_database_url) as database:
-        return await rebuild(TemporalFleet(client), SqlClusters(database))
+        clusters = SqlClusters(database)
+        fleet = TemporalFleet(client, name_of=clusters.name_of)
+        missing = await rebuild(fleet, clusters)
+        await _render_anew(SqlConfigStore(database), clusters, fleet, settings.effective_external_url)
+        return missing
+
+
+async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, external_url: str) -> None:
+    """Wakes every cluster if all generated files depend on something that is new: another URL, another renderer.
+
+    A template that changes wakes the clusters that use it; these two change only at a start.
+    """
+    entry = await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+    fixed = dict(entry.body) if entry else {}
+    base = {"external_url": external_url, "renderer": RENDERER_VERSION}
+    if fixed.get("rendered_with") == base:
+        return
+    for cluster in await clusters.open_clusters():
+        await fleet.nudge(cluster, bulk=True)
+    await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, {**fixed, "rendered_with": base}, actor="centre")
 
 
 @asynccontextmanager

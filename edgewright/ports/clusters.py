@@ -203,6 +203,9 @@ class Clusters(Protocol):
     async def find(self, name: str) -> UUID | None:
         """The cluster with that name (whatever the case) whose deletion has not finished, or None."""
 
+    async def name_of(self, cluster: UUID) -> str | None:
+        """The name of a cluster, also of a removed or deleted one; None for a UUID that was never a cluster."""
+
     async def page(self, filter_: ClusterFilter) -> ClusterPage:
         """A page of summaries; ``Invalid`` for a bad ``sort`` or ``after``."""
 
@@ -213,7 +216,8 @@ class Clusters(Protocol):
         """All clusters whose deletion has not finished: each has a running workflow."""
 
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
-        """Clusters whose generated files were rendered with an entry."""
+        """Clusters whose generated files were rendered with an entry, and those that nothing was rendered for yet:
+        the entry may be what they are blocked by."""
 
     # --- the workflow's side ------------------------------------------------------------------------
 

@@ -46,6 +46,11 @@ class ClusterReading:
             found: UUID | None = await connection.scalar(statement)
             return found
 
+    async def name_of(self, cluster: UUID) -> str | None:
+        async with self._database.read() as connection:
+            name: str | None = await connection.scalar(select(clusters.c.name).where(clusters.c.uuid == cluster))
+            return name
+
     async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
         staged = (
             select(staged_changes.c.sequence)
@@ -81,10 +86,11 @@ class ClusterReading:
             return list(await connection.scalars(statement))
 
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
+        of_cluster = select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid)
+        uses = of_cluster.where(rendered_from.c.app == app, rendered_from.c.object == object_).exists()
         statement = (
             select(clusters.c.uuid)
-            .join(rendered_from, rendered_from.c.cluster == clusters.c.uuid)
-            .where(rendered_from.c.app == app, rendered_from.c.object == object_, clusters.c.closed_at.is_(None))
+            .where(clusters.c.closed_at.is_(None), or_(uses, ~of_cluster.exists()))
             .order_by(clusters.c.uuid)
         )
         async with self._database.read() as connection:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID, uuid4
@@ -43,16 +43,23 @@ RUNNING = f"WorkflowType = '{names.WORKFLOW_TYPE}' AND ExecutionStatus = 'Runnin
 CLUSTER_ID = re.compile(r"cluster-([0-9a-f-]{36})")
 
 T = TypeVar("T")
+NameOf = Callable[[UUID], Awaitable[str | None]]
 
 
 class TemporalFleet:
-    """Implements the port ``Fleet``. The client may be lazy: nothing here needs Temporal to be there before."""
+    """Implements the port ``Fleet``. The client may be lazy: nothing here needs Temporal to be there before.
 
-    def __init__(self, client: Client) -> None:
+    Args:
+        name_of: the name of a cluster, for the Web UI's summary of its workflow.
+    """
+
+    def __init__(self, client: Client, *, name_of: NameOf | None = None) -> None:
         self._client = client
+        self._name_of = name_of
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
         """See the port."""
+        name = await self._name_of(cluster) if self._name_of else None
         await self._within(
             NUDGE_DEADLINE,
             self._client.start_workflow(
@@ -64,7 +71,7 @@ class TemporalFleet:
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                 start_signal=names.SIGNAL_RECONCILE,
                 start_signal_args=[ReconcileSignal(bulk=bulk)],
-                static_summary="managed cluster",
+                static_summary=name or "managed cluster",
                 rpc_timeout=NUDGE_DEADLINE,
             ),
         )
