@@ -95,6 +95,8 @@ def _accepted(wanted: Wanted) -> State:
 
 
 def _joined(wanted: Wanted) -> State:
+    if wanted.edge_reported_at is not None and wanted.rotation_problem:
+        return TRUE, "RotationUnproven", wanted.rotation_problem
     if wanted.edge_reported_at is not None:
         return TRUE, "Reported", ""
     if wanted.bootstrapped:

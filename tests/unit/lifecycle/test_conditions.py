@@ -77,6 +77,7 @@ def heard(state_: LeaseState, offset: float | None = None) -> Lease:
         (ConditionType.JOINED, {}, "False", "AwaitingBootstrap"),
         (ConditionType.JOINED, {"bootstrapped": True}, "False", "Registered"),
         (ConditionType.JOINED, {"edge_reported_at": NOW}, "True", "Reported"),
+        (ConditionType.JOINED, {"edge_reported_at": NOW, "rotation_problem": "unused"}, "True", "RotationUnproven"),
         (ConditionType.AVAILABLE, {}, "Unknown", "NoHeartbeat"),
         (ConditionType.AVAILABLE, {"lease": heard(LeaseState.CURRENT)}, "True", "LeaseCurrent"),
         (ConditionType.AVAILABLE, {"lease": heard(LeaseState.EXPIRED)}, "Unknown", "LeaseExpired"),
