@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.failures import CliError
 from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
@@ -53,6 +54,7 @@ def machine_checks(settings: Settings) -> Iterator[Check]:
     yield _disk(settings.home)
     yield _clock(settings.home)
     yield from _ports(settings)
+    yield _variables()
     yield _external_url(settings)
     yield from _tls(settings)
 
@@ -148,6 +150,17 @@ def _port(wish: PortWish, ours: frozenset[int]) -> Check:
             return Check(name, Verdict.OK, f"{wish.port}, in use by {wish.part}.")
         return Check(name, Verdict.WRONG, error.sentence, error.hint or "")
     return Check(name, Verdict.OK, f"{wish.port} is free.")
+
+
+def _variables() -> Check:
+    """A misspelt variable would change nothing, silently."""
+    fields = [*Settings.model_fields, *ClientSettings.model_fields]
+    known = {f"EDGEWRIGHT_{name.upper()}" for name in fields}
+    unknown = sorted(name for name in os.environ if name.startswith("EDGEWRIGHT_") and name not in known)
+    if not unknown:
+        return Check("variables", Verdict.OK, "Every variable EDGEWRIGHT_… is one that is known.")
+    sentence = f"Nobody reads {', '.join(unknown)}."
+    return Check("variables", Verdict.WARNING, sentence, "Correct its spelling, or unset it.")
 
 
 def _external_url(settings: Settings) -> Check:

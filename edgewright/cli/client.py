@@ -1,7 +1,7 @@
 """The gateway as the commands see it: found by itself, spoken to in JSON, its problems turned into sentences."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +17,7 @@ from edgewright.cli.failures import CliError, ExitCode, of_settings
 from edgewright.cli.invocation import typed
 from edgewright.settings import is_loopback
 
-Params = Mapping[str, str | int | float | bool]
+Params = Mapping[str, str | int | float | bool | Sequence[str]]
 
 _SECONDS = 30.0
 _EXIT_BY_STATUS = {
@@ -124,7 +124,7 @@ class Gateway:
             raise self._unreachable(error) from error
         if answer.is_success or answer.status_code in accept:
             return answer
-        raise self._problem(answer)
+        raise self.problem(answer)
 
     @contextmanager
     def stream(
@@ -136,7 +136,7 @@ class Gateway:
             with self._http.stream("GET", path, params=params, headers=headers, timeout=timeout) as answer:
                 if not answer.is_success:
                     answer.read()
-                    raise self._problem(answer)
+                    raise self.problem(answer)
                 yield answer
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
@@ -166,7 +166,8 @@ class Gateway:
             ExitCode.UNAVAILABLE,
         )
 
-    def _problem(self, answer: httpx.Response) -> CliError:
+    def problem(self, answer: httpx.Response) -> CliError:
+        """An answer that is not a success, as the error that ends a command."""
         exit_code = _EXIT_BY_STATUS.get(
             answer.status_code, ExitCode.REFUSED if answer.is_client_error else ExitCode.FAILED
         )
@@ -184,7 +185,8 @@ class Gateway:
             document.get("detail") or document.get("title") or f"The gateway answered {answer.status_code}."
         )
         hint = document.get("hint")
-        if answer.status_code == httpx.codes.UNAUTHORIZED and not hint:
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            # The gateway's hint speaks of headers; here a file is what can be changed.
             hint = (
                 "The token is wrong, expired or revoked; EDGEWRIGHT_TOKEN_FILE names the file that holds it."
                 if self._has_token

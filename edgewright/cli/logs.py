@@ -19,9 +19,13 @@ def bound(log: Path, *, largest: int = LARGEST_BYTES) -> bool:
     except FileNotFoundError:
         return False
     newest, older = log.with_name(log.name + ".1"), log.with_name(log.name + ".2")
-    if newest.exists():
-        newest.replace(older)
-    shutil.copyfile(log, newest)
+    try:
+        if newest.exists():
+            newest.replace(older)
+        shutil.copyfile(log, newest)
+    except OSError:
+        # On a full disk the space is worth more than the old lines.
+        newest.unlink(missing_ok=True)
     with log.open("r+b") as file:
         file.truncate(0)
     return True

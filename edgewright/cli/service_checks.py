@@ -55,9 +55,11 @@ async def _stored(settings: Settings) -> AsyncIterator[Check]:
         return
     try:
         async with open_database(settings.effective_database_url) as database:
-            async for check in _database(database):
+            findings = [check async for check in _database(database)]
+            for check in findings:
                 yield check
-            yield await _token(database, settings.home / "admin-token")
+            if findings[0].verdict is Verdict.OK:  # else there is no table to look a token up in
+                yield await _token(database, settings.home / "admin-token")
     except EdgewrightError as error:
         yield _from_error("database", error)
 

@@ -83,8 +83,11 @@ class StopSignals:
         self.count = 0
 
     def listen(self) -> None:
-        """Takes SIGINT, SIGTERM and SIGHUP from here on."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        """Takes SIGINT, SIGTERM and SIGHUP from here on; a SIGHUP that is ignored (nohup) stays so."""
+        wanted = [signal.SIGINT, signal.SIGTERM]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            wanted.append(signal.SIGHUP)
+        for number in wanted:
             signal.signal(number, lambda _number, _frame: self.ask())
 
     def ask(self) -> None:

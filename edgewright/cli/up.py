@@ -49,6 +49,7 @@ class Embedded:
 
     def __init__(self, settings: Settings, stop_signals: StopSignals, screen: Console) -> None:
         self._given = settings
+        self._signals = stop_signals
         self._screen = screen
         self._ledger = ProcessLedger(settings.home)
         self._supervisor = Supervisor(self._ledger, stop_signals, self._say)
@@ -74,6 +75,10 @@ class Embedded:
         finally:
             remove_endpoints(home)
             self._supervisor.stop()
+        if self._signals.count > 1:
+            raise CliError(
+                "Killed what had not stopped yet.", "Nothing is lost: the next start goes on.", ExitCode.INTERRUPTED
+            )
         self._say("Stopped.")
 
     def _start(self, settings: Settings) -> None:

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 from embedded import EmbeddedEdgewright
-from supervised import eventually, living
+from supervised import Stage, eventually, living
+
+from edgewright.cli.local import with_ports
+from edgewright.cli.parts import temporal_part
+from edgewright.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -53,6 +57,30 @@ def test_down_stops_it_from_another_terminal(edgewright: EmbeddedEdgewright) -> 
     down = edgewright.command("down")
     assert (down.returncode, down.stdout) == (0, "Stopped.\n")
     assert edgewright.running.wait(timeout=10) == 0
+    assert edgewright.children() == {}
+
+
+def test_existing_temporal_server_is_used_and_left_alone(edgewright: EmbeddedEdgewright, stage: Stage) -> None:
+    server = temporal_part(with_ports(Settings(home=stage.home, gateway_port=0, temporal_port=0, temporal_ui_port=0)))
+    stage.supervisor.start(server)
+    stage.supervisor.wait_ready("temporal", seconds=60)
+    pid = stage.supervisor.pid_of("temporal")
+    assert pid
+    address = f"127.0.0.1:{server.command[server.command.index('--port') + 1]}"
+
+    edgewright.variables |= {"EDGEWRIGHT_TEMPORAL_ADDRESS": address, "EDGEWRIGHT_DEMO": "1"}
+    edgewright.up()
+    assert set(edgewright.children()) == {"worker", "gateway"}
+    assert edgewright.endpoints()["temporal"] == address
+    assert edgewright.is_ready("demo")
+    assert edgewright.interrupt() == 0
+    assert living(pid)
+
+
+def test_existing_temporal_server_that_is_away_is_named(edgewright: EmbeddedEdgewright) -> None:
+    refused = edgewright.command("up", EDGEWRIGHT_TEMPORAL_ADDRESS="127.0.0.1:1")
+    assert refused.returncode == 5
+    assert "127.0.0.1:1" in refused.stderr
     assert edgewright.children() == {}
 
 

@@ -68,6 +68,15 @@ def test_loopback_url_is_a_warning_only(home: Path) -> None:
     assert found(better, "external URL").verdict is Verdict.OK
 
 
+def test_misspelt_variable_is_pointed_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWRIGHT_LOG_LEVEL", "DEBUG")
+    monkeypatch.setenv("EDGEWRIGHT_TOKEN_FILE", "x")
+    assert found(examined(home), "variables").verdict is Verdict.OK
+    monkeypatch.setenv("EDGEWRIGHT_GATWAY_PORT", "1")
+    check = found(examined(home), "variables")
+    assert (check.verdict, "EDGEWRIGHT_GATWAY_PORT" in check.sentence) == (Verdict.WARNING, True)
+
+
 def test_clock_that_was_set_back_is_noticed(home: Path) -> None:
     (home / "edgewright.db").write_text("")
     ahead = time.time() + 3600

@@ -1,6 +1,9 @@
 """Logs stay bounded while somebody writes to them."""
 
+import errno
 from pathlib import Path
+
+import pytest
 
 from edgewright.cli.logs import bound, last_words
 
@@ -24,6 +27,20 @@ def test_large_log_is_rotated_under_the_hands_of_its_writer(tmp_path: Path) -> N
     assert (tmp_path / "part.log.1").read_text() == "3" * 200
     assert (tmp_path / "part.log.2").read_text() == "2" * 200
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_log_that_does_not_fit_on_the_disk_twice_is_emptied_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_source: Path, target: Path) -> None:
+        target.write_text("a part")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copyfile", full)
+    log = tmp_path / "part.log"
+    log.write_text("x" * 200)
+    assert bound(log, largest=100)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("part.log", "")]
 
 
 def test_last_words_are_the_last_line_that_says_something(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""An installation is made ready once, and making it ready again changes nothing."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.operators import SqlOperatorTokens
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.cli.demo import demo_is_due
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.initialise import initialise_storage, initialise_temporal
+from edgewright.cli.service_checks import service_checks
+from edgewright.domain.default_entries import default_entries
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.ports.fleet import FleetUnavailable
+from edgewright.settings import Settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, organisation="Acme")
+
+
+async def content(settings: Settings) -> dict[str, str]:
+    """Every entry with its revision."""
+    async with open_database(settings.effective_database_url) as database:
+        config = SqlConfigStore(database)
+        entries = [await config.get(entry.app, entry.object) for entry in default_entries("Acme")]
+    return {f"{entry.app}/{entry.object}": entry.etag for entry in entries if entry}
+
+
+async def test_first_start_makes_entries_charts_and_token(settings: Settings) -> None:
+    storage = await initialise_storage(settings)
+    assert storage.token_written
+    assert len(await content(settings)) == len(default_entries("Acme"))
+    assert BareGitServer(settings.effective_git_root).head(REPOSITORY_HELM_CHARTS)
+    async with open_database(settings.effective_database_url) as database:
+        [token] = await SqlOperatorTokens(database).list()
+    text = storage.token_file.read_text().strip()
+    assert token.secret_sha256 == hashlib.sha256(text.encode()).digest()
+
+
+async def test_later_starts_change_nothing(settings: Settings) -> None:
+    await initialise_storage(settings)
+    before = await content(settings), BareGitServer(settings.effective_git_root).head(REPOSITORY_HELM_CHARTS)
+    storage = await initialise_storage(settings)
+    assert not storage.token_written
+    assert before == (
+        await content(settings),
+        BareGitServer(settings.effective_git_root).head(REPOSITORY_HELM_CHARTS),
+    )
+
+
+async def test_organisation_of_the_first_start_is_kept(settings: Settings) -> None:
+    await initialise_storage(settings)
+    before = await content(settings)
+    with pytest.raises(CliError, match="belongs to the organisation Acme") as caught:
+        await initialise_storage(settings.model_copy(update={"organisation": "Other"}))
+    assert caught.value.exit_code == ExitCode.REFUSED
+    assert await content(settings) == before
+
+
+async def test_demo_is_due_on_a_fresh_home_only(settings: Settings) -> None:
+    await initialise_storage(settings)
+    await initialise_storage(settings, demo=True)
+    assert not demo_is_due(settings.home)
+
+
+async def test_demo_stays_due_when_the_first_start_is_cut_off(settings: Settings) -> None:
+    await initialise_storage(settings, demo=True)
+    await initialise_storage(settings, demo=True)
+    assert demo_is_due(settings.home)
+
+
+async def test_temporal_that_is_away_is_named(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgewright.cli.initialise._PATIENCE_SECONDS", 0.1)
+    with pytest.raises(FleetUnavailable, match=r"127\.0\.0\.1:1"):
+        await initialise_temporal(settings.model_copy(update={"temporal_address": "127.0.0.1:1"}))
+
+
+async def test_doctor_finds_what_a_good_installation_has(settings: Settings) -> None:
+    await initialise_storage(settings)
+    verdicts = {check.name: check.verdict for check in await service_checks(settings)}
+    assert verdicts == {"database": "ok", "admin token": "ok", "running": "warning"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "said"),
+    [(0o644, None, "can be read by other users"), (0o600, "nonsense", "holds no valid token")],
+)
+async def test_doctor_finds_a_bad_token_file(settings: Settings, mode: int, text: str | None, said: str) -> None:
+    storage = await initialise_storage(settings)
+    if text:
+        storage.token_file.write_text(text)
+    storage.token_file.chmod(mode)
+    [check] = [check for check in await service_checks(settings) if check.name == "admin token"]
+    assert (check.verdict, said in check.sentence, bool(check.fix)) == ("wrong", True, True)
+
+
+async def test_doctor_finds_a_damaged_database(settings: Settings) -> None:
+    (settings.home / "edgewright.db").write_text("this is not a database, whatever its name says" * 100)
+    [check] = [check for check in await service_checks(settings) if check.name == "database"]
+    assert check.verdict == "wrong"
+
+
+async def test_doctor_finds_a_database_that_was_never_migrated(settings: Settings) -> None:
+    (settings.home / "edgewright.db").touch()
+    (settings.home / "admin-token").write_text(f"ew_{'0' * 16}_{'A' * 43}\n")
+    [check] = [check for check in await service_checks(settings) if check.name == "database"]
+    assert (check.verdict, "Its schema is none" in check.sentence) == ("wrong", True)
