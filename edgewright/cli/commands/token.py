@@ -1,5 +1,88 @@
-"""Commands on tokens, over HTTP."""
+"""`edgewright token`: tokens of people and scripts."""
+
+from typing import Annotated
 
 import typer
 
+from edgewright.cli.client import Gateway, connect
+from edgewright.cli.commands.durations import seconds_of, until
+from edgewright.cli.commands.options import AsJson, example
+from edgewright.cli.commands.screen import Document, moment, result, say, show_json, show_table
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.invocation import typed
+from edgewright.ports.operators import Permission
+
 app = typer.Typer(no_args_is_help=True)
+
+_SHORTEST, _LONGEST = 60, 10 * 366 * 86400
+
+
+@app.command("create", epilog=example("token create ci --permission read --permission secrets --expires-in 30d"))
+def create(
+    name: Annotated[str, typer.Argument(help="Whose it is; shown in timelines.", show_default=False)],
+    permission: Annotated[
+        list[Permission], typer.Option("--permission", "-p", help="May be given several times.", show_default=False)
+    ],
+    expires_in: Annotated[
+        str | None,
+        typer.Option(
+            "--expires-in", metavar="DURATION", help="How long it lives.", show_default="until it is revoked"
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token, and print it this once: stdout has the token alone."""
+    seconds = (
+        None if expires_in is None else seconds_of(expires_in, "--expires-in", shortest=_SHORTEST, longest=_LONGEST)
+    )
+    with connect() as gateway:
+        wish = {"name": name, "permissions": list(dict.fromkeys(permission)), "expires_in": seconds}
+        document = gateway.post("/v1/token", wish)
+    if as_json:
+        show_json(document)
+    else:
+        result(document["token"])
+    life = f"It expires in {until(document['expires_at'])}." if document["expires_at"] else "It never expires."
+    say(f"This is the token {document['name']}; it is kept nowhere and shown only now. {life}")
+    say("Write it to a file that only you can read, and name that file in EDGEWRIGHT_TOKEN_FILE.")
+
+
+@app.command("list", epilog=example("token list"))
+def list_tokens(as_json: AsJson = False) -> None:
+    """List the tokens that are valid, without their secrets."""
+    with connect() as gateway:
+        document = gateway.get("/v1/token")
+    if as_json:
+        show_json(document)
+        return
+    rows = [
+        (each["id"], each["name"], ",".join(each["permissions"]), moment(each["created_at"]), _expiry(each))
+        for each in document["items"]
+    ]
+    show_table(("id", "name", "permissions", "created", "expires"), rows)
+
+
+@app.command("revoke", epilog=example("token revoke ci"))
+def revoke(token: Annotated[str, typer.Argument(metavar="NAME|ID", show_default=False)]) -> None:
+    """Revoke a token, by its name or ID; it is refused from now on."""
+    with connect() as gateway:
+        meant = _meant(gateway, token)
+        gateway.delete(f"/v1/token/{meant['id']}")
+    result(f"The token {meant['name']} is revoked.")
+
+
+def _meant(gateway: Gateway, text: str) -> Document:
+    tokens = gateway.get("/v1/token")["items"]
+    for field in ("id", "name"):
+        for token in tokens:
+            if token[field] == text:
+                found: Document = token
+                return found
+    # The text is not repeated: it may be a token, given where its name belongs.
+    raise CliError(
+        "There is no token with that name or ID.", f"`{typed('token list')}` shows all.", ExitCode.NOT_FOUND
+    )
+
+
+def _expiry(token: Document) -> str:
+    return moment(token["expires_at"]) or "never"

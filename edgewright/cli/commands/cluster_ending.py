@@ -1,0 +1,110 @@
+"""A cluster's end, and how it is taken back."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from edgewright.cli.client import Gateway, connect
+from edgewright.cli.commands.asking import require_name
+from edgewright.cli.commands.durations import seconds_of, spoken
+from edgewright.cli.commands.naming import Named, named
+from edgewright.cli.commands.options import AsJson, ClusterName, Wait, Yes
+from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json
+from edgewright.cli.commands.sending import send_once
+from edgewright.cli.commands.waiting import wait_until_gone
+
+_MOST_NAMES = 8
+
+
+def delete(
+    *,
+    cluster: ClusterName,
+    force: Annotated[bool, typer.Option("--force", help="Do not wait for the edge.")] = False,
+    deadline: Annotated[
+        str, typer.Option("--deadline", metavar="DURATION", help="How long to wait for the edge's goodbye.")
+    ] = "24h",
+    keep_workloads: Annotated[
+        bool, typer.Option("--keep-workloads", help="Leave what runs on the edge as it is.")
+    ] = False,
+    yes: Yes = False,
+    wait: Wait = False,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="How long to wait.", show_default="to the end"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a cluster, after showing what goes with it and asking for its name."""
+    params: dict[str, str | bool] = {
+        "force": force,
+        "deadline": str(seconds_of(deadline, "--deadline", longest=30 * 86400)),
+        "workloads": "keep" if keep_workloads else "remove",
+    }
+    seconds = None if timeout is None else seconds_of(timeout, "--timeout")
+    with connect() as gateway:
+        document = gateway.get(named(gateway, cluster).path)
+        meant = Named(document["uuid"], document["name"])
+        for line in _pruned(gateway, document, keep_workloads=keep_workloads, force=force):
+            say(line)
+        require_name(meant.text, yes=yes)
+        began = time.monotonic()
+        answer = send_once(gateway, "DELETE", meant.path, params=params).json()
+        (say if as_json else result)(f"The deletion of {meant.text} has begun; {_patience(answer['deletion'])}.")
+        if wait:
+            wait_until_gone(gateway, meant, seconds=seconds)
+            (say if as_json else result)(f"{meant.text} is deleted after {spoken(time.monotonic() - began)}.")
+            _say_residue(gateway, meant)
+        if as_json:
+            show_json(answer)
+
+
+def undelete(cluster: ClusterName, as_json: AsJson = False) -> None:
+    """Take a deletion back, as long as nothing has been removed."""
+    with connect() as gateway:
+        document = gateway.post(f"{named(gateway, cluster).path}/undelete")
+    if as_json:
+        show_json(document)
+    else:
+        result(f"The deletion of {document['name']} was taken back.")
+
+
+def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force: bool) -> list[str]:
+    """What the deletion of a cluster ends, line by line."""
+    hosts = [str(host.get("hostname", "?")) for host in document["hosts"]]
+    secrets = gateway.get(f"/v1/cluster/{document['uuid']}/secret")["items"]
+    names = sorted({f"{item['namespace']}/{item['name']}" for item in secrets})
+    facts = {
+        "phase": document["phase"],
+        "hosts": _counted(hosts),
+        "secrets": _counted(names),
+        "workloads": "stay on the edge" if keep_workloads else "are removed from the edge",
+        "repository": f"{document['links']['repository']}, is archived",
+    }
+    lines = [f"This deletes the cluster {document['name']}, {document['uuid']}:"]
+    lines += [f"  {fact:<10}  {clean(value)}" for fact, value in facts.items()]
+    if force:
+        lines.append("  The edge is not waited for: what it has not cleaned up by itself stays there.")
+    if document["deletion"]:
+        lines.append("  Its deletion was asked for before; this can only hasten it.")
+    return lines
+
+
+def _patience(deletion: Document) -> str:
+    if deletion["force"]:
+        return "it does not wait for the edge"
+    return f"it waits for the edge until {moment(deletion['deadline'])} at most"
+
+
+def _counted(names: list[str]) -> str:
+    if not names:
+        return "none"
+    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{len(names)} ({', '.join(names[:_MOST_NAMES])}{more})"
+
+
+def _say_residue(gateway: Gateway, cluster: Named) -> None:
+    for item in gateway.get("/v1/residue")["items"]:
+        if item["cluster"] == cluster.uuid:
+            for left in item["residue"]:
+                say(f"Left behind at {left['step']}: {clean(left['reason'])}")

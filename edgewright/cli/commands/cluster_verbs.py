@@ -1,0 +1,64 @@
+"""How an operator steers a cluster that is under way."""
+
+from typing import Annotated, Any
+
+import typer
+
+from edgewright.cli.client import connect
+from edgewright.cli.commands.naming import named
+from edgewright.cli.commands.options import AsJson, ClusterName
+from edgewright.cli.commands.screen import Document, result, show_json
+from edgewright.cli.commands.waiting import state_of
+from edgewright.domain.cluster import StepName
+
+_STEPS = "A step, as `cluster show` names it."
+Step = Annotated[
+    StepName,
+    typer.Argument(metavar="STEP", help=_STEPS, case_sensitive=False, show_choices=False, show_default=False),
+]
+
+
+def pause(
+    cluster: ClusterName,
+    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the timeline.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Hold back all commits for a cluster; heartbeats, revocation and deletion go on."""
+    document = _post(cluster, "pause", {"reason": reason})
+    _show(document, f"Commits for {document['name']} are paused.", as_json=as_json)
+
+
+def resume(cluster: ClusterName, as_json: AsJson = False) -> None:
+    """Let commits for a cluster go on."""
+    document = _post(cluster, "resume")
+    _show(document, f"Commits for {document['name']} go on.", as_json=as_json)
+
+
+def retry(cluster: ClusterName, step: Step, as_json: AsJson = False) -> None:
+    """Try a step now that waits or is blocked."""
+    document = _post(cluster, f"step/{step}/retry")
+    _show(document, f"{document['name']} tries {step} again: {state_of(document)}", as_json=as_json)
+
+
+def skip(
+    cluster: ClusterName,
+    step: Step,
+    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the timeline.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Skip a step of a deletion that another system holds up; it is remembered as residue."""
+    document = _post(cluster, f"step/{step}/skip", {"reason": reason})
+    _show(document, f"{document['name']} goes on without {step}: {state_of(document)}", as_json=as_json)
+
+
+def _post(cluster: str, verb: str, body: Any = None) -> Document:
+    with connect() as gateway:
+        document: Document = gateway.post(f"{named(gateway, cluster).path}/{verb}", body)
+        return document
+
+
+def _show(document: Document, sentence: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json(document)
+    else:
+        result(sentence)

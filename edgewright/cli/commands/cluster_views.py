@@ -1,0 +1,185 @@
+"""Looking at clusters: the list, one of them, and what happened to it."""
+
+import itertools
+import json
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from edgewright.cli.client import Gateway, connect
+from edgewright.cli.commands.cluster_page import show_page
+from edgewright.cli.commands.naming import Named, named, pages
+from edgewright.cli.commands.options import AsJson, ClusterName, labels_of
+from edgewright.cli.commands.screen import (
+    Document,
+    clean,
+    moment,
+    pairs,
+    result,
+    say,
+    show_json,
+    show_table,
+    yes_no,
+)
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.invocation import typed
+from edgewright.domain.cluster import Phase
+
+_RECONNECT_SECONDS = 1.0
+
+
+class Sort(StrEnum):
+    """What the list is sorted by; with ``-`` downwards."""
+
+    NAME = "name"
+    PHASE = "phase"
+    CREATED = "created"
+    LAST_HEARD = "last_heard"
+    NAME_DOWN = "-name"
+    PHASE_DOWN = "-phase"
+    CREATED_DOWN = "-created"
+    LAST_HEARD_DOWN = "-last_heard"
+
+
+def list_clusters(
+    *,
+    phase: Annotated[
+        Phase | None,
+        typer.Option("--phase", case_sensitive=False, help="Removed and Deleted show only if asked for."),
+    ] = None,
+    ready: Annotated[bool | None, typer.Option("--ready/--not-ready", help="Commissioned, or not.")] = None,
+    available: Annotated[
+        bool | None, typer.Option("--available/--not-available", help="Heard within the lease, or not.")
+    ] = None,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="May be given several times.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="A part of the name.", show_default=False)] = None,
+    sort: Annotated[Sort, typer.Option("--sort", metavar="[-]name|phase|created|last_heard")] = Sort.NAME,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.", show_default="all")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List clusters, one line each."""
+    wish: dict[str, Any] = {
+        "phase": phase,
+        "ready": ready,
+        "available": available,
+        "label": [f"{key}={value}" for key, value in labels_of(label or []).items()] or None,
+        "name": name,
+        "sort": sort,
+    }
+    filters = {field: value for field, value in wish.items() if value is not None}
+    with connect() as gateway:
+        found = list(pages(gateway, filters, limit=limit))
+    items, more = [item for page in found for item in page["items"]], found[-1]["next"]
+    if as_json:
+        show_json({"items": items, "next": more})
+    elif items:
+        show_table(
+            ("name", "phase", "ready", "available", "heard", "labels", "uuid", "waiting for"),
+            [_line(item) for item in items],
+        )
+        if more:
+            say(f"There are more than these {limit}.")
+    else:
+        filtered = filters.keys() != {"sort"}
+        hint = f"`{typed('cluster create NAME --wait')}` commissions one."
+        say("No cluster passes these filters." if filtered else f"There is no cluster yet. {hint}")
+
+
+def show(cluster: ClusterName, as_json: AsJson = False) -> None:
+    """Show everything about one cluster."""
+    with connect() as gateway:
+        document = gateway.get(named(gateway, cluster).path)
+    if as_json:
+        show_json(document)
+    else:
+        show_page(document)
+
+
+def timeline(
+    cluster: ClusterName,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens from now on.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what happened to a cluster, by whom and when; also after its deletion."""
+    with connect() as gateway:
+        meant = named(gateway, cluster, also_deleted=True)
+        document = _whole_timeline(gateway, meant)
+        if follow:
+            _show_growing(gateway, meant, document["items"], as_json=as_json)
+        elif as_json:
+            show_json(document)
+        else:
+            rows = [(moment(event["at"]), event["actor"], event["message"]) for event in document["items"]]
+            show_table(("when", "who", "what"), rows)
+            for step in document["waiting"]:
+                say(_waiting(step))
+
+
+def _line(item: Document) -> tuple[str, ...]:
+    return (
+        str(item["name"]),
+        str(item["phase"]),
+        yes_no(item["ready"]),
+        str(item["available"]),
+        moment(item["last_heard"]),
+        pairs(item["labels"]),
+        str(item["uuid"]),
+        str(item["waiting_for"]),
+    )
+
+
+def _whole_timeline(gateway: Gateway, cluster: Named) -> dict[str, Any]:
+    """The timeline as one document."""
+    items: list[Document] = []
+    after: int | None = 0
+    page: dict[str, Any] = {}
+    while after is not None:
+        page = gateway.get(f"{cluster.path}/timeline", {"after": after})
+        items += page["items"]
+        after = page["next"]
+    return {**page, "items": items}
+
+
+def _show_growing(gateway: Gateway, cluster: Named, items: list[Document], *, as_json: bool) -> None:
+    """Shows events line by line until the cluster is deleted, or Ctrl-C."""
+    try:
+        for event in itertools.chain(items, _events(gateway, cluster, items[-1]["position"] if items else 0)):
+            if as_json:
+                show_json(event, indent=None)
+            else:
+                result(f"{moment(event['at'])}  {clean(event['actor'])}  {clean(event['message'])}")
+            if event["kind"] == "cluster.deleted":
+                return
+    except KeyboardInterrupt:
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _events(gateway: Gateway, cluster: Named, position: int) -> Iterator[Document]:
+    """Events behind a position as they happen; a connection that breaks is made anew."""
+    connected = False
+    while True:
+        try:
+            with gateway.stream("/v1/events", {"cluster": cluster.uuid, "after": position}) as answer:
+                connected = True
+                for line in answer.iter_lines():
+                    if line.startswith("data:"):
+                        event: Document = json.loads(line.removeprefix("data:"))
+                        position = event["position"]
+                        yield event
+        except CliError as error:
+            if not connected or error.exit_code is not ExitCode.UNAVAILABLE:
+                raise
+            say(f"{error.sentence} Trying again.")
+        time.sleep(_RECONNECT_SECONDS)
+
+
+def _waiting(step: Document) -> str:
+    when = f", next attempt at {moment(step['next_at'])}" if step.get("next_at") else ""
+    because = f", because {clean(step['error'])}" if step.get("error") else ""
+    hint = f" {clean(step['hint'])}" if step.get("hint") else ""
+    return f"{step['name']} is {step['state']} after attempt {step['attempts']}{when}{because}{hint}"

@@ -1,0 +1,88 @@
+"""Which cluster a name or a UUID on the command line means."""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgewright.cli.client import Gateway
+from edgewright.cli.commands.screen import Document, clean, moment
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.invocation import typed
+from edgewright.domain.cluster import Phase
+
+PAGE = 500
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+_SUGGESTIONS = 3
+
+
+@dataclass(frozen=True)
+class Named:
+    """A cluster that somebody named. ``text``: how to name it in the next command."""
+
+    uuid: str
+    text: str
+
+    @property
+    def path(self) -> str:
+        """Its resource at the gateway."""
+        return f"/v1/cluster/{self.uuid}"
+
+
+def named(gateway: Gateway, text: str, *, also_deleted: bool = False) -> Named:
+    """The cluster that has that UUID, or that name whatever the case.
+
+    Args:
+        also_deleted: what outlives a cluster is wanted; only looked for when no living cluster has the name.
+
+    Raises:
+        CliError: no cluster has that name, or several had it. A UUID is not looked up: the request itself will tell.
+    """
+    if _UUID.fullmatch(text):
+        return Named(text.lower(), text.lower())
+    similar: list[str] = []
+    phases: list[str | None] = [None, Phase.REMOVED, *([Phase.DELETED] if also_deleted else [])]
+    for phase in phases:
+        found = []
+        filters = {"name": text, **({"phase": phase} if phase else {})}
+        for item in itertools.chain.from_iterable(page["items"] for page in pages(gateway, filters)):
+            if str(item["name"]).lower() == text.lower():
+                found.append(item)
+                if phase != Phase.DELETED:
+                    break  # a name belongs to one living cluster
+            elif len(similar) < _SUGGESTIONS:
+                similar.append(str(item["name"]))
+        if len(found) == 1:
+            return Named(str(found[0]["uuid"]), str(found[0]["name"]))
+        if found:
+            raise _several(text, found)
+    hint = f"Did you mean {' or '.join(map(clean, similar))}?" if similar else f"`{typed('cluster list')}` shows all."
+    raise CliError(f"There is no cluster called {clean(text)}.", hint, ExitCode.NOT_FOUND, code="cluster_unknown")
+
+
+def pages(gateway: Gateway, filters: Mapping[str, Any], *, limit: int | None = None) -> Iterator[Document]:
+    """The pages of the list of clusters that pass the filters.
+
+    Args:
+        limit: so many clusters at most; None: all.
+    """
+    after: dict[str, str] = {}
+    left = limit
+    while True:
+        size = PAGE if left is None else min(PAGE, left)
+        page = gateway.get("/v1/cluster", {**filters, "limit": size, **after})
+        yield page
+        left = None if left is None else left - len(page["items"])
+        if page["next"] is None or left == 0:
+            return
+        after = {"after": page["next"]}
+
+
+def _several(text: str, found: list[Document]) -> CliError:
+    lines = [f"{item['uuid']}  created {moment(item['created_at'])}" for item in found]
+    return CliError(
+        f"{len(found)} deleted clusters were called {clean(text)}; name one by its UUID.",
+        "\n".join(lines),
+        ExitCode.REFUSED,
+    )

@@ -1,0 +1,81 @@
+"""Arguments and options that several commands have."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from edgewright.cli.failures import CliError, ExitCode
+
+ClusterName = Annotated[str, typer.Argument(metavar="CLUSTER", help="Name or UUID.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the API's document.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, with live progress.")]
+Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait, such as 30s or 2h.")]
+Chart = Annotated[
+    str | None, typer.Option("--chart", metavar="NAME|UUID", help="Helm chart template.", show_default=False)
+]
+Values = Annotated[
+    Path | None,
+    typer.Option("--values", metavar="FILE", help="Values of the chart: a YAML or JSON file.", show_default=False),
+]
+
+DEFAULT_TIMEOUT = "5m"
+
+
+def labels_of(texts: Sequence[str]) -> dict[str, str]:
+    """Labels that were given as ``key=value``.
+
+    Raises:
+        CliError: one is not of that form, or a key is there twice.
+    """
+    labels: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise CliError("A label is given as key=value.", "For example --label site=sheffield.", ExitCode.USAGE)
+        if key in labels:
+            raise CliError(f"The label {key} is there twice.", exit_code=ExitCode.USAGE)
+        labels[key] = value
+    return labels
+
+
+def values_of(file: Path) -> dict[str, Any]:
+    """The values of a chart in a file.
+
+    Raises:
+        CliError: it cannot be read, or holds something else than a mapping that JSON can express.
+    """
+    import yaml  # noqa: PLC0415 - slow, and few commands read values
+
+    try:
+        text = file.read_text("utf-8")
+        values = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+        json.dumps(values, allow_nan=False)
+    except OSError as error:
+        raise CliError(f"--values: {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise CliError(f"--values: {file}{line} is not YAML: {error.problem}.", exit_code=ExitCode.USAGE) from error
+    except json.JSONDecodeError as error:
+        raise CliError(
+            f"--values: {file}, line {error.lineno} is not JSON: {error.msg}.", exit_code=ExitCode.USAGE
+        ) from error
+    except (ValueError, TypeError, yaml.YAMLError) as error:
+        raise CliError(
+            f"--values: {file} holds something that JSON cannot express.",
+            "Quote dates; use no NaN, no binary values and no references to themselves.",
+            ExitCode.USAGE,
+        ) from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise CliError(f"--values: {file} does not hold a mapping.", "It looks like `replicas: 2`.", ExitCode.USAGE)
+    return values
+
+
+def example(command: str) -> str:
+    """What stands under the help of a command."""
+    return f"Example: edgewright {command}"

@@ -1,0 +1,195 @@
+"""Waiting until a cluster is where it should be, with one live line that says what it waits for itself."""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from edgewright.cli.client import Gateway
+from edgewright.cli.commands.durations import spoken
+from edgewright.cli.commands.naming import Named
+from edgewright.cli.commands.screen import Document, clean, say
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.invocation import typed
+from edgewright.domain.cluster import ConditionType, Desired
+
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 1.0
+_UNDER_WAY = frozenset({"running", "waiting", "blocked"})
+
+Look = Callable[[float], str | None]
+"""One look: None once it is reached, else what is going on. The argument: seconds that are left."""
+
+
+class Goal(StrEnum):
+    """What can be waited for."""
+
+    READY = "ready"
+    JOINED = "joined"
+    AVAILABLE = "available"
+    SYNCED = "synced"
+
+
+_CONDITIONS = {
+    Goal.JOINED: ConditionType.JOINED,
+    Goal.AVAILABLE: ConditionType.AVAILABLE,
+    Goal.SYNCED: ConditionType.SYNCED,
+}
+
+
+def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, seconds: float) -> None:
+    """Returns once the goal is reached.
+
+    Raises:
+        CliError: not in time, or it cannot be reached any more: the cluster is being deleted, removed, or gone.
+    """
+
+    def ready(left: float) -> str | None:
+        wait = {"wait": round(min(LONGEST_PAUSE_SECONDS, max(left, 0.0)), 2)}
+        answer = gateway.request("GET", f"{cluster.path}/ready", params=wait, accept=frozenset({503}))
+        if answer.is_success:
+            return None
+        document = gateway.get(cluster.path)
+        _demand_present(cluster, document)
+        return state_of(document, otherwise=gateway.problem(answer).sentence)
+
+    def condition(_left: float) -> str | None:
+        document = gateway.get(cluster.path)
+        _demand_present(cluster, document)
+        stated = next((each for each in document["conditions"] if each["type"] == _CONDITIONS[goal]), None)
+        if stated is not None and stated["status"] == "True":
+            return None
+        return state_of(document, otherwise=str((stated or {}).get("message") or ""))
+
+    look = ready if goal is Goal.READY else condition
+    hint = f"`{typed(f'cluster wait {cluster.text} --for {goal}')}` waits again."
+    _until(look, cluster, f"is not {goal}", seconds=seconds, hint=hint)
+
+
+def wait_until_gone(gateway: Gateway, cluster: Named, *, seconds: float | None) -> None:
+    """Returns once the deletion has finished.
+
+    Args:
+        seconds: None: until the deletion's own deadline has ended it.
+
+    Raises:
+        CliError: not in time, or the deletion was taken back.
+    """
+
+    def gone(_left: float) -> str | None:
+        try:
+            document = gateway.get(cluster.path)
+        except CliError as error:
+            if error.exit_code is ExitCode.NOT_FOUND:
+                return None
+            raise
+        if document["desired"] != Desired.DELETED:
+            raise CliError(f"The deletion of {cluster.text} was taken back.", exit_code=ExitCode.REFUSED)
+        return state_of(document)
+
+    hint = f"`{typed(f'cluster timeline {cluster.text}')}` says how far it is."
+    _until(gone, cluster, "is not deleted", seconds=seconds, hint=hint)
+
+
+def state_of(document: Document, *, otherwise: str = "") -> str:
+    """What is going on with a cluster, on one line: phase, current step, what is waited for.
+
+    Args:
+        otherwise: said if the cluster itself waits for nothing.
+    """
+    parts = [str(document["phase"])]
+    step = next((step for step in document.get("steps", ()) if step["state"] in _UNDER_WAY), None)
+    if step is not None:
+        attempt = f" (attempt {step['attempts']})" if step.get("attempts", 0) > 1 else ""
+        parts.append(f"{step['name']}{attempt}")
+    if reason := document.get("waiting_for") or otherwise:
+        parts.append(str(reason))
+    return clean(" · ".join(parts))
+
+
+def _demand_present(cluster: Named, document: Document) -> None:
+    if document["desired"] == Desired.PRESENT:
+        return
+    deleting = document["desired"] == Desired.DELETED
+    state, verb = ("is being deleted", "undelete") if deleting else ("was removed centrally", "recreate")
+    raise CliError(
+        f"{cluster.text} {state}; there is nothing to wait for.",
+        f"`{typed(f'cluster {verb} {cluster.text}')}` brings it back.",
+        ExitCode.REFUSED,
+    )
+
+
+def _until(look: Look, cluster: Named, complaint: str, *, seconds: float | None, hint: str) -> None:
+    began = time.monotonic()
+    pause = FIRST_PAUSE_SECONDS
+    try:
+        with _Line(cluster.text) as line:
+            while True:
+                looked = time.monotonic()
+                left = float("inf") if seconds is None else began + seconds - looked
+                try:
+                    state = look(left)
+                except CliError as error:
+                    # Gateways come and go; what is waited for outlives them.
+                    if error.exit_code is not ExitCode.UNAVAILABLE:
+                        raise
+                    state, pause = f"{clean(error.sentence)} Trying again.", LONGEST_PAUSE_SECONDS
+                if state is None:
+                    return
+                line.show(state)
+                if seconds is not None and time.monotonic() >= began + seconds:
+                    raise CliError(
+                        f"{cluster.text} {complaint} after {spoken(seconds)}: {state}",
+                        f"The work goes on at the centre. {hint}",
+                        ExitCode.UNAVAILABLE,
+                    )
+                # A look that has waited at the gateway needs no pause on top.
+                time.sleep(max(0.0, min(pause, left) - (time.monotonic() - looked)))
+                pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
+    except KeyboardInterrupt:
+        raise CliError(
+            f"No longer waiting for {cluster.text}; the work goes on at the centre.", hint, ExitCode.INTERRUPTED
+        ) from None
+
+
+class _Line(AbstractContextManager["_Line"]):
+    """On a terminal one line that is drawn over and vanishes at the end; elsewhere a line for each change."""
+
+    def __init__(self, name: str) -> None:
+        self._name = clean(name)
+        self._shown = ""
+        self._live = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+            TimeElapsedColumn(),
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._live.add_task(self._name, total=None)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, state: str) -> None:
+        """Says what is going on."""
+        if state == self._shown:
+            return
+        self._shown = state
+        if self._live.disable:
+            say(f"{self._name}: {state}")
+        else:
+            self._live.update(self._task, description=f"{self._name}  {state}")
