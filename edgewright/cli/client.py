@@ -15,6 +15,7 @@ from edgewright.cli.client_settings import ClientSettings, checked_url, read_tok
 from edgewright.cli.endpoints import read_endpoints
 from edgewright.cli.failures import CliError, ExitCode, of_settings
 from edgewright.cli.invocation import typed
+from edgewright.errors import Unauthenticated
 from edgewright.settings import is_loopback
 
 Params = Mapping[str, str | int | float | bool | Sequence[str]]
@@ -185,8 +186,9 @@ class Gateway:
             document.get("detail") or document.get("title") or f"The gateway answered {answer.status_code}."
         )
         hint = document.get("hint")
-        if answer.status_code == httpx.codes.UNAUTHORIZED:
-            # The gateway's hint speaks of headers; here a file is what can be changed.
+        unauthenticated = document.get("code") == Unauthenticated.code
+        if answer.status_code == httpx.codes.UNAUTHORIZED and (unauthenticated or not hint):
+            # The gateway's own hint speaks of headers; here a file is what can be changed.
             hint = (
                 "The token is wrong, expired or revoked; EDGEWRIGHT_TOKEN_FILE names the file that holds it."
                 if self._has_token
