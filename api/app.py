@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -60,6 +61,19 @@ ROUTERS = tuple(
 )
 
 
+@cache
+def described() -> dict[str, Any]:
+    """The OpenAPI document; made when it is asked for the first time."""
+    return document(ROUTERS)
+
+
+class Application(FastAPI):
+    """Answers with our completed OpenAPI document."""
+
+    def openapi(self) -> dict[str, Any]:
+        return described()
+
+
 def create_app(gateway: Gateway) -> FastAPI:
     """The application of a gateway. Its lifespan runs the background tasks."""
     live = live_of(gateway)
@@ -73,15 +87,15 @@ def create_app(gateway: Gateway) -> FastAPI:
 
 
 def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
-    app = FastAPI(title="Edgewright", version=__version__, lifespan=lifespan, redirect_slashes=False, redoc_url=None)
+    app = Application(
+        title="Edgewright", version=__version__, lifespan=lifespan, redirect_slashes=False, redoc_url=None
+    )
     app.state.gateway = gateway
     app.state.live = live
     for router in ROUTERS:
         app.include_router(router)
     install_problems(app)
     app.add_middleware(Envelope, metrics=live.metrics)
-    described = document(ROUTERS)
-    app.openapi_schema = described
     return app
 
 

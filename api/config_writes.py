@@ -6,6 +6,7 @@ from uuid import UUID
 from api.bodies import json_object
 from api.gateway import Gateway
 from api.live import Live
+from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETTINGS,
@@ -31,8 +32,11 @@ async def write_entry(
     """
     _refuse_own(app)
     if app == APP_CLUSTER_CONFIGURATION:
+        configuration = json_object(body)
+        if isinstance(configuration.get("name"), str):
+            check_cluster_name(configuration["name"])  # before the schema, which says the same less plainly
         written = await gateway.clusters.write_configuration(
-            object_, json_object(body), actor=actor, precondition=precondition
+            object_, configuration, actor=actor, precondition=precondition
         )
         if written.changed or written.created or written.recreated:
             await live.nudges.nudge(object_)

@@ -1,6 +1,7 @@
 """Collects heartbeats and writes them once a second, all in one transaction."""
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID
 
 import structlog
@@ -30,9 +31,12 @@ class HeartbeatBatch:
         return len(self._waiting)
 
     def add(self, beat: Heartbeat) -> None:
-        """Takes one heartbeat; a newer one of the same cluster and generation replaces it."""
+        """Takes one heartbeat; a newer one of the same cluster and generation adds what it knows."""
         key = (beat.cluster, beat.generation)
-        if key in self._waiting or len(self._waiting) < WAITING_LIMIT:
+        earlier = self._waiting.get(key)
+        if earlier is not None:
+            self._waiting[key] = _merged(earlier, beat)
+        elif len(self._waiting) < WAITING_LIMIT:
             self._waiting[key] = beat
 
     async def flush(self) -> None:
@@ -43,7 +47,9 @@ class HeartbeatBatch:
             try:
                 transitions = await self._reports.heartbeats(list(beats.values()))
             except EdgewrightError as error:
-                self._waiting = {**beats, **self._waiting}
+                for key, beat in beats.items():
+                    newer = self._waiting.get(key)
+                    self._waiting[key] = beat if newer is None else _merged(beat, newer)
                 _log.warning("heartbeats wait for the database", waiting=len(self._waiting), reason=error.detail)
                 return
             self._nudges.nudge_many(transitions)
@@ -53,3 +59,12 @@ class HeartbeatBatch:
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
             await self.flush()
+
+
+def _merged(earlier: Heartbeat, later: Heartbeat) -> Heartbeat:
+    """The later one, with what only the earlier one has said."""
+    return replace(
+        later,
+        clock_offset=earlier.clock_offset if later.clock_offset is None else later.clock_offset,
+        observed_revision=later.observed_revision or earlier.observed_revision,
+    )

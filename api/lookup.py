@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from api.gateway import Gateway
 from edgewright.domain.cluster import ClusterSettings
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
@@ -47,5 +49,14 @@ async def chart_uuid(gateway: Gateway, chart: str) -> UUID:
 
 
 def settings_of(values: dict[str, Any]) -> ClusterSettings:
-    """Cluster settings from JSON values, with defaults for what is absent."""
-    return ClusterSettings.model_validate(values)
+    """Cluster settings from JSON values, with defaults for what is absent.
+
+    Raises:
+        Invalid: code ``schema_violation``.
+    """
+    try:
+        return ClusterSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = "/" + "/".join(map(str, first["loc"]))
+        raise Invalid(f"{where}: {first['msg']}.", code="schema_violation", where=where) from None

@@ -41,6 +41,11 @@ class Nudges:
         if chosen:
             self._start(self._nudge_all(chosen))
 
+    @property
+    def under_way(self) -> int:
+        """How many are not done yet."""
+        return len(self._under_way)
+
     async def drain(self) -> None:
         """Waits a little for what is under way, then lets it go: the sweep takes over."""
         if self._under_way:

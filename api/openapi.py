@@ -3,15 +3,14 @@
 import json
 from pathlib import Path
 
-from api.app import ROUTERS
-from api.document import document
+from api.app import described
 
 PLACE = Path(__file__).parent.parent / "docs" / "openapi.json"
 
 
 def text() -> str:
     """The document as the file has it."""
-    return json.dumps(document(ROUTERS), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(described(), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

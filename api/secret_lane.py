@@ -8,8 +8,12 @@ import asyncio
 from dataclasses import dataclass, field
 from uuid import UUID
 
+import structlog
+
 from edgewright.errors import EdgewrightError
 from edgewright.ports.fleet import Fleet, FleetUnavailable
+
+_log = structlog.get_logger("edgewright.api")
 
 CALLER_SECONDS = 20.0
 """How long a caller waits for its commit."""
@@ -48,6 +52,7 @@ class SecretLane:
             outcome.add_done_callback(_seen)
         if lane.runner is None:
             lane.runner = asyncio.create_task(self._run(cluster, lane))
+            lane.runner.add_done_callback(_log_defect)
         done, _ = await asyncio.wait({outcome}, timeout=self._deadline)
         if not done:
             raise FleetUnavailable("The commit was not confirmed in time.")
@@ -84,6 +89,12 @@ def _settle(outcomes: "dict[UUID, asyncio.Future[None]]", error: EdgewrightError
             outcome.set_result(None)
         else:
             outcome.set_exception(error)
+
+
+def _log_defect(runner: "asyncio.Task[None]") -> None:
+    """An unexpected error ends the runner; its callers were told, its kind is logged."""
+    if not runner.cancelled() and (error := runner.exception()) is not None:
+        _log.error("a lane of secrets broke off", error=type(error).__name__)
 
 
 def _seen(outcome: "asyncio.Future[None]") -> None:

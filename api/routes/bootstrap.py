@@ -100,10 +100,11 @@ async def _installation(gateway: Gateway, row: ClusterRow) -> tuple[Mapping[str,
             "helm": f"{gateway.external_url}/uuid/{REPOSITORY_HELM_CHARTS}",
         },
     }
-    expanded = expand(body.get("files", {}), context, where="Bootstrap script#/files")
-    if not isinstance(expanded, Mapping) or not all(isinstance(text, str) for text in expanded.values()):
+    expanded = expand({"files": body.get("files", {})}, context, where="Bootstrap script")
+    files = expanded["files"] if isinstance(expanded, Mapping) else None
+    if not isinstance(files, Mapping) or not all(isinstance(text, str) for text in files.values()):
         raise Stalled("The files of the Bootstrap entry are not texts.", code="bootstrap_file_invalid")
-    return {name: str(text) for name, text in expanded.items()}, body.get("hooks", {})
+    return {name: str(text) for name, text in files.items()}, body.get("hooks", {})
 
 
 def _own_files(gateway: Gateway, cluster: UUID) -> dict[str, str]:

@@ -1,0 +1,38 @@
+"""A gateway for each test, on a copy of one freshly made database."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from gateway_centre import GatewayCentre, gateway_centre, make_database
+
+from edgewright.ports.operators import Permission
+
+
+@pytest.fixture(scope="session")
+def fresh_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("database") / "fresh.db"
+    asyncio.run(make_database(file))
+    return file
+
+
+@pytest.fixture
+async def centre(tmp_path: Path, fresh_database: Path) -> AsyncIterator[GatewayCentre]:
+    file = tmp_path / "edgewright.db"
+    shutil.copy(fresh_database, file)
+    async with gateway_centre(file, tmp_path / "repositories") as made:
+        yield made
+
+
+@pytest.fixture
+async def admin(centre: GatewayCentre) -> httpx.AsyncClient:
+    return await centre.operator(Permission.ADMIN)
+
+
+@pytest.fixture
+def anybody(centre: GatewayCentre) -> httpx.AsyncClient:
+    """A client without credentials."""
+    return centre.client()

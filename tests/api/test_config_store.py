@@ -1,0 +1,198 @@
+"""The Config Store, as ACS clients use it; and what entries of clusters mean."""
+
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from gateway_centre import CONFIGURATION_APP, SETUP_STATUS_APP, GatewayCentre
+
+from edgewright.domain.cluster import Desired, Phase
+from edgewright.ports.operators import Permission
+
+EDGE_CLUSTER = "f24d354d-abc1-4e32-98e1-0667b3e40b61"
+SETTINGS_APP = "020f8fa8-2079-43e8-94e9-3bf0e60f449a"
+INFO_APP = "64a8bfa9-7772-45c4-9d1a-9e6290690957"
+FLUX_APP = "72804a19-636b-4836-b62b-7ad1476f2b86"
+
+
+async def new_object(admin: httpx.AsyncClient, version: str = "v2") -> str:
+    answer = await admin.post(f"/{version}/object", json={"class": EDGE_CLUSTER})
+    assert answer.status_code == 201
+    assert answer.json()["class"] == EDGE_CLUSTER
+    uuid: str = answer.json()["uuid"]
+    return uuid
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_a_cluster_lives_and_goes_by_entries_alone(
+    centre: GatewayCentre, admin: httpx.AsyncClient, version: str
+) -> None:
+    uuid = await new_object(admin, version)
+    entry = f"/{version}/app/{CONFIGURATION_APP}/object/{uuid}"
+    status = f"/{version}/app/{SETUP_STATUS_APP}/object/{uuid}"
+    body = {"name": "by-entries", "namespace": "fplus-edge"}
+
+    assert (await admin.put(entry, json=body)).status_code == 201
+    assert (await admin.get(status)).json()["ready"] is True
+    assert (await admin.get(f"/v1/cluster/{uuid}/status")).json()["ready"] is True
+    assert uuid in (await admin.get(f"/{version}/app/{CONFIGURATION_APP}/object")).json()
+
+    assert (await admin.delete(entry)).status_code == 204
+    assert (await admin.get(status)).status_code == 404
+    assert (await admin.get(f"/v1/cluster/{uuid}/status")).status_code == 404
+    assert (await admin.delete(entry)).status_code == 404
+    row = await centre.row(UUID(uuid))
+    assert (row.desired, row.projection.phase if row.projection else None) == (Desired.REMOVED, Phase.REMOVED)
+
+    other = await admin.put(entry, json={**body, "name": "another"})
+    assert (other.status_code, other.json()["code"]) == (409, "name_immutable")
+    assert (await admin.put(entry, json=body)).status_code == 201
+    assert (await admin.get(status)).json()["ready"] is True
+
+
+async def test_both_doors_refuse_bad_names_at_once(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{CONFIGURATION_APP}/object/{await new_object(admin)}"
+    refused = await admin.put(entry, json={"name": "Bad Name/../x @", "namespace": "edgewright"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "name_invalid")
+    assert (await admin.get(entry)).status_code == 404
+
+
+async def test_what_does_not_fit_the_schema_says_where(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{CONFIGURATION_APP}/object/{await new_object(admin)}"
+    refused = await admin.put(entry, json={"name": "x", "namespace": "n", "bare": "yes"})
+    problem = refused.json()
+    assert (refused.status_code, problem["code"], problem["where"]) == (422, "schema_violation", "/bare")
+    for body in (b"[]", b'"text"', b"5", b"null"):
+        assert (await admin.put(entry, content=body)).status_code == 422
+
+
+async def test_an_object_that_was_never_made_is_unknown(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{INFO_APP}/object/{uuid4()}"
+    refused = await admin.put(entry, json={"name": "x"})
+    assert (refused.status_code, refused.json()["code"]) == (404, "object_unknown")
+
+
+async def test_an_object_of_another_class_is_refused(admin: httpx.AsyncClient) -> None:
+    known = await new_object(admin)
+    other = {"class": "97756c9a-38e6-4238-b78c-3df6f227a6c9", "uuid": known}
+    refused = await admin.post("/v2/object", json=other)
+    assert (refused.status_code, refused.json()["code"]) == (409, "wrong_class")
+    again = await admin.post("/v2/object", json={"class": EDGE_CLUSTER, "uuid": known})
+    assert (again.status_code, again.json()["uuid"]) == (200, known)
+    entry = f"/v1/app/{CONFIGURATION_APP}/object/{FLUX_APP}"
+    refused = await admin.put(entry, json={"name": "x", "namespace": "y"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "wrong_class")
+
+
+async def test_etags_guard_reads_and_writes(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{INFO_APP}/object/{await new_object(admin)}"
+    made = await admin.put(entry, json={"name": "one"}, headers={"If-None-Match": "*"})
+    assert made.status_code == 201
+    etag = made.headers["ETag"]
+    assert (await admin.put(entry, json={"name": "two"}, headers={"If-None-Match": "*"})).status_code == 412
+
+    for known in (etag, f"W/{etag}", f'"other", {etag}', "*", etag.strip('"')):
+        same = await admin.get(entry, headers={"If-None-Match": known})
+        assert (same.status_code, same.content, same.headers["ETag"]) == (304, b"", etag), known
+    assert (await admin.get(entry, headers={"If-None-Match": '"other"'})).status_code == 200
+
+    changed = await admin.put(entry, json={"name": "two"}, headers={"If-Match": etag})
+    assert changed.status_code == 204
+    assert changed.headers["ETag"] != etag
+    assert (await admin.put(entry, json={"name": "x"}, headers={"If-Match": etag})).status_code == 412
+    assert (await admin.patch(entry, json={"name": "x"}, headers={"If-Match": etag})).status_code == 412
+    assert (await admin.delete(entry, headers={"If-Match": etag})).status_code == 412
+    assert (await admin.get(entry)).json() == {"name": "two"}
+    malformed = await admin.put(entry, json={"name": "x"}, headers={"If-Match": '"half'})
+    assert (malformed.status_code, malformed.json()["code"]) == (400, "precondition_malformed")
+
+
+async def test_an_equal_body_keeps_its_revision(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{INFO_APP}/object/{await new_object(admin)}"
+    first = await admin.put(entry, json={"name": "same"})
+    again = await admin.put(entry, json={"name": "same"})
+    assert (again.status_code, again.headers["ETag"]) == (204, first.headers["ETag"])
+
+
+async def test_a_patch_merges_whatever_content_type_the_client_says(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{SETTINGS_APP}/object/{await new_object(admin)}"
+    configuration = entry.replace(SETTINGS_APP, CONFIGURATION_APP)
+    await admin.put(configuration, json={"name": "merged", "namespace": "n", "values": {"a": {"b": 1, "c": 2}}})
+    for content_type in ("application/merge-patch+json", "application/json", "text/plain", "application/json-patch"):
+        answer = await admin.patch(
+            configuration,
+            content=b'{"values": {"a": {"b": null, "d": 3}}}',
+            headers={"Content-Type": content_type},
+        )
+        assert answer.status_code == 204, content_type
+    assert (await admin.get(configuration)).json()["values"] == {"a": {"c": 2, "d": 3}}
+
+
+async def test_a_patch_of_nothing_makes_an_entry(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{INFO_APP}/object/{await new_object(admin)}"
+    assert (await admin.patch(entry, json={"name": "made"})).status_code == 204
+    assert (await admin.get(entry)).json() == {"name": "made"}
+
+
+async def test_settings_are_an_entry_of_their_own(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("settled")
+    entry = f"/v1/app/{SETTINGS_APP}/object/{cluster}"
+    assert (await admin.put(entry, json={"labels": {"site": "x"}, "lease_seconds": 60})).status_code in {201, 204}
+    shown = (await admin.get(f"/v1/cluster/{cluster}")).json()
+    assert (shown["labels"], shown["lease_seconds"]) == ({"site": "x"}, 60)
+    assert (await admin.put(entry, json={"lease_seconds": 1})).status_code == 422
+
+
+async def test_the_setup_status_is_the_centres_own(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("honest")
+    entry = f"/v1/app/{SETUP_STATUS_APP}/object/{cluster}"
+    for answer in (
+        await admin.put(entry, json={"ready": True}),
+        await admin.patch(entry, json={"ready": False}),
+        await admin.delete(entry),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (403, "written_by_centre")
+
+
+async def test_a_changed_template_nudges_the_clusters_that_use_it(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("templated")
+    entry = f"/v1/app/{FLUX_APP}/object/{FLUX_APP}"
+    template = (await admin.get(entry)).json()
+    centre.fleet.nudged.clear()
+    extra = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "{{ namespace }}"}}
+    assert (await admin.put(entry, json={**template, "extra.yaml": [extra]})).status_code == 204
+    assert centre.fleet.nudged == [(cluster, True)]
+
+
+async def test_direct_members_come_and_go(admin: httpx.AsyncClient) -> None:
+    member = f"/v2/class/{EDGE_CLUSTER}/direct/member/{await new_object(admin)}"
+    assert (await admin.get(member)).status_code == 204
+    group = f"/v1/class/{uuid4()}/direct/member/{await new_object(admin)}"
+    assert (await admin.get(group)).status_code == 404
+    assert (await admin.put(group)).status_code == 204
+    assert (await admin.put(group)).status_code == 204
+    assert (await admin.get(group)).status_code == 204
+    assert (await admin.delete(group)).status_code == 204
+    assert (await admin.get(group)).status_code == 404
+    unknown = await admin.put(f"/v1/class/{uuid4()}/direct/member/{uuid4()}")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "object_unknown")
+
+
+async def test_readers_do_not_write(centre: GatewayCentre) -> None:
+    reader = await centre.operator(Permission.READ)
+    entry = f"/v1/app/{INFO_APP}/object/{FLUX_APP}"
+    assert (await reader.get(entry)).status_code == 200
+    for answer in (
+        await reader.put(entry, json={"name": "x"}),
+        await reader.patch(entry, json={"name": "x"}),
+        await reader.delete(entry),
+    ):
+        assert answer.status_code == 403
+
+
+async def test_an_entry_that_is_not_there_is_404(admin: httpx.AsyncClient) -> None:
+    answer = await admin.get(f"/v1/app/{INFO_APP}/object/{uuid4()}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "entry_unknown")
+    assert (await admin.get(f"/v1/app/{uuid4()}/object")).json() == []

@@ -1,0 +1,209 @@
+"""Driving repositories with the real git, over a real socket."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+import uvicorn
+from gateway_centre import Edge, GatewayCentre, basic
+
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.ports.git_server import CommitMessage
+from edgewright.ports.operators import Permission
+
+UPLOAD, RECEIVE = "service=git-upload-pack", "service=git-receive-pack"
+
+
+@pytest.fixture
+async def port(centre: GatewayCentre) -> AsyncIterator[int]:
+    """The gateway on a free port of the loopback address."""
+    server = uvicorn.Server(uvicorn.Config(centre.app, port=0, log_config=None, lifespan="off"))
+    serving = asyncio.create_task(server.serve())
+    async with asyncio.timeout(20):
+        while not server.started:
+            await asyncio.sleep(0.01)
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await serving
+
+
+@pytest.fixture
+async def cluster(centre: GatewayCentre) -> UUID:
+    return await centre.create("Press-Shop")
+
+
+@pytest.fixture
+def charts(centre: GatewayCentre) -> None:
+    """The shared repository that every cluster reads."""
+    centre.git.create_repository(REPOSITORY_HELM_CHARTS)
+    message = CommitMessage(subject="charts", actor="centre")
+    centre.git.commit(REPOSITORY_HELM_CHARTS, {"chart.yaml": b"x\n"}, message, expected_head=None)
+
+
+async def git(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Runs git with no settings of this machine, and no one to ask for a password."""
+    process = await asyncio.create_subprocess_exec(
+        "git",
+        "-c",
+        "user.name=tester",
+        "-c",
+        "user.email=tester@example.com",
+        *arguments,
+        cwd=cwd,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(cwd),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "true",
+        },
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    return subprocess.CompletedProcess(arguments, process.returncode or 0, out.decode(), err.decode())
+
+
+async def test_plain_git_clones_by_name_and_uuid_with_every_protocol(
+    centre: GatewayCentre, cluster: UUID, port: int, tmp_path: Path
+) -> None:
+    token = (await centre.token(Permission.READ)).text
+    base = f"http://git:{token}@127.0.0.1:{port}"
+    urls = (f"{base}/git/cluster/press-shop", f"{base}/git/cluster/Press-Shop.git", f"{base}/uuid/{cluster}")
+    for number, url in enumerate(urls):
+        into = f"c{number}"
+        cloned = await git("-c", f"protocol.version={number}", "clone", "-q", url, into, cwd=tmp_path)
+        assert cloned.returncode == 0, cloned.stderr
+        assert (tmp_path / into / "edo/cluster/self-link.yaml").is_file()
+        head = await git("-C", into, "rev-parse", "HEAD", cwd=tmp_path)
+        assert head.stdout.strip() == centre.git.head(cluster)
+
+
+async def test_a_push_by_hand_is_told_in_the_timeline_and_nudges(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, port: int, tmp_path: Path
+) -> None:
+    token = (await centre.token(Permission.READ, Permission.PUSH)).text
+    url = f"http://git:{token}@127.0.0.1:{port}/git/cluster/press-shop"
+    assert (await git("clone", "-q", url, "work", cwd=tmp_path)).returncode == 0
+    old = centre.git.head(cluster)
+    work = tmp_path / "work"
+    (work / "by-hand" / "mine.yaml").write_text("kind: ConfigMap\n")
+    await git("add", ".", cwd=work)
+    await git("commit", "-q", "-m", "mine", cwd=work)
+    centre.fleet.nudged.clear()
+    pushed = await git("push", "-q", "origin", "HEAD:main", cwd=work)
+    assert pushed.returncode == 0, pushed.stderr
+    new = centre.git.head(cluster)
+    assert new != old
+    assert (cluster, False) in centre.fleet.nudged
+    last = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"][-1]
+    assert (last["kind"], last["detail"]) == ("git.pushed", {"old": old, "new": new})
+    assert last["actor"].startswith("token:test-")
+
+
+async def test_a_refused_push_changes_and_tells_nothing(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, port: int, tmp_path: Path
+) -> None:
+    token = (await centre.token(Permission.READ, Permission.PUSH)).text
+    url = f"http://git:{token}@127.0.0.1:{port}/git/cluster/press-shop"
+    await git("clone", "-q", url, "work", cwd=tmp_path)
+    work = tmp_path / "work"
+    (work / "edo" / "cluster" / "self-link.yaml").write_text("kind: Nothing\n")
+    await git("commit", "-q", "-a", "-m", "not mine", cwd=work)
+    before = centre.git.head(cluster), await centre.gateway.audit.last_position()
+    pushed = await git("push", "origin", "HEAD:main", cwd=work)
+    assert pushed.returncode != 0
+    assert "by-hand" in pushed.stderr
+    assert (centre.git.head(cluster), await centre.gateway.audit.last_position()) == before
+
+
+async def test_without_credentials_git_is_always_401(
+    centre: GatewayCentre, anybody: httpx.AsyncClient, cluster: UUID
+) -> None:
+    for path in (
+        f"/uuid/{cluster}",
+        f"/uuid/{uuid4()}",
+        "/git/cluster/press-shop",
+        "/git/cluster/x",
+        "/git/shared/x",
+    ):
+        for service in (UPLOAD, RECEIVE):
+            answer = await anybody.get(f"{path}/info/refs?{service}")
+            assert answer.status_code == 401
+            assert "Basic" in answer.headers["WWW-Authenticate"]
+        assert (await anybody.post(f"{path}/git-upload-pack")).status_code == 401
+
+
+@pytest.mark.usefixtures("charts")
+async def test_permissions_decide_who_reads_and_pushes(centre: GatewayCentre, cluster: UUID) -> None:
+    statuses = {}
+    for permissions in ((Permission.READ,), (Permission.PUSH,), (Permission.READ, Permission.PUSH)):
+        client = await centre.operator(*permissions)
+        own = f"/uuid/{cluster}/info/refs"
+        shared = "/git/shared/helm-charts.git/info/refs"
+        asked = (f"{own}?{UPLOAD}", f"{own}?{RECEIVE}", f"{shared}?{UPLOAD}", f"{shared}?{RECEIVE}")
+        statuses[permissions] = [(await client.get(path)).status_code for path in asked]
+    assert statuses == {
+        (Permission.READ,): [200, 403, 200, 403],
+        (Permission.PUSH,): [403, 200, 403, 403],
+        (Permission.READ, Permission.PUSH): [200, 200, 200, 403],
+    }
+
+
+async def test_an_unknown_repository_is_404_for_those_who_may_read(centre: GatewayCentre) -> None:
+    reader = await centre.operator(Permission.READ)
+    for path in (f"/uuid/{uuid4()}", "/git/cluster/nobody", "/git/shared/nothing", "/uuid/not-a-uuid"):
+        assert (await reader.get(f"{path}/info/refs?{UPLOAD}")).status_code == 404, path
+
+
+@pytest.mark.usefixtures("charts")
+async def test_flux_reads_its_own_repository_and_shared_ones_only(centre: GatewayCentre, cluster: UUID) -> None:
+    other = await centre.create("other")
+    edge: Edge = await centre.register(cluster)
+    flux, agent = centre.client(edge.as_flux), centre.client(edge.as_agent)
+    allowed = (
+        f"/uuid/{cluster}",
+        "/git/cluster/press-shop.git",
+        "/git/shared/helm-charts",
+        f"/uuid/{REPOSITORY_HELM_CHARTS}",
+    )
+    for path in allowed:
+        assert (await flux.get(f"{path}/info/refs?{UPLOAD}")).status_code == 200, path
+        assert (await flux.get(f"{path}/info/refs?{RECEIVE}")).status_code == 403, path
+        assert (await agent.get(f"{path}/info/refs?{UPLOAD}")).status_code == 403, path
+    for path in (f"/uuid/{other}", "/git/cluster/other", f"/uuid/{uuid4()}", "/git/cluster/nobody", "/git/shared/x"):
+        assert (await flux.get(f"{path}/info/refs?{UPLOAD}")).status_code == 403, path
+
+
+async def test_a_clone_by_flux_proves_its_credential(
+    centre: GatewayCentre, cluster: UUID, port: int, tmp_path: Path
+) -> None:
+    edge = await centre.register(cluster)
+    url = f"http://{cluster}:{edge.flux}@127.0.0.1:{port}/uuid/{cluster}"
+    cloned = await git("clone", "-q", url, "edge", cwd=tmp_path)
+    assert cloned.returncode == 0, cloned.stderr
+    proven = [each.role for each in await centre.gateway.edge_access.credentials(cluster) if each.proven_at]
+    assert proven == ["flux"]
+
+
+async def test_a_service_that_git_has_not_is_refused(centre: GatewayCentre, cluster: UUID) -> None:
+    client = await centre.operator(Permission.ADMIN)
+    answer = await client.post(f"/uuid/{cluster}/git-frobnicate")
+    assert (answer.status_code, answer.json()["code"]) == (403, "service_unknown")
+    answer = await client.post(f"/uuid/{cluster}/git-upload-pack", content=b"0000")
+    assert answer.json()["code"] == "content_type_unsupported"
+
+
+async def test_a_credential_of_one_cluster_with_the_uuid_of_another_is_wrong(
+    centre: GatewayCentre, cluster: UUID
+) -> None:
+    other = await centre.create("other")
+    edge = await centre.register(cluster)
+    answer = await centre.client(basic(str(other), edge.flux)).get(f"/uuid/{other}/info/refs?{UPLOAD}")
+    assert answer.status_code == 401

@@ -1,0 +1,219 @@
+"""What every answer has, and what becomes of requests that are none."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from gateway_centre import GatewayCentre, gateway_centre, make_database
+
+from api.app import create_app
+from api.openapi import PLACE, text
+from edgewright.errors import Waiting
+from edgewright.ports.operators import Permission
+
+INFO_APP = "64a8bfa9-7772-45c4-9d1a-9e6290690957"
+FLUX_APP = "72804a19-636b-4836-b62b-7ad1476f2b86"
+
+
+async def test_every_answer_carries_a_request_id(anybody: httpx.AsyncClient, admin: httpx.AsyncClient) -> None:
+    for answer in (
+        await anybody.get("/ping"),
+        await anybody.get("/v1/cluster"),
+        await anybody.get("/nowhere"),
+        await admin.get(f"/v1/cluster/{uuid4()}"),
+        await anybody.get("/v1/cluster/x/bootstrap"),
+    ):
+        assert len(answer.headers["X-Request-Id"]) == 32
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    problem = await anybody.get("/nowhere")
+    assert problem.json()["request_id"] == problem.headers["X-Request-Id"]
+
+
+async def test_a_sane_request_id_is_kept_and_another_is_not(anybody: httpx.AsyncClient) -> None:
+    kept = await anybody.get("/ping", headers={"X-Request-Id": "trace-42.a_b"})
+    assert kept.headers["X-Request-Id"] == "trace-42.a_b"
+    for bad in ("x" * 65, "a b", "", '"><script>'):
+        answer = await anybody.get("/ping", headers={"X-Request-Id": bad})
+        assert answer.headers["X-Request-Id"] != bad
+
+
+async def test_unknown_paths_and_methods_are_problems(anybody: httpx.AsyncClient) -> None:
+    nowhere = await anybody.get("/v1/nosuch")
+    assert (nowhere.status_code, nowhere.json()["code"]) == (404, "route_unknown")
+    method = await anybody.post("/ping")
+    assert (method.status_code, method.json()["code"]) == (405, "method_not_allowed")
+    assert "GET" in method.headers["Allow"]
+    for answer in (nowhere, method):
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["type"] == f"urn:edgewright:problem:{answer.json()['code']}"
+
+
+async def test_cors_is_not_opened(anybody: httpx.AsyncClient) -> None:
+    answer = await anybody.options(
+        "/v1/cluster", headers={"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
+    )
+    assert answer.status_code == 405
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 400, "json_malformed"),
+        (b"{", 400, "json_malformed"),
+        (b'{"name": NaN}', 400, "json_malformed"),
+        (b'{"name": 1e999}', 400, "json_malformed"),
+        (b'{"name": "\\ud800"}', 400, "json_malformed"),
+        (b'{"name": "\xff"}', 400, "json_malformed"),
+        (b"[" * 100_000, 400, "json_malformed"),
+        (b'{"name": ' + b"[" * 150 + b"]" * 150 + b"}", 400, "json_malformed"),
+        (b" " * (1024 * 1024 + 1), 413, "too_large"),
+    ],
+)
+async def test_bodies_that_are_none_are_refused(
+    admin: httpx.AsyncClient, body: bytes, status: int, code: str
+) -> None:
+    for method, path in (("POST", "/v1/cluster"), ("PUT", f"/v1/app/{INFO_APP}/object/{FLUX_APP}")):
+        answer = await admin.request(method, path, content=body)
+        assert (answer.status_code, answer.json()["code"]) == (status, code), path
+
+
+async def test_a_body_in_pieces_is_bounded_too(admin: httpx.AsyncClient) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b" " * 65536
+
+    answer = await admin.post("/v1/cluster", content=endless())
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+async def test_a_body_without_a_content_type_is_json(admin: httpx.AsyncClient) -> None:
+    for number, content_type in enumerate(("application/x-www-form-urlencoded", "text/plain", "")):
+        answer = await admin.post(
+            "/v1/cluster", content=json.dumps({"name": f"c{number}"}), headers={"Content-Type": content_type}
+        )
+        assert answer.status_code == 201, content_type
+
+
+async def test_an_unexpected_error_shows_nothing_of_itself(
+    centre: GatewayCentre, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        async def page(self, _filter: object) -> object:
+            raise RuntimeError("marked-internal-text")
+
+    app: FastAPI = create_app(replace(centre.gateway, clusters=Broken()))  # type: ignore[arg-type] # meant to break
+    client = await centre.operator(Permission.READ)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://x", headers=client.headers) as broken:
+        answer = await broken.get("/v1/cluster")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal_error")
+    assert answer.headers["X-Request-Id"] == answer.json()["request_id"]
+    shown = capfd.readouterr()
+    seen = answer.text + shown.out + shown.err + caplog.text
+    assert "marked-internal-text" not in seen
+    assert "RuntimeError" in shown.out + shown.err + caplog.text
+
+
+async def test_query_strings_are_not_logged(
+    anybody: httpx.AsyncClient, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    await anybody.get(f"/v1/cluster/{uuid4()}/bootstrap", params={"token": "marked-token"})
+    shown = capfd.readouterr()
+    logged = shown.out + shown.err + caplog.text
+    assert "/bootstrap" in logged
+    assert "marked-token" not in logged
+
+
+async def test_ping_says_who_this_is(anybody: httpx.AsyncClient) -> None:
+    body = (await anybody.get("/ping")).json()
+    assert UUID(body["service"]) == UUID("2706aa43-a826-441e-9cec-cd3d4ce623c2")
+    assert set(body) == {"service", "version", "software"}
+    assert set(body["software"]) == {"vendor", "application", "revision"}
+
+
+async def test_readiness_names_the_part_and_forgives_temporal(
+    centre: GatewayCentre, anybody: httpx.AsyncClient
+) -> None:
+    assert (await anybody.get("/healthz")).status_code == 200
+    assert (await anybody.get("/readyz")).json() == {"status": "ok", "degraded": []}
+    centre.fleet.available = False
+    assert (await anybody.get("/readyz")).json() == {"status": "ok", "degraded": ["temporal"]}
+
+    class Away:
+        def exists(self, _repository: UUID) -> bool:
+            raise Waiting("The disk is away.", code="git_unavailable")
+
+    app = create_app(replace(centre.gateway, git=Away()))  # type: ignore[arg-type] # only what the probe calls
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
+        answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["where"]) == (503, "git")
+
+
+async def test_a_gateway_whose_background_tasks_died_is_not_ready(
+    centre: GatewayCentre, anybody: httpx.AsyncClient
+) -> None:
+    centre.app.state.live.broken.add("heartbeats")
+    answer = await anybody.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "gateway_broken")
+
+
+async def test_metrics_label_routes_by_their_template(centre: GatewayCentre) -> None:
+    reader = await centre.operator(Permission.READ)
+    uuid = uuid4()
+    await reader.get(f"/v1/cluster/{uuid}")
+    await reader.get("/some/where/else")
+    text_ = (await reader.get("/metrics")).text
+    series = 'edgewright_http_requests_total{method="GET",route="/v1/cluster/{uuid}",status="404"} 1.0'
+    assert series in text_
+    assert str(uuid) not in text_
+    assert "/some/where" not in text_
+
+
+async def test_the_openapi_document_is_complete(anybody: httpx.AsyncClient) -> None:
+    document = (await anybody.get("/openapi.json")).json()
+    assert document["openapi"].startswith("3.1")
+    names = set(document["components"]["schemas"])
+    references = set()
+    stack = [document]
+    while stack:
+        found = stack.pop()
+        for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+            if key == "$ref":
+                references.add(value.removeprefix("#/components/schemas/"))
+            elif isinstance(value, dict | list):
+                stack.append(value)
+    assert references <= names
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            assert operation["tags"], (method, path)
+            assert operation["summary"], (method, path)
+            assert "security" in operation, (method, path)
+            assert "application/problem+json" in operation["responses"]["default"]["content"], (method, path)
+    created = document["paths"]["/v1/cluster"]["post"]
+    assert created["x-permission"] == "clusters"
+    assert created["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/NewCluster")
+    assert document["components"]["schemas"]["NewCluster"]["examples"]
+
+
+def test_the_openapi_document_in_docs_is_current() -> None:
+    assert PLACE.read_text("utf-8") == text(), "run: python -m api.openapi"
+
+
+async def test_the_documentation_is_served(anybody: httpx.AsyncClient) -> None:
+    assert (await anybody.get("/docs")).status_code == 200
+
+
+async def test_background_tasks_write_heartbeats_at_the_end(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("closing")
+    await make_database(folder / "x.db")
+    async with gateway_centre(folder / "x.db", folder / "git") as centre:
+        cluster = await centre.create("last-beat")
+        edge = await centre.register(cluster)
+        await centre.client(edge.as_agent).post("/v1/agent/heartbeat")
+    async with gateway_centre(folder / "x.db", folder / "git") as centre:
+        assert (await centre.row(cluster)).lease.last_heard is not None

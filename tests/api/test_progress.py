@@ -1,0 +1,230 @@
+"""Readiness, verbs, timeline, events, residue."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from gateway_centre import GatewayCentre, bearer
+from starlette.types import Message
+
+from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.projection import Residue, StepRecord
+from edgewright.ports.operators import Permission
+
+NOW = datetime.now(UTC)
+
+
+async def test_a_ready_cluster_says_so_at_once(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("ready")
+    answer = await admin.get(f"/v1/cluster/{cluster}/ready", params={"wait": 30})
+    assert (answer.status_code, answer.json()) == (200, {"ready": True, "as_of": None})
+
+
+async def test_what_the_projection_says_is_marked_when_temporal_is_away(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("ready")
+    centre.fleet.available = False
+    answer = await admin.get(f"/v1/cluster/{cluster}/ready")
+    assert answer.json()["ready"] is True
+    assert datetime.fromisoformat(answer.json()["as_of"]) > NOW - timedelta(minutes=5)
+
+
+async def test_a_cluster_that_is_not_ready_says_what_it_waits_for(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    centre.workflow.commissions = False
+    cluster = await centre.create("slow")
+    path = f"/v1/cluster/{cluster}/ready"
+    answer = await admin.get(path)
+    assert (answer.status_code, answer.json()["code"], answer.json()["ready"]) == (503, "not_ready", False)
+    assert answer.headers["Retry-After"] == "1"
+    sentence = "waiting for Git, attempt 3, next at 12:00, because its disk is full"
+    await centre.project(cluster, waiting_for=sentence)
+    assert (await admin.get(path, params={"wait": 0.2})).json()["waiting_for"] == sentence
+
+
+async def test_waiting_ends_when_the_cluster_becomes_ready(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    centre.workflow.commissions = False
+    cluster = await centre.create("soon")
+    waiting = asyncio.create_task(admin.get(f"/v1/cluster/{cluster}/ready", params={"wait": 30}))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    centre.workflow.commissions = True
+    await centre.fleet.nudge(cluster)
+    assert (await asyncio.wait_for(waiting, 20)).status_code == 200
+
+
+async def test_a_removed_cluster_is_not_ready(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("gone")
+    await admin.delete(f"/v1/app/bdb13634-0b3d-4e38-a065-9d88c12ee78d/object/{cluster}")
+    answer = await admin.get(f"/v1/cluster/{cluster}/ready")
+    assert answer.status_code == 503
+    assert "removed" in answer.json()["detail"]
+
+
+async def test_pausing_and_resuming_show(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("paused")
+    paused = await admin.post(f"/v1/cluster/{cluster}/pause", json={"reason": "freeze"})
+    assert (paused.status_code, paused.json()["pause"]) == (200, {"paused": True, "reason": "freeze"})
+    resumed = await admin.post(f"/v1/cluster/{cluster}/resume")
+    assert resumed.json()["pause"] == {"paused": False, "reason": ""}
+
+
+async def test_a_step_is_retried_or_skipped_only_when_that_makes_sense(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("stuck")
+    steps = (
+        StepRecord(name=StepName.CREATE_REPOSITORY, state="done"),
+        StepRecord(name=StepName.POPULATE_REPOSITORY, state="waiting", attempts=3, error="disk full"),
+        StepRecord(name=StepName.AWAIT_GOODBYE, state="waiting"),
+    )
+    await centre.project(cluster, steps=steps)
+    step = f"/v1/cluster/{cluster}/step"
+    retried = await admin.post(f"{step}/populate_repository/retry")
+    assert retried.status_code == 200
+    assert {each["name"]: each["state"] for each in retried.json()["steps"]}["populate_repository"] == "pending"
+    refused = await admin.post(f"{step}/create_repository/retry")
+    assert (refused.status_code, refused.json()["code"]) == (409, "step_not_waiting")
+    refused = await admin.post(f"{step}/populate_repository/skip", json={"reason": "no"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "step_not_skippable")
+    assert (await admin.post(f"{step}/await_goodbye/skip", json={"reason": " "})).status_code == 422
+    assert (await admin.post(f"{step}/await_goodbye/skip", json={"reason": "burnt down"})).status_code == 200
+    assert (await admin.post(f"{step}/nonsense/retry")).status_code == 404
+
+
+async def test_verbs_say_when_temporal_is_away(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("away")
+    centre.fleet.available = False
+    for verb in ("pause", "resume", "step/publish_status/retry"):
+        answer = await admin.post(f"/v1/cluster/{cluster}/{verb}", json={"reason": "x"})
+        assert (answer.status_code, answer.json()["code"]) == (503, "temporal_unavailable")
+        assert answer.headers["Retry-After"]
+
+
+async def test_the_timeline_tells_who_did_what_in_pages(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("told")
+    await admin.patch(f"/v1/cluster/{cluster}", json={"bare": True})
+    whole = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()
+    assert whole["next"] is None
+    assert whole["items"][0]["kind"] == "cluster.created"
+    assert whole["items"][0]["actor"].startswith("token:test-")
+    first = (await admin.get(f"/v1/cluster/{cluster}/timeline", params={"limit": 1})).json()
+    rest = (await admin.get(f"/v1/cluster/{cluster}/timeline", params={"after": first["next"]})).json()
+    assert first["items"] + rest["items"] == whole["items"]
+    assert (await admin.get(f"/v1/cluster/{uuid4()}/timeline")).status_code == 404
+
+
+async def test_residue_is_listed_until_clean(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("left-over")
+    assert (await admin.get("/v1/residue")).json() == {"items": []}
+    await admin.delete(f"/v1/cluster/{cluster}")
+    residue = Residue(step=StepName.AWAIT_GOODBYE, reason="the edge did not answer", since=NOW)
+    await centre.project(cluster, phase=Phase.DETACHING, residue=(residue,))
+    items = (await admin.get("/v1/residue")).json()["items"]
+    assert [(item["name"], item["residue"][0]["reason"]) for item in items] == [
+        ("left-over", "the edge did not answer")
+    ]
+
+
+class Stream:
+    """One open event stream; httpx's ASGI transport would wait for its end."""
+
+    def __init__(self) -> None:
+        self.messages: asyncio.Queue[Message] = asyncio.Queue()
+        self.gone = asyncio.Event()
+        self.text = ""
+        self.ended = False
+
+    async def receive(self) -> Message:
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        await self.messages.put(message)
+
+    async def events(self, count: int) -> list[dict[str, str]]:
+        """Reads on until that many events have come."""
+        async with asyncio.timeout(20):
+            while len(found := self._parsed()) < count:
+                message = await self.messages.get()
+                self.text += message.get("body", b"").decode()
+        return found
+
+    async def end(self) -> None:
+        """Reads on until the stream ends by itself."""
+        async with asyncio.timeout(20):
+            while True:
+                message = await self.messages.get()
+                if message["type"] == "http.response.body" and not message.get("more_body"):
+                    return
+
+    def _parsed(self) -> list[dict[str, str]]:
+        blocks = self.text.replace("\r\n", "\n").split("\n\n")[:-1]
+        parsed = [
+            dict(line.split(": ", 1) for line in block.split("\n") if not line.startswith(":")) for block in blocks
+        ]
+        return [each for each in parsed if each]
+
+
+@asynccontextmanager
+async def stream(centre: GatewayCentre, query: str = "", **headers: str) -> AsyncIterator[Stream]:
+    token = await centre.token(Permission.READ, name="streamer")
+    sent = {**bearer(token.text), **headers}
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "GET",
+        "path": "/v1/events",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in sent.items()],
+        "client": ("127.0.0.1", 1),
+    }
+    opened = Stream()
+    task = asyncio.create_task(centre.app(scope, opened.receive, opened.send))
+    try:
+        yield opened
+    finally:
+        opened.gone.set()
+        await asyncio.wait_for(task, 20)
+
+
+async def test_events_go_on_where_the_last_one_ended(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("streamed")
+    timeline = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+    async with stream(centre, f"cluster={cluster}", **{"Last-Event-ID": str(timeline[0]["position"])}) as opened:
+        known = await opened.events(len(timeline) - 1) if len(timeline) > 1 else []
+        await admin.patch(f"/v1/cluster/{cluster}", json={"bare": True})
+        events = await opened.events(len(known) + 1)
+    whole = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+    assert [event["id"] for event in events] == [str(item["position"]) for item in whole[1:]]
+    assert json.loads(events[-1]["data"]) == whole[-1]
+    assert events[-1]["event"] == whole[-1]["kind"]
+
+
+async def test_a_stream_ends_when_its_token_is_revoked(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    async with stream(centre) as opened:
+        start = await asyncio.wait_for(opened.messages.get(), 20)
+        assert start["status"] == 200
+        token = next(item for item in (await admin.get("/v1/token")).json()["items"] if item["name"] == "streamer")
+        await admin.delete(f"/v1/token/{token['id']}")
+        await opened.end()
+
+
+async def test_a_stream_ends_when_the_gateway_does(centre: GatewayCentre) -> None:
+    async with stream(centre) as opened:
+        assert (await asyncio.wait_for(opened.messages.get(), 20))["status"] == 200
+        centre.app.state.live.closing.set()
+        await opened.end()
+
+
+@pytest.mark.parametrize("position", ["x", "-1"])
+async def test_a_position_that_is_none_is_refused(admin: httpx.AsyncClient, position: str) -> None:
+    answer = await admin.get("/v1/events", headers={"Last-Event-ID": position})
+    assert answer.status_code == 422
