@@ -33,7 +33,7 @@ from edgewright.adapters.database.entries import (
     read_entry,
     same_json,
 )
-from edgewright.adapters.database.errors import WRITE_CONFLICT
+from edgewright.adapters.database.errors import again_after_collision
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
@@ -41,7 +41,6 @@ from edgewright.domain.cluster import ClusterSettings, Desired
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS
-from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow, Written
 from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 
@@ -69,13 +68,9 @@ class ClusterConfiguration:
         if settings is not None:
             await self._schemas.check(APP_CLUSTER_SETTINGS, settings.model_dump(mode="json"))
         order = Order(cluster, body, spec, settings, precondition, create_object, actor)
-        try:
-            return await self._carry_out(order)
-        except Waiting as collision:
-            if collision.code != WRITE_CONFLICT:
-                raise
-            return await self._carry_out(order)  # what it collided with is committed now, and has a name
+        return await self._carry_out(order)
 
+    @again_after_collision
     async def _carry_out(self, order: Order) -> Written:
         async with self._database.write() as connection:
             at = await self._database.now(connection)

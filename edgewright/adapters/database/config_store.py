@@ -17,6 +17,7 @@ from edgewright.adapters.database.entries import (
     read_entry,
     register_object,
 )
+from edgewright.adapters.database.errors import again_after_collision
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.schemas import EntrySchemas
@@ -44,6 +45,7 @@ class SqlConfigStore:
         async with self._database.read() as connection:
             return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
 
+    @again_after_collision
     async def put(
         self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS
     ) -> Entry:

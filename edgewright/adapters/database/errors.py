@@ -4,6 +4,10 @@ Messages name the database by host and name, never with its user or password; pa
 hidden by the engine.
 """
 
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -19,6 +23,27 @@ _UNIQUE_VIOLATION = "23505"
 _TRY_AGAIN = frozenset({"40001", "40P01", "55P03"})
 _AWAY = ("08", "53", "57")
 _NOT_SET_UP = ("28", "3D")
+
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def again_after_collision(
+    call: Callable[_Given, Coroutine[Any, Any, _Answer]],
+) -> Callable[_Given, Coroutine[Any, Any, _Answer]]:
+    """Repeats, once, a transaction that lost a race for a unique value: now it sees who won, and can say so."""
+
+    @wraps(call)
+    async def repeated(*args: _Given.args, **kwargs: _Given.kwargs) -> _Answer:
+        try:
+            return await call(*args, **kwargs)
+        except Waiting as collision:
+            if collision.code != WRITE_CONFLICT:
+                raise
+        return await call(*args, **kwargs)
+
+    return repeated
 
 
 def translate(error: Exception, database: str) -> EdgewrightError | None:

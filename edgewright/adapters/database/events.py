@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import RowMapping, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.feed import take_positions
+from edgewright.adapters.database.feed import insert_if_absent, take_positions
 from edgewright.adapters.database.tables import events
 from edgewright.ports.audit import Event, NewEvent
 
@@ -27,7 +27,8 @@ async def record(
 ) -> None:
     """Writes one event with an ID of its own."""
     event = NewEvent(id=uuid4(), cluster=cluster, actor=actor, kind=kind, message=message, detail=detail)
-    await _insert(connection, at, [event])
+    [position] = await take_positions(connection)
+    await connection.execute(insert(events).values(**_columns(event, at, position)))
 
 
 async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[NewEvent]) -> None:
@@ -36,27 +37,25 @@ async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[Ne
     if not distinct:
         return
     there = set(await connection.scalars(select(events.c.id).where(events.c.id.in_(distinct))))
-    await _insert(connection, at, [event for event in distinct.values() if event.id not in there])
-
-
-async def _insert(connection: AsyncConnection, at: datetime, new: Sequence[NewEvent]) -> None:
-    if not new:
+    missing = [event for event in distinct.values() if event.id not in there]
+    if not missing:
         return
-    positions = await take_positions(connection, len(new))
-    rows: list[dict[str, Any]] = [
-        {
-            "position": position,
-            "id": event.id,
-            "cluster": event.cluster,
-            "actor": event.actor,
-            "kind": event.kind,
-            "at": event.happened_at or at,
-            "message": event.message,
-            "detail": event.detail,
-        }
-        for position, event in zip(positions, new, strict=True)
-    ]
-    await connection.execute(insert(events), rows)
+    positions = await take_positions(connection, len(missing))
+    told = [_columns(event, at, position) for event, position in zip(missing, positions, strict=True)]
+    await insert_if_absent(connection, events, told)  # another transaction may have told of them since
+
+
+def _columns(event: NewEvent, at: datetime, position: int) -> dict[str, Any]:
+    return {
+        "position": position,
+        "id": event.id,
+        "cluster": event.cluster,
+        "actor": event.actor,
+        "kind": event.kind,
+        "at": event.happened_at or at,
+        "message": event.message,
+        "detail": event.detail,
+    }
 
 
 def event_from(row: RowMapping) -> Event:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.errors import WRITE_CONFLICT
+from edgewright.adapters.database.errors import WRITE_CONFLICT, again_after_collision
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.tables import idempotency_keys, operator_tokens
@@ -26,6 +26,7 @@ class SqlOperatorTokens:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    @again_after_collision
     async def add(self, token: OperatorToken, *, actor: str) -> None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)

@@ -229,6 +229,7 @@ async def test_the_longest_unpublished_come_first(timed: Store) -> None:
 async def test_the_users_of_a_template_are_known(store: Store) -> None:
     one, two = sorted([await store.create("one"), await store.create("two")])
     chart, flux = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+    assert await store.clusters.using_template(*chart) == [one, two]  # nothing was rendered for them yet
     await store.clusters.record_rendering(await store.fence(one), "d1", [chart, flux, chart])
     await store.clusters.record_rendering(await store.fence(two), "d2", [flux])
     assert await store.clusters.using_template(*chart) == [one]

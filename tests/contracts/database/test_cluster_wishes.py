@@ -73,6 +73,7 @@ async def test_a_uuid_that_was_never_a_cluster_is_none(store: Store) -> None:
     assert await store.clusters.get(uuid4()) is None
     assert await store.clusters.read_wanted(uuid4()) is None
     assert await store.clusters.find("nobody") is None
+    assert await store.clusters.name_of(uuid4()) is None
 
 
 async def test_an_equal_configuration_changes_nothing(store: Store) -> None:
@@ -380,6 +381,7 @@ async def test_a_finished_deletion_frees_the_name_and_never_the_uuid(store: Stor
     assert (await wanted(store, cluster)).closed
     assert await entry(store, cluster, APP_CLUSTER_SETTINGS) is None
     assert await store.clusters.find("press-shop") is None
+    assert await store.clusters.name_of(cluster) == "press-shop"
     assert cluster not in await store.clusters.open_clusters()
     assert await code_of(store.write(cluster)) == "cluster_deleted"
     for attempt in (

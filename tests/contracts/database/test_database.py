@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from database_stores import Store
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
@@ -59,8 +59,8 @@ async def test_processes_that_migrate_at_once_do_not_disturb_each_other(tmp_path
             assert await connection.scalar(text("SELECT count(*) FROM feed")) == 1
 
 
-async def test_sqlite_is_durable_and_checks_references(store: Store, tmp_path: Path) -> None:
-    async with store.database.read() as connection:
+async def test_sqlite_is_durable_and_checks_references(sqlite_store: str) -> None:
+    async with open_database(sqlite_store) as database, database.read() as connection:
         found = [
             await connection.scalar(text(f"PRAGMA {name}"))
             for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -123,17 +123,16 @@ async def test_the_clock_is_the_databases_own(store: Store) -> None:
     assert abs(await store.reports.now() - datetime.now(UTC)) < timedelta(seconds=5)
 
 
-async def test_a_database_that_is_locked_is_waited_for(
-    tmp_path: Path, open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch, database_url: str
-) -> None:
+async def test_a_sqlite_file_that_is_locked_is_waited_for(sqlite_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgewright.adapters.database.engine.LOCK_WAIT_SECONDS", 0)
-    impatient, busy = open_store(), open_store()
-    async with busy.database.write():
-        with pytest.raises(Waiting) as refusal:
-            await impatient.create()
+    async with open_database(sqlite_store) as busy, open_database(sqlite_store) as impatient:
+        reports = SqlEdgeReports(impatient)
+        async with busy.write():
+            with pytest.raises(Waiting) as refusal:
+                await reports.keep_listening()
+        await reports.keep_listening()
     assert refusal.value.code == "database_unavailable"
     assert refusal.value.retry_after > 0
-    await impatient.create()
 
 
 async def test_a_database_out_of_reach_is_waited_for(tmp_path: Path) -> None:
