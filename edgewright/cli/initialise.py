@@ -33,7 +33,7 @@ from edgewright.ports.config_store import ConfigStore, NewEntry
 from edgewright.ports.fleet import Fleet, FleetUnavailable
 from edgewright.settings import Settings
 
-_PATIENCE_SECONDS = 15.0
+_PATIENCE_SECONDS = 10.0
 APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
 """Ours, *Edgewright installation*: what was fixed at the first start."""
 

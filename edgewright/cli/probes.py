@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import httpx
 
-_SECONDS = 1.0
+_SECONDS = 3.0
 
 
 def answers(url: str) -> bool:
-    """Whether a GET of a URL is answered with success within a second."""
+    """Whether a GET of a URL is answered with success within three seconds."""
     try:
         return httpx.get(url, timeout=_SECONDS, trust_env=False, verify=_any_certificate(url)).is_success
     except (httpx.HTTPError, ssl.SSLError):
@@ -18,7 +18,7 @@ def answers(url: str) -> bool:
 
 
 def connects(address: str) -> bool:
-    """Whether somebody accepts connections on ``host:port`` within a second."""
+    """Whether somebody accepts connections on ``host:port`` within three seconds."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS):

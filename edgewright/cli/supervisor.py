@@ -52,7 +52,7 @@ class Part:
         name: a lower-case word; the log is ``logs/<name>.log``.
         command: program and arguments.
         environment: the whole environment of the child.
-        ready: whether it serves; called often, must not take longer than a second.
+        ready: whether it serves; called often; the other parts are not watched while it is asked.
         ready_file: removed before each start, for a child that makes it when it serves.
         grace: seconds between SIGTERM and SIGKILL.
         advice: what may help when it keeps dying, beside its log.

@@ -1,13 +1,17 @@
 """`edgewright up` with the real Temporal server, worker and gateway: started, looked at, refused, stopped."""
 
+import asyncio
+import json
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from embedded import EmbeddedEdgewright
 from supervised import Stage, eventually, living
 
+from edgewright.cli.initialise import initialise_storage
 from edgewright.cli.local import with_ports
 from edgewright.cli.parts import temporal_part
 from edgewright.settings import Settings
@@ -15,49 +19,66 @@ from edgewright.settings import Settings
 pytestmark = pytest.mark.timeout(300)
 
 
-def test_fresh_home_gets_everything_and_stops_clean(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.variables = {}
-    edgewright.up()
-    said = edgewright.said()
-    token = (edgewright.home / "admin-token").read_text().strip()
-    pids = edgewright.children()
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewright]:
+    """One that was started on a fresh home, for tests that only look."""
+    running = EmbeddedEdgewright(tmp_path_factory.mktemp("running") / "home")
+    try:
+        running.up()
+        yield running
+    finally:
+        running.clear_up()
 
-    assert set(pids) == {"temporal", "worker", "gateway"}
-    assert edgewright.endpoints()["pid"] == edgewright.running.pid if edgewright.running else False
-    assert edgewright.api("GET", "/readyz").status_code == 200
-    assert edgewright.is_ready("demo")
+
+def test_fresh_home_gets_everything(running: EmbeddedEdgewright) -> None:
+    assert running.running
+    assert set(running.children()) == {"temporal", "worker", "gateway"}
+    assert running.endpoints()["pid"] == running.running.pid
+    assert running.api("GET", "/readyz").json() == {"status": "ok", "degraded": []}
+    assert running.is_ready("demo")
+
+
+def test_what_is_said_shows_the_way_and_no_token(running: EmbeddedEdgewright) -> None:
+    said = running.said()
     assert "commissioned in " in said
-    assert str(edgewright.home / "admin-token") in said
-    assert edgewright.endpoints()["temporal_ui"] in said
-    assert token not in said + edgewright.logs()
-    for path in (edgewright.home / "admin-token", edgewright.home / "temporal.db", edgewright.home / "edgewright.db"):
-        assert path.stat().st_mode & 0o077 == 0, f"{path.name} is open to others"
-    assert edgewright.home.stat().st_mode & 0o777 == 0o700
-
-    doctor = edgewright.command("doctor")
-    assert doctor.returncode == 0, doctor.stdout
-    assert edgewright.interrupt() == 0
-    assert not [pid for pid in pids.values() if living(pid)]
-    assert not (edgewright.home / "endpoints.json").exists()
-    assert "Traceback" not in edgewright.said()
+    assert str(running.home / "admin-token") in said
+    for name in ("gateway", "temporal_ui"):
+        assert running.endpoints()[name] in said
+    assert (running.home / "admin-token").read_text().strip() not in said + running.logs()
+    assert "\x1b" not in said, "plain text, because it does not go to a terminal"
 
 
-def test_second_up_on_the_same_home_names_the_first(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.up()
-    assert edgewright.running
-    second = edgewright.command("up")
+def test_nobody_else_can_read_what_is_in_the_home(running: EmbeddedEdgewright) -> None:
+    assert running.home.stat().st_mode & 0o777 == 0o700
+    for name in ("admin-token", "temporal.db", "edgewright.db", "endpoints.json", "logs/gateway.log"):
+        assert (running.home / name).stat().st_mode & 0o077 == 0, f"{name} is open to others"
+
+
+def test_doctor_finds_nothing_wrong_while_it_runs(running: EmbeddedEdgewright) -> None:
+    doctor = running.command("doctor", "--json")
+    findings = {check["name"]: check for check in json.loads(doctor.stdout)}
+    assert [check for check in findings.values() if check["verdict"] == "wrong"] == []
+    assert {"database", "admin token", "Temporal", "worker", "gateway"} <= set(findings)
+    assert doctor.returncode == 0
+
+
+def test_second_up_on_the_same_home_names_the_first(running: EmbeddedEdgewright) -> None:
+    assert running.running
+    second = running.command("up")
     assert second.returncode == 4
-    assert f"process {edgewright.running.pid} has it" in second.stderr
-    assert edgewright.api("GET", "/readyz").status_code == 200
+    assert f"process {running.running.pid} has it" in second.stderr
+    assert running.api("GET", "/readyz").status_code == 200
 
 
-def test_down_stops_it_from_another_terminal(edgewright: EmbeddedEdgewright) -> None:
+def test_down_stops_everything_from_another_terminal(edgewright: EmbeddedEdgewright) -> None:
     edgewright.up()
     assert edgewright.running
+    pids = edgewright.children().values()
     down = edgewright.command("down")
     assert (down.returncode, down.stdout) == (0, "Stopped.\n")
     assert edgewright.running.wait(timeout=10) == 0
-    assert edgewright.children() == {}
+    assert not [pid for pid in pids if living(pid)]
+    assert not (edgewright.home / "endpoints.json").exists()
 
 
 def test_existing_temporal_server_is_used_and_left_alone(edgewright: EmbeddedEdgewright, stage: Stage) -> None:
@@ -73,7 +94,11 @@ def test_existing_temporal_server_is_used_and_left_alone(edgewright: EmbeddedEdg
     assert set(edgewright.children()) == {"worker", "gateway"}
     assert edgewright.endpoints()["temporal"] == address
     assert edgewright.is_ready("demo")
+    ours = edgewright.children().values()
     assert edgewright.interrupt() == 0
+    assert not [child for child in ours if living(child)]
+    assert not (edgewright.home / "endpoints.json").exists()
+    assert "Traceback" not in edgewright.said()
     assert living(pid)
 
 
@@ -84,13 +109,12 @@ def test_existing_temporal_server_that_is_away_is_named(edgewright: EmbeddedEdge
     assert edgewright.children() == {}
 
 
-def test_organisation_of_the_first_start_stays(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.up()
-    assert edgewright.interrupt() == 0
-    edgewright.variables["EDGEWRIGHT_ORGANISATION"] = "Other"
-    refused = edgewright.command("up")
+def test_other_organisation_than_that_of_the_first_start_is_refused(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.home.mkdir()
+    asyncio.run(initialise_storage(Settings(home=edgewright.home, organisation="First")))
+    refused = edgewright.command("up", EDGEWRIGHT_ORGANISATION="Other")
     assert refused.returncode == 4
-    assert "fixed at its first start" in refused.stderr
+    assert "EDGEWRIGHT_ORGANISATION=First" in refused.stderr
     assert edgewright.children() == {}
 
 
