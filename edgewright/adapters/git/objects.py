@@ -15,6 +15,7 @@ import subprocess
 import zlib
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,6 +29,8 @@ from edgewright.adapters.git.failures import damaged, unavailable
 
 # Git's own name for unfinished objects: `git prune` collects what a killed writer leaves.
 _UNFINISHED = "tmp_obj_"
+
+_TRIES = 10
 
 
 class ObjectStore:
@@ -94,7 +97,7 @@ class ObjectStore:
         while self._unfinished:
             path, unfinished = self._unfinished.popitem()
             unfinished.rename(path)
-        self._each(fsync_folder, self._folders)
+        self._each(_fsync_folder_if_there, self._folders)
         self._folders.clear()
 
     def _each(self, fsync: Callable[[Path], None], paths: Collection[Path]) -> None:
@@ -156,11 +159,13 @@ def _is_stored(path: Path, expected: bytes) -> bool:
 
 
 def _write_unfinished(path: Path, content: bytes) -> None:
-    try:
-        file = path.open("xb")
-    except FileNotFoundError:
-        # The folder was never there, or a repack has just removed it because it was empty.
+    # A repack removes folders that it has emptied; one with a file in it is safe.
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            file = path.open("xb")
+            break
         path.parent.mkdir(exist_ok=True)
+    else:
         file = path.open("xb")
     with file:
         file.write(content)
@@ -170,6 +175,12 @@ def _fsync_file(path: Path) -> None:
     with path.open("rb") as file:
         os.fchmod(file.fileno(), 0o444)
         os.fsync(file.fileno())
+
+
+def _fsync_folder_if_there(folder: Path) -> None:
+    """A folder goes away when a repack takes over all that was in it, objects that were stored before included."""
+    with suppress(FileNotFoundError):
+        fsync_folder(folder)
 
 
 def fsync_folder(folder: Path) -> None:

@@ -164,6 +164,7 @@ def test_gzip_body_is_understood(centre) -> None:
         ("gzip", gzip.compress(ls_refs()) + b"more"),
         ("br", ls_refs()),
     ],
+    ids=["no gzip", "cut short", "goes on", "unknown encoding"],
 )
 def test_body_that_is_not_what_it_says_is_refused(centre, encoding, body) -> None:
     _, url = centre.repository()
