@@ -19,6 +19,12 @@ def prepare_home(home: Path) -> None:
     Raises:
         CliError: it is not a folder, or cannot be made or written.
     """
+    if "?" in str(home):
+        raise CliError(
+            f"The home {home} has a question mark in its path, which the URL of the database cannot hold.",
+            "Set EDGEWRIGHT_HOME to another folder.",
+            ExitCode.USAGE,
+        )
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if home.stat().st_mode & 0o077:

@@ -27,7 +27,7 @@ def temporal_part(settings: Settings) -> Part:
         "server",
         "start-dev",
         "--db-filename",
-        str(settings.home / TEMPORAL_FILE),
+        TEMPORAL_FILE,  # relative: the server reads it as a URL, in which a path may hold no '%' and the like
         "--ip",
         "127.0.0.1",
         "--port",
@@ -54,6 +54,7 @@ def temporal_part(settings: Settings) -> Part:
         command=arguments,
         # Nothing of ours concerns it (a database URL may hold a password), and no profile of the user must.
         environment=_surroundings(without=("EDGEWRIGHT_", "TEMPORAL_")),
+        folder=settings.home,
         log=settings.home / "logs" / "temporal.log",
         # Through the Web UI's proxy, so that the UI, the front end and the namespace are all proven to serve.
         ready=all_of(

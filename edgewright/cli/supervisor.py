@@ -56,6 +56,7 @@ class Part:
         ready_file: removed before each start, for a child that makes it when it serves.
         grace: seconds between SIGTERM and SIGKILL.
         advice: what may help when it keeps dying, beside its log.
+        folder: where it runs; None: where we do.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Part:
     ready_file: Path | None = None
     grace: float = 15.0
     advice: str = ""
+    folder: Path | None = None
 
 
 @dataclass
@@ -204,6 +206,7 @@ class Supervisor:
                 child.running = subprocess.Popen(
                     list(part.command),
                     env={**part.environment, MARK: mark},
+                    cwd=part.folder,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,

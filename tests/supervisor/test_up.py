@@ -22,7 +22,8 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewright]:
     """One that was started on a fresh home, for tests that only look."""
-    running = EmbeddedEdgewright(tmp_path_factory.mktemp("running") / "home")
+    # A path as people have them, and worse: it becomes part of URLs, arguments and messages.
+    running = EmbeddedEdgewright(tmp_path_factory.mktemp("running") / "home of #1 [50% ü]")
     try:
         running.up()
         yield running

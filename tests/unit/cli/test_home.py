@@ -38,6 +38,12 @@ def test_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
         prepare_home(tmp_path / "home" / "below")
 
 
+def test_home_that_the_database_could_not_live_in_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CliError, match="question mark"):
+        prepare_home(tmp_path / "really?")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_second_holder_is_told_the_pid_of_the_first(tmp_path: Path) -> None:
     first = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -57,8 +57,10 @@ def test_temporal_server_gets_nothing_of_our_settings(settings: Settings, monkey
 
 
 def test_temporal_server_is_file_backed_fast_and_knows_our_attributes(settings: Settings) -> None:
-    line = " ".join(temporal_part(settings).command)
-    assert f"--db-filename {settings.home}/temporal.db" in line
+    part = temporal_part(settings)
+    line = " ".join(part.command)
+    assert "--db-filename temporal.db" in line
+    assert part.folder == settings.home
     assert "--ip 127.0.0.1" in line
     for words in ("journal_mode=WAL", "synchronous=NORMAL", "history.timerProcessorMaxPollRPS=1000"):
         assert words in line
