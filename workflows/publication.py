@@ -83,7 +83,7 @@ class Publication:
         if before is projection.phase:
             return
         came_from = f" (was {before})" if before else ""
-        self.tell("phase.changed", f"{projection.phase}{came_from}.", phase=projection.phase.value)
+        self.tell("phase.changed", f"Now {projection.phase}{came_from}.", phase=projection.phase.value)
 
     def show(self, projection: Projection, wanted: Wanted) -> None:
         """Search attributes and current details; written only when they change, for each costs an event."""

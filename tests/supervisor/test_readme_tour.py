@@ -61,8 +61,8 @@ def test_the_tour_of_the_readme_prints_what_the_readme_shows(running: EmbeddedEd
     folder.mkdir()
 
     def here(text: str) -> str:
-        text = text.replace("~/.local/share/edgewright", str(running.home)).replace("http://127.0.0.1:8484", gateway)
-        return text.replace("/tmp/", f"{folder}/")
+        text = text.replace("/tmp/", f"{folder}/")
+        return text.replace("~/.local/share/edgewright", str(running.home)).replace("http://127.0.0.1:8484", gateway)
 
     script = "exec 2>&1\n"
     steps = tour()
