@@ -9,7 +9,7 @@ ENVIRONMENT := .venv/.complete
 TEST_PROCESSES ?= 2
 
 # What `make test-real` builds.
-COMPONENTS := kubeseal
+COMPONENTS := kubeseal kustomize
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
