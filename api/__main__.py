@@ -1,7 +1,10 @@
 """``python -m api``: runs one gateway on the settings of its environment until SIGTERM or SIGINT."""
 
 import asyncio
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import structlog
@@ -26,6 +29,18 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
         self._gateway_app = app
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own, does not raise the signal again: the database is closed, and the exit code is 0."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._gateway_app.state.live.closing.set()
@@ -62,7 +77,7 @@ def main() -> int:
     settings = Settings()
     configure_logs(settings.log_level)
     try:
-        with asyncio.Runner(loop_factory=uvicorn.Config("api").get_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=uvicorn.Config("api", log_config=None).get_loop_factory()) as runner:
             return 0 if runner.run(serve(settings)) else 1
     except EdgewrightError as error:
         structlog.get_logger("edgewright.api").critical("cannot start", detail=error.detail, code=error.code)

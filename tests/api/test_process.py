@@ -1,0 +1,67 @@
+"""The gateway as a process of its own: it starts without Temporal, and ends cleanly."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+from edgewright.domain.credentials import operator_token
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_until_it_answers(process: "subprocess.Popen[bytes]", url: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        assert process.poll() is None
+        try:
+            if httpx.get(url, trust_env=False).status_code == 200:
+                return
+        except httpx.TransportError:
+            assert time.monotonic() < deadline
+        time.sleep(0.05)  # it is another process; nothing tells when it is ready but asking
+
+
+def test_a_gateway_answers_without_temporal_and_ends_cleanly_with_its_streams(
+    tmp_path: Path, fresh_database: Path
+) -> None:
+    shutil.copy(fresh_database, tmp_path / "edgewright.db")
+    port, wrong = free_port(), operator_token(b"8" * 8, b"3" * 32).text
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("EDGEWRIGHT_")}
+    environment |= {
+        "EDGEWRIGHT_HOME": str(tmp_path),
+        "EDGEWRIGHT_GATEWAY_PORT": str(port),
+        "EDGEWRIGHT_TEMPORAL_ADDRESS": f"127.0.0.1:{free_port()}",
+    }
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "api"], cwd=tmp_path, env=environment, stdout=output, stderr=output
+        )
+        try:
+            base = f"http://127.0.0.1:{port}"
+            wait_until_it_answers(process, f"{base}/healthz")
+            assert httpx.get(f"{base}/readyz", trust_env=False).json()["degraded"] == ["temporal"]
+            refused = httpx.get(f"{base}/v1/cluster?secret={wrong}", trust_env=False)
+            assert (refused.status_code, "server" in refused.headers) == (401, False)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    lines = log.read_text("utf-8").splitlines()
+    assert all(json.loads(line)["event"] for line in lines)
+    assert wrong not in "".join(lines)
