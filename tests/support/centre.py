@@ -149,4 +149,3 @@ async def working(centre: Centre, **replaced: Any) -> AsyncIterator[None]:
     workers = build_workers(centre.client, activities, slots=16)
     async with workers[0], workers[1], workers[2]:
         yield
-
