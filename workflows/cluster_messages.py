@@ -43,33 +43,36 @@ class ClusterMessages:
         """What there is to publish now; given by the loop."""
         raise AssertionError("given by ManagedCluster")
 
-    @workflow.signal(name=names.SIGNAL_RECONCILE)
+    @workflow.signal(name=names.SIGNAL_RECONCILE, description="Something changed in the database: look again.")
     @guarded_signal
     def reconcile(self, signal: ReconcileSignal | None = None) -> None:
         """Something changed in the database."""
         self._woken = True
 
-    @workflow.signal(name=names.SIGNAL_DELETE)
+    @workflow.signal(name=names.SIGNAL_DELETE, description='Deletes the cluster. Input: nothing, or {"force": true}.')
     @guarded_signal
     def delete(self, options: Any = None) -> None:
         """Deletes the cluster, as `DELETE /v1/cluster/UUID` does. Input: nothing, or `{"force": true}`."""
         self._verbs.delete(options)
 
-    @workflow.signal(name=names.SIGNAL_EDGE_STATUS)
+    @workflow.signal(name=names.SIGNAL_EDGE_STATUS, description="An edge status document, as JSON.")
     @guarded_signal
     def edge_status(self, body: Any = None) -> None:
         """Takes an *Edge cluster status* document (JSON), as the Config Store does; nothing: reads it again."""
         self._verbs.edge_status(body)
         self._woken = True
 
-    @workflow.signal(name=names.SIGNAL_SEALING_KEY_ROTATED)
+    @workflow.signal(
+        name=names.SIGNAL_SEALING_KEY_ROTATED,
+        description='A new sealing certificate: {"kubeseal_cert": PEM}, or the PEM.',
+    )
     @guarded_signal
     def sealing_key_rotated(self, body: Any = None) -> None:
         """Takes a new sealing certificate, `{"kubeseal_cert": PEM}` or the PEM; nothing: reads it again."""
         self._verbs.sealing_key_rotated(body)
         self._woken = True
 
-    @workflow.update(name=names.UPDATE_CHANGE_SECRETS)
+    @workflow.update(name=names.UPDATE_CHANGE_SECRETS, description="Commits staged requests; sent by the gateway.")
     @guarded_update
     async def change_secrets(self, change: ChangeSecrets) -> ChangeSecretsResult:
         """Commits staged requests."""
@@ -81,7 +84,7 @@ class ClusterMessages:
         if self._secrets.full:
             raise ApplicationError("other secret writes are under way", type="busy")
 
-    @workflow.update(name=names.UPDATE_RETRY_STEP)
+    @workflow.update(name=names.UPDATE_RETRY_STEP, description='Tries a waiting or blocked step now: {"step": NAME}.')
     @guarded_update
     async def retry_step(self, verb: StepVerb) -> Projection:
         """Tries a waiting or blocked step now."""
@@ -93,7 +96,10 @@ class ClusterMessages:
         if not self._steps.can_retry(verb.step):
             raise ApplicationError(f"step {verb.step} is neither waiting nor blocked", type="step_not_waiting")
 
-    @workflow.update(name=names.UPDATE_SKIP_STEP)
+    @workflow.update(
+        name=names.UPDATE_SKIP_STEP,
+        description='Skips the present step of a deletion: {"step": NAME, "reason": WHY}.',
+    )
     @guarded_update
     async def skip_step(self, verb: StepVerb) -> Projection:
         """Skips the present step of a deletion; what it leaves becomes residue."""
@@ -110,7 +116,7 @@ class ClusterMessages:
                 type="step_not_skippable",
             )
 
-    @workflow.update(name=names.UPDATE_PAUSE)
+    @workflow.update(name=names.UPDATE_PAUSE, description='No more commits until resume: {"reason": WHY}.')
     @guarded_update
     async def pause(self, verb: PauseVerb) -> Projection:
         """No more commits until `resume`."""
@@ -120,7 +126,7 @@ class ClusterMessages:
     def _may_pause(self, verb: PauseVerb) -> None:
         self._refuse_while_draining()
 
-    @workflow.update(name=names.UPDATE_RESUME)
+    @workflow.update(name=names.UPDATE_RESUME, description="Commits go on: {}.")
     @guarded_update
     async def resume(self, verb: PauseVerb) -> Projection:
         """Commits go on."""
@@ -130,13 +136,13 @@ class ClusterMessages:
     def _may_resume(self, verb: PauseVerb) -> None:
         self._refuse_while_draining()
 
-    @workflow.query(name=names.QUERY_READINESS)
+    @workflow.query(name=names.QUERY_READINESS, description="Whether it is commissioned, and what it waits for.")
     def readiness(self) -> Readiness:
         """Whether the cluster is commissioned, and if not, what it waits for."""
         now = self.status()
         return Readiness(ready=now.ready, phase=now.phase.value, waiting_for=self._trouble or now.waiting_for)
 
-    @workflow.query(name=names.QUERY_STATUS)
+    @workflow.query(name=names.QUERY_STATUS, description="Everything that is published about the cluster.")
     def status(self) -> Projection:
         """Everything that this workflow publishes about its cluster."""
         if self._wanted is not None:
@@ -144,7 +150,7 @@ class ClusterMessages:
         nothing = Projection(sequence=0, phase=Phase.COMMISSIONING, ready=False, waiting_for="the first reading")
         return self._publication.projection or nothing
 
-    @workflow.query(name=names.QUERY_STEPS)
+    @workflow.query(name=names.QUERY_STEPS, description="The steps of the present plan.")
     def steps(self) -> list[StepRecord]:
         """The steps of the present plan."""
         return list(self._steps.records.values())
