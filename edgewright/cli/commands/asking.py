@@ -2,14 +2,7 @@
 
 import sys
 
-import typer
-
 from edgewright.cli.failures import CliError, ExitCode
-
-
-def can_ask() -> bool:
-    """Whether a person sees the question and can answer it."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def require_yes(question: str, *, yes: bool) -> None:
@@ -18,29 +11,24 @@ def require_yes(question: str, *, yes: bool) -> None:
     Raises:
         CliError: it is no, or there is nobody to ask and no ``--yes``.
     """
-    if yes:
-        return
-    _demand_terminal()
-    if not typer.confirm(question, err=True):
+    if not yes and _answer(f"{question} [y/N] ").lower() not in {"y", "yes"}:
         raise CliError("Nothing was changed.")
 
 
 def require_name(name: str, *, yes: bool) -> None:
     """Returns if the name was typed, whatever the case; raises like ``require_yes``."""
-    if yes:
-        return
-    _demand_terminal()
-    typed = typer.prompt(
-        f"Type the name of the cluster to confirm ({name})", default="", show_default=False, err=True
-    )
-    if typed.strip().lower() != name.lower():
+    if not yes and _answer(f"Type the name of the cluster to confirm ({name}): ").lower() != name.lower():
         raise CliError("Nothing was changed: that is not the name of the cluster.")
 
 
-def _demand_terminal() -> None:
-    if not can_ask():
+def _answer(question: str) -> str:
+    """One typed line. The question goes to stderr to the last character: stdout may be a file."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CliError(
             "Nothing was changed: this needs a confirmation, and there is no terminal to ask on.",
             "Scripts say --yes.",
             ExitCode.USAGE,
         )
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()

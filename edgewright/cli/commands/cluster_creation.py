@@ -129,7 +129,7 @@ def wait(
         began = time.monotonic()
         document = gateway.get(named(gateway, cluster).path)
         meant = Named(document["uuid"], document["name"])
-        wait_for(gateway, meant, goal, seconds=seconds)
+        wait_for(gateway, meant, goal, known=document, seconds=seconds)
         if as_json:
             show_json(gateway.get(meant.path))
         else:
@@ -141,7 +141,7 @@ def _end(
 ) -> None:
     """Waits if that is wanted, and shows the outcome."""
     if wait:
-        wait_for(gateway, cluster, Goal.READY, seconds=seconds)
+        wait_for(gateway, cluster, Goal.READY, known=document, seconds=seconds)
         took = spoken(time.monotonic() - began)
         (say if as_json else result)(f"{cluster.text} is ready after {took}.")
     if as_json:

@@ -52,7 +52,7 @@ def delete(
         answer = send_once(gateway, "DELETE", meant.path, params=params).json()
         (say if as_json else result)(f"The deletion of {meant.text} has begun; {_patience(answer['deletion'])}.")
         if wait:
-            wait_until_gone(gateway, meant, seconds=seconds)
+            wait_until_gone(gateway, meant, known=answer, seconds=seconds)
             (say if as_json else result)(f"{meant.text} is deleted after {spoken(time.monotonic() - began)}.")
             _say_residue(gateway, meant)
         if as_json:

@@ -58,7 +58,9 @@ def list_clusters(
         list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="May be given several times.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="A part of the name.", show_default=False)] = None,
-    sort: Annotated[Sort, typer.Option("--sort", metavar="[-]name|phase|created|last_heard")] = Sort.NAME,
+    sort: Annotated[
+        Sort, typer.Option("--sort", metavar="[-]name|phase|created|last_heard", help="- in front: downwards.")
+    ] = Sort.NAME,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.", show_default="all")] = None,
     as_json: AsJson = False,
 ) -> None:

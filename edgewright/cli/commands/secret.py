@@ -34,7 +34,11 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="The key inside the Secr
     "put",
     epilog=example("secret put press-shop default/db password @password.txt"),
     # What looks like an option may be a value that was put in the wrong place: it must not be repeated on the screen.
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+        "help_option_names": ["--help"],  # -h is in many a value
+    },
 )
 def put(
     *,

@@ -63,7 +63,7 @@ def list_tokens(as_json: AsJson = False) -> None:
 
 
 @app.command("revoke", epilog=example("token revoke ci"))
-def revoke(token: Annotated[str, typer.Argument(metavar="NAME|ID", show_default=False)]) -> None:
+def revoke(token: Annotated[str, typer.Argument(metavar="NAME|ID", help="Which one.", show_default=False)]) -> None:
     """Revoke a token, by its name or ID; it is refused from now on."""
     with connect() as gateway:
         meant = _meant(gateway, token)

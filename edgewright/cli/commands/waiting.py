@@ -20,7 +20,7 @@ from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import ConditionType, Desired
 
-FIRST_PAUSE_SECONDS = 0.1
+FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 _UNDER_WAY = frozenset({"running", "waiting", "blocked"})
 
@@ -44,8 +44,11 @@ _CONDITIONS = {
 }
 
 
-def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, seconds: float) -> None:
+def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, known: Document, seconds: float) -> None:
     """Returns once the goal is reached.
+
+    Args:
+        known: the cluster as it was seen last; shown until the first look is back.
 
     Raises:
         CliError: not in time, or it cannot be reached any more: the cluster is being deleted, removed, or gone.
@@ -70,13 +73,14 @@ def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, seconds: float) ->
 
     look = ready if goal is Goal.READY else condition
     hint = f"`{typed(f'cluster wait {cluster.text} --for {goal}')}` waits again."
-    _until(look, cluster, f"is not {goal}", seconds=seconds, hint=hint)
+    _until(look, cluster, f"is not {goal}", known=known, seconds=seconds, hint=hint)
 
 
-def wait_until_gone(gateway: Gateway, cluster: Named, *, seconds: float | None) -> None:
+def wait_until_gone(gateway: Gateway, cluster: Named, *, known: Document, seconds: float | None) -> None:
     """Returns once the deletion has finished.
 
     Args:
+        known: the cluster as it was seen last.
         seconds: None: until the deletion's own deadline has ended it.
 
     Raises:
@@ -95,7 +99,7 @@ def wait_until_gone(gateway: Gateway, cluster: Named, *, seconds: float | None) 
         return state_of(document)
 
     hint = f"`{typed(f'cluster timeline {cluster.text}')}` says how far it is."
-    _until(gone, cluster, "is not deleted", seconds=seconds, hint=hint)
+    _until(gone, cluster, "is not deleted", known=known, seconds=seconds, hint=hint)
 
 
 def state_of(document: Document, *, otherwise: str = "") -> str:
@@ -126,11 +130,12 @@ def _demand_present(cluster: Named, document: Document) -> None:
     )
 
 
-def _until(look: Look, cluster: Named, complaint: str, *, seconds: float | None, hint: str) -> None:
+def _until(look: Look, cluster: Named, complaint: str, *, known: Document, seconds: float | None, hint: str) -> None:
     began = time.monotonic()
     pause = FIRST_PAUSE_SECONDS
     try:
         with _Line(cluster.text) as line:
+            line.show(state_of(known))
             while True:
                 looked = time.monotonic()
                 left = float("inf") if seconds is None else began + seconds - looked
@@ -165,13 +170,14 @@ class _Line(AbstractContextManager["_Line"]):
     def __init__(self, name: str) -> None:
         self._name = clean(name)
         self._shown = ""
+        self._plain = not sys.stderr.isatty()
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
             TimeElapsedColumn(),
             console=Console(stderr=True, highlight=False),
             transient=True,
-            disable=not sys.stderr.isatty(),
+            disable=self._plain,
         )
         self._task = self._live.add_task(self._name, total=None)
 
@@ -189,7 +195,7 @@ class _Line(AbstractContextManager["_Line"]):
         if state == self._shown:
             return
         self._shown = state
-        if self._live.disable:
+        if self._plain:
             say(f"{self._name}: {state}")
         else:
             self._live.update(self._task, description=f"{self._name}  {state}")

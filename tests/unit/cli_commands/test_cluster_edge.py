@@ -1,0 +1,119 @@
+"""The bootstrap line, acceptance, and the verbs that steer."""
+
+import json
+import subprocess
+from uuid import UUID
+
+import pytest
+from command_line import CommandLine, ServedCentre, Terminal
+
+from edgewright.domain.cluster import Acceptance, Desired, StepName
+from edgewright.domain.projection import StepRecord
+
+
+@pytest.fixture
+def pending(centre: ServedCentre) -> UUID:
+    """A cluster whose edge has registered and waits for an answer."""
+    made = centre.create("press-shop", accept="manual")
+    centre.do(centre.centre.register(made))
+    assert centre.row(made).acceptance is Acceptance.PENDING
+    return made
+
+
+def test_stdout_has_the_bootstrap_line_alone(edgewright: CommandLine, centre: ServedCentre) -> None:
+    made = centre.create("press-shop")
+    shown = edgewright.ok("cluster", "bootstrap", "press-shop")
+    line = shown.out.removesuffix("\n")
+    assert line.startswith(f"curl -sSL 'http://127.0.0.1:8484/v1/cluster/{made}/bootstrap?token=")
+    assert line.endswith("' | sh -")
+    assert "\n" not in line
+    checked = subprocess.run(["sh", "-n"], input=shown.out, text=True, check=False, capture_output=True, timeout=30)
+    assert checked.returncode == 0
+    assert "(in 1 h)" in shown.err
+    assert "Warning:" in shown.err
+    assert "nobody but this machine" in shown.err
+    assert line.partition("token=")[2].removesuffix("' | sh -") not in shown.err
+
+
+def test_bootstrap_line_lives_as_long_as_is_wished(edgewright: CommandLine, centre: ServedCentre) -> None:
+    centre.create("press-shop")
+    assert "(in 2 h)" in edgewright.ok("cluster", "bootstrap", "press-shop", "--expires-in", "2h").err
+    document = json.loads(edgewright.ok("cluster", "bootstrap", "press-shop", "--json").out)
+    assert set(document) == {"url", "command", "expires_at", "warning"}
+
+
+@pytest.mark.parametrize("life", ["8d", "59s", "0", "never", "1 h"])
+def test_bootstrap_line_lives_a_minute_to_a_week(environment: dict[str, str | None], life: str) -> None:
+    shown = CommandLine(environment)("cluster", "bootstrap", "press-shop", "--expires-in", life)
+    assert (shown.code, "--expires-in" in shown.err) == (2, True)
+
+
+@pytest.mark.parametrize(("answer", "acceptance"), [("y", Acceptance.ACCEPTED), ("n", Acceptance.PENDING)])
+def test_accept_shows_the_short_code_and_asks(
+    terminal: Terminal, centre: ServedCentre, pending: UUID, answer: str, acceptance: Acceptance
+) -> None:
+    code = centre.row(pending).short_code
+    assert code
+    shown = terminal("cluster", "accept", "press-shop", typed=f"{answer}\n")
+    assert code in shown.err
+    assert centre.row(pending).acceptance is acceptance
+    assert shown.code == (0 if answer == "y" else 1)
+
+
+def test_accept_without_a_terminal_wants_yes(edgewright: CommandLine, centre: ServedCentre, pending: UUID) -> None:
+    assert edgewright("cluster", "accept", "press-shop", typed="y\n").code == 2
+    assert centre.row(pending).acceptance is Acceptance.PENDING
+    assert edgewright.ok("cluster", "accept", "press-shop", "--yes").out == "press-shop is accepted.\n"
+    assert centre.row(pending).acceptance is Acceptance.ACCEPTED
+
+
+def test_reject_kills_the_registration(edgewright: CommandLine, centre: ServedCentre, pending: UUID) -> None:
+    assert edgewright.ok("cluster", "reject", "press-shop").out == "press-shop is rejected.\n"
+    assert centre.row(pending).acceptance is Acceptance.REJECTED
+
+
+@pytest.mark.parametrize("verb", ["accept", "reject"])
+def test_nobody_has_registered(edgewright: CommandLine, centre: ServedCentre, verb: str) -> None:
+    centre.create("press-shop")
+    shown = edgewright("cluster", verb, "press-shop")
+    assert (shown.code, shown.out) == (4, "")
+
+
+def test_pause_and_resume(edgewright: CommandLine, centre: ServedCentre) -> None:
+    made = centre.create("press-shop")
+    edgewright.ok("cluster", "pause", "press-shop", "--reason", "change freeze")
+    assert (centre.row(made).paused, centre.row(made).paused_reason) == (True, "change freeze")
+    assert "yes: change freeze" in edgewright.ok("cluster", "show", "press-shop").out
+    resumed = json.loads(edgewright.ok("cluster", "resume", "press-shop", "--json").out)
+    assert resumed["pause"] == {"paused": False, "reason": ""}
+
+
+def test_verbs_that_need_a_reason_say_so(environment: dict[str, str | None]) -> None:
+    for arguments in (["pause", "press-shop"], ["skip", "press-shop", "await_goodbye"]):
+        shown = CommandLine(environment)("cluster", *arguments)
+        assert (shown.code, "--reason" in shown.err) == (2, True)
+
+
+def test_step_is_retried_and_skipped(edgewright: CommandLine, centre: ServedCentre) -> None:
+    made = centre.create("press-shop")
+    steps = tuple(
+        StepRecord(name=name, state="waiting", attempts=5) for name in (StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE)
+    )
+    centre.project(made, steps=steps)
+    edgewright.ok("cluster", "retry", "press-shop", "await_empty")
+    edgewright.ok("cluster", "skip", "press-shop", "await_goodbye", "--reason", "scrapped")
+    projection = centre.row(made).projection
+    assert projection is not None
+    states = {step.name: (step.state, step.skipped_because) for step in projection.steps}
+    assert states == {StepName.AWAIT_EMPTY: ("pending", ""), StepName.AWAIT_GOODBYE: ("skipped", "scrapped")}
+
+
+def test_step_that_cannot_be_steered_says_why(edgewright: CommandLine, centre: ServedCentre) -> None:
+    made = centre.create("press-shop")
+    not_waiting = edgewright("cluster", "retry", "press-shop", "create_repository")
+    assert (not_waiting.code, "does not wait" in not_waiting.err) == (4, True)
+    not_skippable = edgewright("cluster", "skip", "press-shop", "create_repository", "--reason", "x")
+    assert (not_skippable.code, "cannot be skipped" in not_skippable.err) == (4, True)
+    unknown = edgewright("cluster", "retry", "press-shop", "make_coffee")
+    assert (unknown.code, "await_goodbye" in unknown.err) == (2, True)
+    assert centre.row(made).desired is Desired.PRESENT

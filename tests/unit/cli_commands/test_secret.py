@@ -1,0 +1,147 @@
+"""Secrets go in byte for byte, from stdin or a file, and never come out."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from command_line import CommandLine, ServedCentre
+from gateway_centre import STATUS_APP
+from sealing_keys import certificate_pem, open_envelope, private_key
+
+from edgewright.domain.cluster import Desired
+from edgewright.ports.operators import Permission
+from edgewright.sealing import SECRET_LIMIT, read_values
+
+KEY = private_key()
+PLACE = ("press-shop", "default/db", "password")
+
+
+@pytest.fixture
+def sealed(centre: ServedCentre) -> UUID:
+    """A cluster whose edge has reported its sealing certificate."""
+    made = centre.create("press-shop")
+    now = datetime.now(UTC)
+    certificate = certificate_pem(KEY, not_before=now - timedelta(days=1), not_after=now + timedelta(days=100))
+
+    async def report() -> None:
+        admin = await centre.centre.operator(Permission.ADMIN)
+        status = {"hosts": [{"hostname": "node-1"}], "kubeseal_cert": certificate}
+        answer = await admin.put(f"/v1/app/{STATUS_APP}/object/{made}", json=status)
+        assert answer.is_success, answer.text
+
+    centre.do(report())
+    return made
+
+
+def in_git(centre: ServedCentre, cluster: UUID) -> dict[str, bytes]:
+    """The values of the Secret, opened with the edge's key."""
+    git = centre.centre.git
+    head = git.head(cluster)
+    assert head is not None
+    document = git.read(cluster, "edo/secrets/default/db.yaml", at=head)
+    values = {} if document is None else read_values(document)
+    return {key: open_envelope(value.ciphertext, KEY, b"default/db") for key, value in values.items()}
+
+
+@pytest.mark.parametrize("value", [b"s3cr3t", b"line\n", b"\x00\xff\r\n\n", b""])
+def test_bytes_of_stdin_are_sealed_as_they_are(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID, value: bytes
+) -> None:
+    shown = edgewright.ok("secret", "put", *PLACE, "-", typed=value)
+    assert in_git(centre, sealed) == {"password": value}
+    assert shown.out == f"default/db password of press-shop is sealed, commit {centre.centre.git.head(sealed)}.\n"
+
+
+def test_bytes_of_a_file_are_sealed_as_they_are(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID, tmp_path: Path
+) -> None:
+    file = tmp_path / "value"
+    file.write_bytes(b"from a file\n")
+    shown = edgewright.ok("secret", "put", *PLACE, f"@{file}", "--json")
+    assert in_git(centre, sealed) == {"password": b"from a file\n"}
+    assert json.loads(shown.out) == {"commit": centre.centre.git.head(sealed)}
+
+
+LITERALS = (
+    ["hunter2"],
+    ["--hunter2"],
+    ["-phunter2"],
+    ["-", "hunter2"],
+    ["hunter2", "--json"],
+    ["@"],
+    ["--", "-hunter2"],
+)
+
+
+@pytest.mark.parametrize("literal", LITERALS, ids=" ".join)
+def test_value_on_the_command_line_is_refused_and_not_repeated(
+    environment: dict[str, str | None], literal: list[str]
+) -> None:
+    shown = CommandLine(environment)("secret", "put", *PLACE, *literal, typed="x")
+    assert shown.code == 2
+    assert "comes from stdin or a file" in shown.err
+    assert "hunter2" not in shown.out + shown.err
+
+
+def test_dry_run_stores_nothing(edgewright: CommandLine, centre: ServedCentre, sealed: UUID) -> None:
+    before = centre.centre.git.head(sealed)
+    shown = edgewright.ok("secret", "put", *PLACE, "-", "--dry-run", typed="x")
+    assert "nothing was stored" in shown.out
+    assert centre.centre.git.head(sealed) == before
+
+
+def test_list_tells_keys_and_never_values(edgewright: CommandLine, sealed: UUID) -> None:
+    empty = edgewright.ok("secret", "list", "press-shop")
+    assert (empty.out, empty.err) == ("", "No secrets.\n")
+    edgewright.ok("secret", "put", *PLACE, "-", typed="s3cr3t")
+    header, line = edgewright.ok("secret", "list", "press-shop").out.splitlines()
+    assert header.split() == ["SECRET", "KEY", "STATE", "SEALED"]
+    assert line.split()[:3] == ["default/db", "password", "current"]
+    document = edgewright.ok("secret", "list", "press-shop", "--json").out
+    assert json.loads(document)["items"][0]["key"] == "password"
+    assert "s3cr3t" not in document + line
+
+
+def test_key_is_deleted(edgewright: CommandLine, centre: ServedCentre, sealed: UUID) -> None:
+    edgewright.ok("secret", "put", *PLACE, "-", typed="s3cr3t")
+    assert "is deleted, commit " in edgewright.ok("secret", "delete", *PLACE).out
+    assert in_git(centre, sealed) == {}
+    assert edgewright("secret", "delete", *PLACE).code == 3
+
+
+def test_names_never_lead_to_another_resource(edgewright: CommandLine, centre: ServedCentre, sealed: UUID) -> None:
+    """`../..` and a UUID as the key would be the path of the cluster itself."""
+    for secret, key in (
+        ("../..", str(sealed)),
+        ("default/..", "k"),
+        ("default/db", ".."),
+        ("a/b/c", "k"),
+        ("Ä/b", "k"),
+    ):
+        shown = edgewright("secret", "delete", "press-shop", secret, key)
+        assert (shown.code, shown.out) == (4, ""), secret
+    assert edgewright("secret", "delete", "press-shop", "db", "password").code == 2
+    assert centre.row(sealed).desired is Desired.PRESENT
+
+
+def test_what_cannot_be_sealed_says_why(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID, tmp_path: Path
+) -> None:
+    centre.create("bare")
+    no_edge = edgewright("secret", "put", "bare", "default/db", "k", "-", typed="x")
+    assert (no_edge.code, "has not reported" in no_edge.err) == (3, True)
+    no_file = edgewright("secret", "put", *PLACE, f"@{tmp_path}/none")
+    assert (no_file.code, "cannot be read" in no_file.err) == (2, True)
+    large = edgewright("secret", "put", *PLACE, "-", typed=b"x" * (SECRET_LIMIT + 1))
+    assert (large.code, str(SECRET_LIMIT) in large.err) == (4, True)
+    assert in_git(centre, sealed) == {}
+
+
+def test_deletion_of_a_cluster_names_its_secrets(edgewright: CommandLine, sealed: UUID) -> None:
+    edgewright.ok("secret", "put", *PLACE, "-", typed="s3cr3t")
+    edgewright.ok("secret", "put", "press-shop", "default/db", "user", "-", typed="u")
+    shown = edgewright("cluster", "delete", "press-shop")
+    assert "1 (default/db)" in shown.err
+    assert "1 (node-1)" in shown.err

@@ -1,0 +1,213 @@
+"""Whoever waits sees what for, and what is waited for goes on without them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from command_line import CommandLine, ServedCentre, Terminal
+
+from edgewright.cli.client import Gateway
+from edgewright.cli.commands.naming import Named
+from edgewright.cli.commands.sending import send_once
+from edgewright.cli.commands.waiting import Goal, wait_for
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, StepName
+from edgewright.domain.projection import StepRecord
+
+CLUSTER = Named("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
+UNDER_WAY = {"name": "press-shop", "desired": "present", "phase": "Commissioning", "steps": [], "waiting_for": ""}
+PROBLEM = {"detail": "Not yet.", "code": "not_ready"}
+
+
+def true(kind: ConditionType) -> tuple[Condition, ...]:
+    return (Condition(type=kind, status=ConditionStatus.TRUE, reason="Reported", since=datetime.now(UTC)),)
+
+
+def answering(answers: Iterator[Any]) -> Gateway:
+    """A gateway that gives one answer after the other; an exception is a connection that fails."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        given = next(answers)
+        if isinstance(given, Exception):
+            raise given
+        assert isinstance(given, httpx.Response)
+        return given
+
+    return Gateway("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer))
+
+
+@pytest.mark.parametrize(
+    ("goal", "kind"),
+    [
+        ("joined", ConditionType.JOINED),
+        ("available", ConditionType.AVAILABLE),
+        ("synced", ConditionType.SYNCED),
+    ],
+)
+def test_condition_is_waited_for_until_it_is_true(
+    edgewright: CommandLine, centre: ServedCentre, goal: str, kind: ConditionType
+) -> None:
+    made = centre.create("press-shop")
+    vain = edgewright("cluster", "wait", "press-shop", "--for", goal, "--timeout", "0s")
+    assert (vain.code, vain.out) == (5, "")
+    centre.project(made, conditions=true(kind))
+    shown = edgewright.ok("cluster", "wait", str(made), "--for", goal)
+    assert re.fullmatch(rf"press-shop is {goal}; waited \d+\.\d\d s\.\n", shown.out)
+
+
+def test_wait_says_what_the_cluster_waits_for(edgewright: CommandLine, centre: ServedCentre) -> None:
+    centre.centre.workflow.commissions = False
+    made = centre.create("press-shop")
+    step = StepRecord(name=StepName.CREATE_REPOSITORY, state="waiting", attempts=3)
+    centre.project(made, steps=(step,), waiting_for="the disk has room again")
+    shown = edgewright("cluster", "wait", "press-shop", "--timeout", "0")
+    state = "Commissioning · create_repository (attempt 3) · the disk has room again"
+    assert shown.code == 5
+    assert f"press-shop: {state}\n" in shown.err
+    assert f"press-shop is not ready after 0 s: {state}" in shown.err
+
+
+def test_each_change_is_one_line_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    not_yet = httpx.Response(503, json=PROBLEM)
+    seen = [httpx.Response(200, json=UNDER_WAY | {"waiting_for": text}) for text in ("one", "one", "two")]
+    rounds = [answer for each in seen for answer in (not_yet, each)]
+    with answering(iter([*rounds, httpx.Response(200, json={"ready": True})])) as gateway:
+        wait_for(gateway, CLUSTER, Goal.READY, known=UNDER_WAY | {"waiting_for": "none"}, seconds=30)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"press-shop: Commissioning · {text}" for text in ("none", "one", "two")]
+
+
+def test_on_a_terminal_one_line_is_drawn_over(terminal: Terminal, centre: ServedCentre) -> None:
+    centre.centre.workflow.commissions = False
+    made = centre.create("press-shop")
+    centre.project(made, waiting_for="the disk has room again")
+    shown = terminal("cluster", "wait", "press-shop", "--timeout", "1s")
+    assert shown.code == 5
+    assert "press-shop  Commissioning · the disk has room again" in shown.out
+    assert "\x1b[2K" in shown.out, "the line is erased before it is drawn again"
+
+
+@pytest.mark.parametrize("goal", ["ready", "synced"])
+def test_wait_for_what_cannot_come_ends_at_once(edgewright: CommandLine, centre: ServedCentre, goal: str) -> None:
+    made = centre.create("press-shop")
+    centre.do(centre.centre.gateway.clusters.request_deletion(made, actor="test"))
+    shown = edgewright("cluster", "wait", "press-shop", "--for", goal)
+    assert (shown.code, "is being deleted" in shown.err) == (4, True)
+    assert "undelete press-shop" in shown.err
+
+
+def test_ctrl_c_says_that_the_work_goes_on(edgewright: CommandLine, centre: ServedCentre) -> None:
+    centre.centre.workflow.commissions = False
+    centre.create("press-shop")
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from edgewright.cli.main import main; main()"
+    )
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
+    variables.update({name: value for name, value in edgewright.environment.items() if value is not None})
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "cluster", "wait", "press-shop"],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as waiting:
+        assert waiting.stderr is not None
+        assert waiting.stdout is not None
+        assert waiting.stderr.readline().startswith("press-shop: Commissioning")
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait(30) == ExitCode.INTERRUPTED
+        said = waiting.stderr.read()
+        assert "the work goes on at the centre" in said
+        assert "Traceback" not in said
+        assert waiting.stdout.read() == ""
+
+
+def test_a_gateway_that_restarts_does_not_end_a_wait() -> None:
+    answers = iter(
+        [
+            httpx.Response(503, json=PROBLEM),
+            httpx.ConnectError("restarting"),
+            httpx.Response(200, json={"ready": True}),
+        ]
+    )
+    with answering(answers) as gateway:
+        wait_for(gateway, CLUSTER, Goal.READY, known=UNDER_WAY, seconds=30)
+    assert next(answers, None) is None
+
+
+def test_a_cluster_that_vanishes_ends_a_wait() -> None:
+    gone = httpx.Response(404, json={"detail": "There is no cluster.", "code": "cluster_unknown"})
+    there = httpx.Response(200, json=UNDER_WAY | {"conditions": []})
+    with answering(iter([there, gone])) as gateway, pytest.raises(CliError) as caught:
+        wait_for(gateway, CLUSTER, Goal.JOINED, known=UNDER_WAY, seconds=30)
+    assert caught.value.exit_code is ExitCode.NOT_FOUND
+
+
+# --- requests that are sent again ------------------------------------------------------------------------------
+
+
+def recorded(*answers: Any) -> tuple[Gateway, list[str]]:
+    """A gateway that gives these answers, and the idempotency keys that it sees."""
+    keys: list[str] = []
+    left = iter(answers)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        keys.append(request.headers["Idempotency-Key"])
+        given = next(left)
+        if isinstance(given, Exception):
+            raise given
+        assert isinstance(given, httpx.Response)
+        return given
+
+    return Gateway("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)), keys
+
+
+def test_request_whose_answer_is_lost_is_sent_again_with_the_same_key() -> None:
+    busy = httpx.Response(503, json={"detail": "Under way.", "code": "first_request_under_way"})
+    lost, starting = httpx.ReadError("cut"), httpx.ConnectError("restarting")
+    gateway, keys = recorded(lost, starting, busy, httpx.Response(201, json={"uuid": "x"}))
+    assert send_once(gateway, "POST", "/v1/cluster", body={"name": "x"}).json() == {"uuid": "x"}
+    assert (len(keys), len(set(keys))) == (4, 1)
+
+
+def test_another_invocation_has_another_key() -> None:
+    gateway, keys = recorded(httpx.Response(201, json={}), httpx.Response(201, json={}))
+    for _ in range(2):
+        send_once(gateway, "POST", "/v1/cluster", body={"name": "x"})
+    assert len(set(keys)) == 2
+
+
+REFUSED = httpx.Response(409, json={"detail": "Taken.", "code": "name_taken"})
+PATIENT = httpx.Response(503, headers={"Retry-After": "60"}, json={"detail": "No key.", "code": "no_certificate"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "exit_code"),
+    [
+        (REFUSED, ExitCode.REFUSED),
+        (PATIENT, ExitCode.UNAVAILABLE),
+        (httpx.ConnectError("refused"), ExitCode.UNAVAILABLE),
+    ],
+    ids=["refused", "takes its time", "nobody listens"],
+)
+def test_what_trying_again_does_not_mend_is_told_at_once(answer: Any, exit_code: ExitCode) -> None:
+    gateway, keys = recorded(answer)
+    with pytest.raises(CliError) as caught:
+        send_once(gateway, "POST", "/v1/cluster", body={"name": "x"})
+    assert (caught.value.exit_code, len(keys)) == (exit_code, 1)
+
+
+def test_trying_again_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgewright.cli.commands.sending.PATIENCE_SECONDS", 0.5)
+    gateway, keys = recorded(*[httpx.ReadError("cut")] * 5)
+    with pytest.raises(CliError):
+        send_once(gateway, "POST", "/v1/cluster", body={"name": "x"})
+    assert 2 <= len(keys) < 5
