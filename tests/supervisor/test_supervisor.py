@@ -31,9 +31,12 @@ def test_killed_part_is_started_again_and_a_plain_line_says_so(stage: Stage) -> 
 
 def test_part_that_was_restarted_is_not_ready_before_it_says_so_again(stage: Stage) -> None:
     first = stage.start("worker")
+    ready = stage.home / "worker.ready"
+    ready.write_text("said by the first")
     os.kill(first, signal.SIGKILL)
-    stage.supervisor.wait_for(lambda: stage.supervisor.pid_of("worker") not in {first, None}, seconds=20)
-    eventually((stage.home / "worker.ready").exists)
+    assert stage.supervisor.wait_for(lambda: stage.supervisor.pid_of("worker") not in {first, None}, seconds=20)
+    stage.supervisor.wait_ready("worker", seconds=20)
+    assert ready.read_text() == ""
 
 
 def test_pauses_between_restarts_grow_up_to_a_bound() -> None:

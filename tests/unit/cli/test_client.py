@@ -1,7 +1,9 @@
 """The client finds the gateway, and turns what goes wrong into sentences and exit codes."""
 
 import os
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import httpx
@@ -109,6 +111,26 @@ def test_redirect_never_carries_the_token_away() -> None:
 
     with answering(answer) as gateway, pytest.raises(CliError):
         gateway.get("/v1/cluster")
+
+
+def test_proxy_of_the_company_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        with Gateway(f"http://127.0.0.1:{server.server_port}", None) as gateway:
+            assert gateway.get("/") == {}
 
 
 def test_local_gateway_and_token_are_found_by_themselves(tmp_path: Path) -> None:
