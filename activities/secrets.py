@@ -42,7 +42,7 @@ class SecretActivities:
             raise NotFound(f"There is no cluster {message.cluster}.", code="cluster_unknown")
         pending = await self._staging.pending(row.uuid, limit=BATCH)
         if not pending:
-            return CommitSecretsResult()
+            return CommitSecretsResult(commit=await self._unreported(row.uuid))
         requests = _by_request(pending)
         if row.desired is not Desired.PRESENT:
             for request in requests:
@@ -58,6 +58,13 @@ class SecretActivities:
         newest = newest or next(iter(found), None)
         await self._note_reentered(row, pending)
         return CommitSecretsResult(commit=newest, requests=len(requests), more=len(pending) >= BATCH)
+
+    async def _unreported(self, repository: UUID) -> CommitId | None:
+        """The newest commit of secrets, if an attempt before this one may have died before it told of it."""
+        if activity.info().attempt == 1:
+            return None
+        log = await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK)
+        return next((commit.commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
 
     async def _committed_before(
         self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]
