@@ -89,7 +89,7 @@ def list_clusters(
     else:
         filtered = filters.keys() != {"sort"}
         hint = f"`{typed('cluster create NAME --wait')}` commissions one."
-        say("No cluster passes these filters." if filtered else f"There is no cluster yet. {hint}")
+        say("No cluster passes these filters." if filtered else f"There is no cluster. {hint}")
 
 
 def show(cluster: ClusterName, as_json: AsJson = False) -> None:
@@ -155,8 +155,8 @@ def _show_growing(gateway: Gateway, cluster: Named, items: list[Document], *, as
                 show_json(event, indent=None)
             else:
                 result(f"{moment(event['at'])}  {clean(event['actor'])}  {clean(event['message'])}")
-            if event["kind"] == "cluster.deleted":
-                return
+            if event["kind"] == "phase.changed" and event["detail"].get("phase") == Phase.DELETED:
+                return  # nothing comes after it
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 

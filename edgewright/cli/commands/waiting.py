@@ -109,12 +109,13 @@ def state_of(document: Document, *, otherwise: str = "") -> str:
         otherwise: said if the cluster itself waits for nothing.
     """
     parts = [str(document["phase"])]
+    reason = str(document.get("waiting_for") or otherwise)
     step = next((step for step in document.get("steps", ()) if step["state"] in _UNDER_WAY), None)
-    if step is not None:
+    if step is not None and step["name"] not in reason:
         attempt = f" (attempt {step['attempts']})" if step.get("attempts", 0) > 1 else ""
         parts.append(f"{step['name']}{attempt}")
-    if reason := document.get("waiting_for") or otherwise:
-        parts.append(str(reason))
+    if reason:
+        parts.append(reason)
     return clean(" · ".join(parts))
 
 

@@ -258,8 +258,8 @@ def test_followed_timeline_goes_on_until_the_cluster_is_deleted(
     made = centre.create("press-shop")
     other = centre.create("other")
 
-    def tell(cluster: UUID, kind: str, message: str) -> None:
-        event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message)
+    def tell(cluster: UUID, kind: str, message: str, **detail: str) -> None:
+        event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message, detail=detail)
         centre.do(centre.centre.gateway.audit.append(event))
 
     def live() -> None:
@@ -267,7 +267,8 @@ def test_followed_timeline_goes_on_until_the_cluster_is_deleted(
             assert not over.wait(0.02)
         tell(other, "cluster.changed", "Another cluster's affair.")
         tell(made, "cluster.changed", "A change.")
-        tell(made, "cluster.deleted", "The end.")
+        tell(made, "cluster.deleted", "Its name is free.")
+        tell(made, "phase.changed", "The end.", phase="Deleted")
 
     over = threading.Event()
     teller = threading.Thread(target=live)
@@ -278,6 +279,6 @@ def test_followed_timeline_goes_on_until_the_cluster_is_deleted(
         over.set()
         teller.join()
     messages = [json.loads(line)["message"] for line in shown.out.splitlines()]
-    assert messages == ["The cluster press-shop was created.", "A change.", "The end."]
+    assert messages == ["The cluster press-shop was created.", "A change.", "Its name is free.", "The end."]
     plain = edgewright.ok("cluster", "timeline", "press-shop", "-f")
     assert plain.out.splitlines()[-1].endswith("  centre  The end.")

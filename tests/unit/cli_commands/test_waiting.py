@@ -16,7 +16,7 @@ from command_line import CommandLine, ServedCentre, Terminal
 from edgewright.cli.client import Gateway
 from edgewright.cli.commands.naming import Named
 from edgewright.cli.commands.sending import send_once
-from edgewright.cli.commands.waiting import Goal, wait_for
+from edgewright.cli.commands.waiting import Goal, state_of, wait_for
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, StepName
 from edgewright.domain.projection import StepRecord
@@ -92,6 +92,12 @@ def test_on_a_terminal_one_line_is_drawn_over(terminal: Terminal, centre: Served
     assert shown.code == 5
     assert "press-shop  Commissioning · the disk has room again" in shown.out
     assert "\x1b[2K" in shown.out, "the line is erased before it is drawn again"
+
+
+def test_a_step_is_named_once() -> None:
+    step = {"name": "create_repository", "state": "waiting", "attempts": 2}
+    known = UNDER_WAY | {"steps": [step], "waiting_for": "step create_repository, attempt 2"}
+    assert state_of(known) == "Commissioning · step create_repository, attempt 2"
 
 
 @pytest.mark.parametrize("goal", ["ready", "synced"])
