@@ -62,11 +62,12 @@ class ClusterConfiguration:
         precondition: Precondition = ALWAYS,
         create_object: bool = False,
     ) -> Written:
-        await self._schemas.check(APP_CLUSTER_CONFIGURATION, body)
+        documents: dict[UUID, Any] = {APP_CLUSTER_CONFIGURATION: body}
+        if settings is not None:
+            documents[APP_CLUSTER_SETTINGS] = settings.model_dump(mode="json")
+        await self._schemas.check_all(documents)
         spec = spec_from(body)
         check_cluster_name(spec.name)
-        if settings is not None:
-            await self._schemas.check(APP_CLUSTER_SETTINGS, settings.model_dump(mode="json"))
         order = Order(cluster, body, spec, settings, precondition, create_object, actor)
         return await self._carry_out(order)
 
@@ -75,12 +76,12 @@ class ClusterConfiguration:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await find_row(connection, order.cluster)
-            if row is not None:
-                refuse_leaving(row)
+            if row is None:
+                check_precondition(order.precondition, None)
+                return await create_cluster(connection, at, order)
+            refuse_leaving(row)
             before = await read_entry(connection, APP_CLUSTER_CONFIGURATION, order.cluster)
             check_precondition(order.precondition, before)
-            if row is None:
-                return await create_cluster(connection, at, order)
             return await change_cluster(connection, at, order, row, before)
 
     async def write_settings(

@@ -13,6 +13,7 @@ from edgewright.adapters.database.access_rows import end_tokens, move_credential
 from edgewright.adapters.database.cluster_rows import (
     HARDWARE_UNKNOWN,
     ClusterRecord,
+    add_labels,
     must_read_row,
     raise_change,
     refuse_doubled_identity,
@@ -26,6 +27,7 @@ from edgewright.adapters.database.entries import (
     read_entry,
     register_object,
     same_json,
+    write_entry,
 )
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.staging_rows import refuse_staged
@@ -75,7 +77,8 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Order
     """
     if order.create_object:
         await register_object(connection, CLASS_EDGE_CLUSTER, order.cluster)
-    await check_object(connection, APP_CLUSTER_CONFIGURATION, order.cluster)
+    else:
+        await check_object(connection, APP_CLUSTER_CONFIGURATION, order.cluster)
     await check_chart(connection, order.spec)
     key = name_key(order.spec.name)
     holder = await connection.scalar(
@@ -89,9 +92,11 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Order
         )
     settings = order.settings or ClusterSettings()
     await connection.execute(insert(clusters).values(**_first_row(at, order, key, settings)))
+    await add_labels(connection, order.cluster, settings.labels)
     if order.settings is not None:
-        await _keep_settings(connection, at, order.cluster, order.settings)
-    entry, _ = await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body)
+        document = settings.model_dump(mode="json")
+        await write_entry(connection, at, APP_CLUSTER_SETTINGS, order.cluster, document, new=True)
+    entry = await write_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body, new=True)
     await record(
         connection,
         at,

@@ -55,15 +55,22 @@ async def put_entry(
     check_precondition(precondition, before)
     if before is not None and same_json(before.body, body):
         return before, False
+    return await write_entry(connection, at, app, object_, body, new=before is None), True
+
+
+async def write_entry(
+    connection: AsyncConnection, at: datetime, app: UUID, object_: UUID, body: Any, *, new: bool
+) -> Entry:
+    """Writes an entry that the caller knows to be new, or to differ from the one that is there."""
     [position] = await take_positions(connection)
     entry = Entry(app, object_, body, str(uuid4()), position, at)
-    if before is None:
+    if new:
         await connection.execute(insert(entries).values(**_columns(entry)))
     else:
         here = (entries.c.app == app) & (entries.c.object == object_)
         await connection.execute(update(entries).where(here).values(**_columns(entry)))
     await _tell(connection, Change(position, app, object_, entry.etag, at))
-    return entry, True
+    return entry
 
 
 async def delete_entry(

@@ -1,6 +1,6 @@
 """Entries against the JSON Schema of their Application (draft 2020-12, formats included)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from jsonschema.exceptions import SchemaError, best_match
 from jsonschema.exceptions import ValidationError as Violation
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] # has no type information
 from referencing.exceptions import Unresolvable
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import read_entry
@@ -31,7 +32,10 @@ class EntrySchemas:
     async def check_of(self, app: UUID) -> Check:
         """The check of an Application; one without a schema takes anything."""
         async with self._database.read() as connection:
-            schema = await read_entry(connection, APP_CONFIG_SCHEMA, app)
+            return await self._check_of(connection, app)
+
+    async def _check_of(self, connection: AsyncConnection, app: UUID) -> Check:
+        schema = await read_entry(connection, APP_CONFIG_SCHEMA, app)
         if schema is None:
             return _check_schema if app == APP_CONFIG_SCHEMA else _anything
         known = self._compiled.get(app)
@@ -43,6 +47,13 @@ class EntrySchemas:
     async def check(self, app: UUID, body: Any) -> None:
         """Raises ``Invalid`` (``schema_violation``, ``where`` a JSON pointer) unless the body fits."""
         (await self.check_of(app))(body)
+
+    async def check_all(self, bodies: Mapping[UUID, Any]) -> None:
+        """``check`` for one body of each of several Applications, in one reading."""
+        async with self._database.read() as connection:
+            checks = [(await self._check_of(connection, app), body) for app, body in bodies.items()]
+        for check, body in checks:
+            check(body)
 
 
 def _anything(body: Any) -> None:
