@@ -73,7 +73,7 @@ async def ready(
         pause = min(pause * 1.5, longest)
         row = await open_cluster(gateway, uuid)
     projection, as_of = await _asked(gateway, row)
-    if projection is not None and projection.ready and row.desired is Desired.PRESENT:
+    if _says_ready(projection, row) and row.desired is Desired.PRESENT:
         return JSONResponse(as_json(Ready(as_of=as_of)))
     error = Waiting(_what_for(row, projection), code="not_ready", retry_after=1.0)
     known = {"ready": False, "as_of": as_of.isoformat() if as_of else None, "waiting_for": error.detail}
@@ -129,8 +129,13 @@ async def _rows(gateway: Gateway, phase: Phase) -> AsyncIterator[ClusterRow]:
 
 
 def _published_ready(row: ClusterRow) -> bool:
-    """Ready as far as the projection goes; one that is older than the newest commissioning says nothing."""
-    return bool(row.projection and row.projection.ready and row.projection.done.commissioning >= row.commissioning)
+    """Ready as far as the projection goes."""
+    return _says_ready(row.projection, row)
+
+
+def _says_ready(projection: Projection | None, row: ClusterRow) -> bool:
+    """What is older than the newest commissioning says nothing about it."""
+    return bool(projection and projection.ready and projection.done.commissioning >= row.commissioning)
 
 
 async def _asked(gateway: Gateway, row: ClusterRow) -> tuple[Projection | None, datetime | None]:

@@ -228,3 +228,13 @@ async def test_a_stream_ends_when_the_gateway_does(centre: GatewayCentre) -> Non
 async def test_a_position_that_is_none_is_refused(admin: httpx.AsyncClient, position: str) -> None:
     answer = await admin.get("/v1/events", headers={"Last-Event-ID": position})
     assert answer.status_code == 422
+
+
+async def test_a_recreation_that_the_workflow_has_not_taken_yet_is_not_ready(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("recreated")
+    centre.workflow.commissions = False
+    assert (await admin.post(f"/v1/cluster/{cluster}/recreate", json={})).status_code == 202
+    answer = await admin.get(f"/v1/cluster/{cluster}/ready")
+    assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
