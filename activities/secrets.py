@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from temporalio import activity
 
-from edgewright.domain.cluster import Desired, Fence
+from edgewright.domain.cluster import Desired
 from edgewright.domain.kubernetes_names import secret_path
-from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Superseded, Waiting
+from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
@@ -56,7 +55,6 @@ class SecretActivities:
         }
         newest = await self._commit(row, left) if left else None
         newest = newest or next(iter(found), None)
-        await self._note_reentered(row, pending)
         return CommitSecretsResult(commit=newest, requests=len(requests), more=len(pending) >= BATCH)
 
     async def _unreported(self, repository: UUID) -> CommitId | None:
@@ -95,14 +93,6 @@ class SecretActivities:
             await self._staging.committed(taken, commit)
             return commit
         raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
-
-    async def _note_reentered(self, row: ClusterRow, changes: Sequence[StagedChange]) -> None:
-        """Takes what was entered again off the list of what must be."""
-        entered = {f"{change.namespace}/{change.name}" for change in changes}
-        if not entered.isdisjoint(row.must_reenter):
-            fence = Fence(cluster=row.uuid, generation=row.generation, change=row.change)
-            with suppress(Superseded):
-                await self._clusters.record_reentry(fence, [name for name in row.must_reenter if name not in entered])
 
     async def _check_present(self, row: ClusterRow) -> None:
         """The fence of secrets: the row is present, in the same generation, now."""

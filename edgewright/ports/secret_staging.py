@@ -21,7 +21,6 @@ class StagedChange:
 
     Args:
         request: the request that it belongs to; several changes of one request are committed together.
-        plain_size: bytes of plaintext, for the limit of a whole Secret.
     """
 
     request: UUID

@@ -1,12 +1,13 @@
 """Removal, recreation, deletion: by every door, and nothing comes back."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, working
+from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.cluster import CredentialState, Phase, StepName, Workloads
 from edgewright.domain.wellknown import (
@@ -19,6 +20,8 @@ from edgewright.domain.wellknown import (
 from edgewright.errors import Conflict, Waiting
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 
 async def has_entry(centre: Centre, app: UUID, cluster: UUID) -> bool:
@@ -280,3 +283,41 @@ async def test_a_deletion_wins_over_a_stuck_step_and_the_sweep_brings_nothing_ba
         assert await ended(idle_centre, cluster)
         assert not await has_entry(idle_centre, APP_CLUSTER_SETUP_STATUS, cluster)
         assert await idle_centre.clusters.find("stuck-and-deleted") is None
+
+
+async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_the_list_when_entered_again(
+    centre: Centre,
+) -> None:
+    cluster = await centre.create("moved")
+    await put(centre, cluster, generation=1)
+    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(
+        cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
+    )
+    assert list(row.must_reenter) == ["default/db"]
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head
+    assert "edo/secrets/default/db.yaml" not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)
+    await put(centre, cluster, generation=2)
+    assert list((await centre.row(cluster)).must_reenter) == []
+
+
+async def put(centre: Centre, cluster: UUID, *, generation: int) -> None:
+    now = datetime.now(UTC)
+    certificate = parse_certificate(certificate_pem(private_key()), now=now)
+    change = StagedChange(
+        request=uuid4(),
+        cluster=cluster,
+        generation=generation,
+        namespace="default",
+        name="db",
+        key="password",
+        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, namespace="default", name="db"),
+        fingerprint=certificate.fingerprint,
+        sealed_at=now,
+        actor="token:test",
+    )
+    await centre.ports.staging.stage([change])
+    await centre.ports.fleet.change_secrets(cluster, [change.request])
+    assert [row.state for row in await centre.ports.staging.request(change.request)] == [StagedState.COMMITTED]
