@@ -25,6 +25,8 @@ from edgewright.settings import Settings
 
 _READY_SECONDS = 120.0
 _SETUP_SECONDS = 180.0
+_REBUILD_SECONDS = 3600.0
+"""Ten thousand workflows are started in a minute or so, on a slow disk in many."""
 
 T = TypeVar("T")
 
@@ -94,15 +96,15 @@ class Embedded:
             self._supervisor.wait_ready("temporal", seconds=_READY_SECONDS)
         self._beside(lambda: asyncio.run(initialise.initialise_temporal(settings)))
         self._line("temporal", f"{settings.temporal_address}{'' if embedded else ' (not ours)'}")
+        rebuilt = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)), seconds=_REBUILD_SECONDS)
+        if rebuilt:
+            self._line("workflows", f"{rebuilt} rebuilt from the database")
         for part in (worker_part(settings), gateway_part(settings)):
             self._supervisor.start(part)
         self._supervisor.wait_ready("worker", seconds=_READY_SECONDS)
         self._line("worker", "polls")
         self._supervisor.wait_ready("gateway", seconds=_READY_SECONDS)
         self._line("gateway", gateway_url(settings))
-        rebuilt = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)))
-        if rebuilt:
-            self._line("workflows", f"{rebuilt} rebuilt from the database")
         self._publish(settings)
         if demo_is_due(settings.home):
             self._demo(settings)
@@ -126,12 +128,12 @@ class Embedded:
         else:
             self._line(DEMO_NAME, f"commissioned in {seconds:.2f} s")
 
-    def _beside(self, work: Callable[[], T]) -> T:
+    def _beside(self, work: Callable[[], T], *, seconds: float = _SETUP_SECONDS) -> T:
         """The result of work that runs while the children are watched."""
         outcome = in_background(work)
-        if not self._supervisor.wait_for(outcome.done, seconds=_SETUP_SECONDS):
+        if not self._supervisor.wait_for(outcome.done, seconds=seconds):
             raise CliError(
-                f"Setting up did not end within {_SETUP_SECONDS:.0f} seconds.",
+                f"Setting up did not end within {seconds:.0f} seconds.",
                 f"Look at the logs in {self._given.home / 'logs'}.",
                 ExitCode.UNAVAILABLE,
             )
