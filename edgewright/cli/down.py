@@ -1,12 +1,10 @@
 """`edgewright down`: stops the `edgewright up` of this home, wherever it was started."""
 
-import os
-import signal
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+import psutil
 import typer
 
 from edgewright.cli.endpoints import remove_endpoints
@@ -29,9 +27,14 @@ def down(
     if not pid:
         _clear_up(home)
         return
-    with suppress(ProcessLookupError):  # it may end by itself at this moment
-        os.kill(pid, signal.SIGTERM)
-    while holder(home) == pid:
+    try:
+        process = psutil.Process(pid)
+        process.terminate()
+    except psutil.NoSuchProcess:
+        return  # it ended by itself at this moment
+    except psutil.AccessDenied as error:
+        raise CliError(f"Process {pid} belongs to another user.", "Stop it as that user.") from error
+    while _lives(process):
         if time.monotonic() > until:
             raise CliError(
                 f"Process {pid} has not stopped within {timeout:g} seconds.",
@@ -40,6 +43,14 @@ def down(
             )
         time.sleep(0.05)
     typer.echo("Stopped.")
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it runs; one whose exit code its parent has not taken yet does not."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _clear_up(home: Path) -> None:
