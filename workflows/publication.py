@@ -1,5 +1,6 @@
 """What a cluster's workflow shows: its projection in the database, its events, and its face in the Web UI."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -89,7 +90,7 @@ class Publication:
         """Search attributes and current details; written only when they change, for each costs an event."""
         details = describe(projection, wanted)
         available = projection.status_of(ConditionType.AVAILABLE).value
-        labels = sorted(f"{key}={value}" for key, value in wanted.labels.items())
+        labels = searchable(wanted.labels)
         shown = (
             wanted.name,
             projection.phase,
@@ -134,6 +135,18 @@ def describe(projection: Projection, wanted: Wanted) -> str:
         lines.append("Could not be cleaned yet:")
         lines += [f"- {r.step}: {r.reason}" for r in projection.residue]
     return "\n".join(lines)
+
+
+def searchable(labels: Mapping[str, str]) -> list[str]:
+    """Labels as a search attribute, in order, as many as fit: one byte too many would wedge the workflow."""
+    fitting: list[str] = []
+    left = names.LABELS_BYTES
+    for label in sorted(f"{key}={value}" for key, value in labels.items()):
+        left -= len(f'"{label}",')
+        if left < 0:
+            break
+        fitting.append(label)
+    return fitting
 
 
 def moment(at: datetime) -> str:

@@ -46,6 +46,9 @@ SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
 }
 """Name -> type, as the Temporal CLI spells it."""
 
+LABELS_BYTES: Final = 1900
+"""Of the 2,048 that Temporal takes as one search attribute, its metadata included."""
+
 
 def workflow_id(cluster: UUID) -> str:
     """The workflow ID of a cluster."""
