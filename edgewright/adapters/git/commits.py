@@ -7,6 +7,7 @@ line, the message. They depend on nothing but the arguments, so the same input i
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import takewhile
 
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
 
@@ -56,20 +57,22 @@ def encode_commit(tree: str, parent: CommitId | None, message: CommitMessage, *,
 
 
 def decode_commit(content: bytes) -> Commit:
-    """Reads a commit, whoever wrote it; text that is not UTF-8 is replaced, never refused."""
+    """Reads a commit, whoever wrote it; text that is not UTF-8 is replaced, never refused.
+
+    Of a header that stands there twice the first counts, and parents stand right behind the tree, as git has it:
+    what comes later may be anybody's, and a second tree would be one that no push rule has looked at.
+    """
     head, _, text = content.partition(b"\n\n")
-    tree, parents, author, at = "", [], "", 0
-    for line in head.split(b"\n"):
-        key, _, value = line.partition(b" ")
-        if key == b"tree":
-            tree = value.decode("ascii")
-        elif key == b"parent":
-            parents.append(value.decode("ascii"))
-        elif key == b"author":
-            author = _identity(value)[0]
-        elif key == b"committer":
-            at = _identity(value)[1]
-    return Commit(tree, tuple(parents), author, at, text.decode(errors="replace"))
+    lines = [line.partition(b" ")[::2] for line in head.split(b"\n")]
+    behind_tree = takewhile(lambda line: line[0] == b"parent", lines[1:])
+    first = dict(reversed(lines))
+    return Commit(
+        tree=lines[0][1].decode("ascii") if lines[0][0] == b"tree" else "",
+        parents=tuple(value.decode("ascii") for _, value in behind_tree),
+        author=_identity(first.get(b"author", b""))[0],
+        at=_identity(first.get(b"committer", b""))[1],
+        message=text.decode(errors="replace"),
+    )
 
 
 def message_text(message: CommitMessage) -> str:

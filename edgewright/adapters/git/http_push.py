@@ -81,6 +81,8 @@ def push_settings(hooks: Path, limit: int) -> list[str]:
         "core.fsync": "all",
         "core.bigFileThreshold": "16m",  # larger files are streamed to disk, not unpacked in memory
         "receive.fsckObjects": "true",
+        "receive.fsck.badFilemode": "error",  # git would only warn, and other readers see another tree then
+        "receive.fsck.zeroPaddedFilemode": "error",
         "receive.maxInputSize": str(limit),
         "receive.denyDeletes": "true",
         "receive.denyNonFastForwards": "true",

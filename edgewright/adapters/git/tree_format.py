@@ -15,23 +15,27 @@ SUBMODULE = b"160000"
 Entries = dict[bytes, tuple[bytes, str]]
 """Name -> (mode, object ID) of one folder."""
 
-_ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0]+)\0(.{20})", re.DOTALL)
+_ENTRY = re.compile(rb"([1-7][0-7]{4,5}) ([^\0/]+)\0(.{20})", re.DOTALL)
 
 
 def decode_entries(content: bytes) -> Entries:
     """Reads a tree object.
 
     Raises:
-        ValueError: these are not the bytes of a tree.
+        ValueError: these are not the bytes of a tree, or of one whose modes git only warns of, or that names
+            something twice.
     """
     entries: Entries = {}
     end = 0
-    for match in _ENTRY.finditer(content):
+    while end < len(content):
+        # Each entry begins where the one before ends. To search for it would skip what does not look like one,
+        # and a name inside the skipped part could pass for an entry: so a push could hide what it changes.
+        match = _ENTRY.match(content, end)
+        if match is None or match[2] in entries:
+            raise ValueError("not a tree")
         mode, name, object_id = match.groups()
         entries[name] = (mode, object_id.hex())
         end = match.end()
-    if end != len(content):
-        raise ValueError("not a tree")
     return entries
 
 

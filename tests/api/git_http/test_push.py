@@ -198,6 +198,53 @@ def _commit_tree(work, by_hand_tree: str) -> None:
     work.git("update-ref", "refs/heads/main", commit)
 
 
+def _raw(work, kind: str, content: bytes) -> str:
+    """Writes an object past every check of the client."""
+    file = work.path.parent / f"raw-{kind}"
+    file.write_bytes(content)
+    return work.git("hash-object", "-t", kind, "-w", "--literally", file).stdout.strip()
+
+
+def _subtree(work, name: str) -> str:
+    return work.git("rev-parse", f"HEAD:{name}").stdout.strip()
+
+
+@pytest.mark.parametrize("mode", ["644", "0", "0040755", "1040000"])
+def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(centre, work, mode) -> None:
+    """Whoever searches for entries finds the old ``edo`` inside of this tree's last name."""
+    blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
+    evil = work.git("mktree", stdin=f"100644 blob {blob}\tx\n").stdout.strip()
+    entries = [
+        ("100644", "README.md", _subtree(work, "README.md")),
+        ("40000", "by-hand", _subtree(work, "by-hand")),
+        ("40000", "edo", evil),
+        (mode, "x40000 edo", _subtree(work, "edo")),
+    ]
+    tree = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(object_id) for mode, name, object_id in entries)
+    commit = work.git("commit-tree", _raw(work, "tree", tree), "-p", "HEAD", "-m", "x").stdout.strip()
+    work.git("update-ref", "refs/heads/main", commit)
+    before = work.head()
+    assert work.git("push", "origin", "main", ok=False).returncode != 0
+    assert work.head() == before
+    assert centre.pushes == []
+
+
+def test_second_tree_of_a_pushed_commit_counts_for_nobody(centre, work) -> None:
+    """Git reads the first ``tree`` of a commit, and the push rules with it; so do the centre's own commits."""
+    hidden = work.commit(**{"edo__secrets__ns__evil.yaml": "x"})
+    forged = f"{hidden}^{{tree}}"
+    tree = work.git("rev-parse", "HEAD~:").stdout.strip()
+    parent = work.git("rev-parse", "HEAD~").stdout.strip()
+    person = "A <a@example.org> 1700000000 +0000"
+    text = f"tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}\n"
+    text += f"tree {work.git('rev-parse', forged).stdout.strip()}\nparent {hidden}\n\nx\n"
+    work.git("update-ref", "refs/heads/main", _raw(work, "commit", text.encode()))
+    work.git("push", "-q", "origin", "main")
+    head = centre.server.commit(work.id, {"edo/x": b"1"}, BY_CENTRE, expected_head=work.head())
+    assert centre.server.list(work.id, "edo/secrets", at=head) == ["edo/secrets/ns/one.yaml"]
+    assert len(centre.server.log(work.id, limit=9)) == 3
+
+
 def test_tree_that_names_more_files_than_anyone_has_is_refused(work) -> None:
     """Seven objects that name a million folders: nothing may walk them all."""
     tree = work.git("mktree", stdin="").stdout.strip()
