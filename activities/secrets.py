@@ -36,26 +36,51 @@ class SecretActivities:
     @activity.defn(name="commit_secrets")
     async def commit_secrets(self, message: CommitSecrets) -> CommitSecretsResult:
         """Commits everything that is staged for a cluster."""
-        row = await self._clusters.get(message.cluster)
+        for _ in range(CAS_ATTEMPTS):
+            try:
+                return await self._commit_staged(message.cluster)
+            except HeadMoved:
+                continue
+        raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
+
+    async def _commit_staged(self, cluster: UUID) -> CommitSecretsResult:
+        """One attempt.
+
+        The head is read before the row and what is staged: whatever another worker commits after that, a removal of
+        the workloads or a newer value of the same key, moves the head, and this attempt begins anew and sees it.
+        """
+        head = await self._head(cluster)
+        row = await self._clusters.get(cluster)
         if row is None:
-            raise NotFound(f"There is no cluster {message.cluster}.", code="cluster_unknown")
-        pending = await self._staging.pending(row.uuid, limit=BATCH)
+            raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+        pending = await self._staging.pending(cluster, limit=BATCH)
         if not pending:
-            return CommitSecretsResult(commit=await self._unreported(row.uuid))
+            return CommitSecretsResult(commit=await self._unreported(cluster) if head else None)
         requests = _by_request(pending)
+        more = len(pending) >= BATCH
         if row.desired is not Desired.PRESENT:
             for request in requests:
                 await self._staging.refuse(request, "not_present", "The cluster was removed or deleted meanwhile.")
-            return CommitSecretsResult(requests=len(requests), more=len(pending) >= BATCH)
-        found = await self._committed_before(row.uuid, requests) if _may_be_a_repetition(pending) else {}
+            return CommitSecretsResult(requests=len(requests), more=more)
+        if head is None:
+            raise Waiting("The repository is missing or not populated yet.", code="not_ready", retry_after=1.0)
+        if row.paused:
+            raise Waiting("Commits are paused.", code="paused")
+        found = await self._committed_before(cluster, requests) if _may_be_a_repetition(pending) else {}
         for commit, done in found.items():
             await self._staging.committed(done, commit)
         left = {
             request: changes for request, changes in requests.items() if request not in set().union(*found.values())
         }
-        newest = await self._commit(row, left) if left else None
-        newest = newest or next(iter(found), None)
-        return CommitSecretsResult(commit=newest, requests=len(requests), more=len(pending) >= BATCH)
+        newest = await self._commit(row, head, left) if left else None
+        return CommitSecretsResult(commit=newest or next(iter(found), None), requests=len(requests), more=more)
+
+    async def _head(self, repository: UUID) -> CommitId | None:
+        """None also for a repository that does not exist."""
+        try:
+            return await asyncio.to_thread(self._git.head, repository)
+        except NotFound:
+            return None
 
     async def _unreported(self, repository: UUID) -> CommitId | None:
         """The newest commit of secrets, if an attempt before this one may have died before it told of it."""
@@ -75,30 +100,17 @@ class SecretActivities:
                     found.setdefault(commit.commit, []).append(request)
         return found
 
-    async def _commit(self, row: ClusterRow, requests: Mapping[UUID, Sequence[StagedChange]]) -> CommitId | None:
-        for _ in range(CAS_ATTEMPTS):
-            await self._check_present(row)
-            head = await asyncio.to_thread(self._git.head, row.uuid)
-            if head is None:
-                raise Waiting("The repository is not populated yet.", code="not_ready", retry_after=1.0)
-            files, taken = await self._apply(row.uuid, head, requests)
-            if not taken:
-                return None
-            try:
-                commit = await asyncio.to_thread(
-                    self._git.commit, row.uuid, files, _message(row, requests, taken), expected_head=head
-                )
-            except HeadMoved:
-                continue
-            await self._staging.committed(taken, commit)
-            return commit
-        raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
-
-    async def _check_present(self, row: ClusterRow) -> None:
-        """The fence of secrets: the row is present, in the same generation, now."""
-        now = await self._clusters.get(row.uuid)
-        if now is None or now.desired is not Desired.PRESENT or now.generation != row.generation:
-            raise Waiting("The cluster is changing.", code="changing", retry_after=0.5)
+    async def _commit(
+        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
+    ) -> CommitId | None:
+        """One commit on this head; None if no request can be committed. ``HeadMoved``: somebody was faster."""
+        files, taken = await self._apply(row.uuid, head, requests)
+        if not taken:
+            return None
+        message = _message(row, requests, taken)
+        commit = await asyncio.to_thread(self._git.commit, row.uuid, files, message, expected_head=head)
+        await self._staging.committed(taken, commit)
+        return commit
 
     async def _apply(
         self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
