@@ -13,6 +13,7 @@ from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
     APP_FLUX_TEMPLATE,
     APP_HELM_CHART_TEMPLATE,
+    APP_INSTALLATION,
     APP_KUBERNETES_TEMPLATE,
 )
 from edgewright.errors import Forbidden
@@ -20,6 +21,8 @@ from edgewright.ports.config_store import Precondition
 
 RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
 """Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
+CENTRAL_APPS = frozenset({APP_CLUSTER_SETUP_STATUS, APP_INSTALLATION})
+"""What clients read and only the centre writes."""
 
 
 async def write_entry(
@@ -28,7 +31,7 @@ async def write_entry(
     """Writes one entry, and nudges whom it concerns. The edge status is not written here.
 
     Raises:
-        Forbidden: code ``written_by_centre`` for the setup status.
+        Forbidden: code ``written_by_centre`` for what only the centre writes.
     """
     _refuse_own(app)
     if app == APP_CLUSTER_CONFIGURATION:
@@ -54,7 +57,7 @@ async def delete_entry(
     """Deletes one entry, and nudges whom it concerns; False if there was none.
 
     Raises:
-        Forbidden: code ``written_by_centre`` for the setup status.
+        Forbidden: code ``written_by_centre`` for what only the centre writes.
     """
     _refuse_own(app)
     if app == APP_CLUSTER_CONFIGURATION:
@@ -74,5 +77,5 @@ async def _nudge_users(gateway: Gateway, live: Live, app: UUID, object_: UUID) -
 
 
 def _refuse_own(app: UUID) -> None:
-    if app == APP_CLUSTER_SETUP_STATUS:
-        raise Forbidden("The setup status is written by the centre alone.", code="written_by_centre")
+    if app in CENTRAL_APPS:
+        raise Forbidden("This entry is written by the centre alone.", code="written_by_centre")

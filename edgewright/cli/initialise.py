@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from uuid import UUID
 
 from temporalio.client import Client
 
@@ -27,15 +26,13 @@ from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.rendering import RENDERER_VERSION
-from edgewright.domain.wellknown import CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
+from edgewright.domain.wellknown import APP_INSTALLATION, CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.config_store import ConfigStore, NewEntry
 from edgewright.ports.fleet import Fleet, FleetUnavailable
 from edgewright.settings import Settings
 
 _PATIENCE_SECONDS = 10.0
-APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
-"""Ours, *Edgewright installation*: what was fixed at the first start."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +119,13 @@ async def _connected(address: str, namespace: str) -> Client:
     while True:
         try:
             return await asyncio.wait_for(connect(address, namespace), timeout=_PATIENCE_SECONDS)
-        except TimeoutError:
-            raise FleetUnavailable(
-                f"Temporal does not answer at {address}.", hint="Check EDGEWRIGHT_TEMPORAL_ADDRESS and the network."
-            ) from None
-        except FleetUnavailable:
-            if loop.time() > until:
-                raise
+        except (TimeoutError, FleetUnavailable) as error:
+            # Whoever starts it here is not to be told to start it here.
+            if isinstance(error, TimeoutError) or loop.time() > until:
+                raise FleetUnavailable(
+                    f"Temporal does not answer at {address}.",
+                    hint="Check EDGEWRIGHT_TEMPORAL_ADDRESS and the network.",
+                ) from None
         await asyncio.sleep(0.2)
 
 

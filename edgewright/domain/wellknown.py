@@ -25,6 +25,8 @@ APP_EDGE_DEPLOYMENTS = UUID("f2b9417a-ef7f-421f-b387-bb8183a48cdb")
 APP_GIT_REPOSITORY = UUID("38d62a93-b6b4-4f63-bad4-d433e3eaff29")
 APP_CLUSTER_SETTINGS = UUID("020f8fa8-2079-43e8-94e9-3bf0e60f449a")
 """Ours, *Edgewright cluster settings*: what a cluster has beside its configuration entry."""
+APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
+"""Ours, *Edgewright installation*: what was fixed at the first start; written by the centre alone."""
 
 # --- Classes -------------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ SETTINGS_APP = "020f8fa8-2079-43e8-94e9-3bf0e60f449a"
 INFO_APP = "64a8bfa9-7772-45c4-9d1a-9e6290690957"
 FLUX_APP = "72804a19-636b-4836-b62b-7ad1476f2b86"
 
+from edgewright.domain.wellknown import APP_INSTALLATION, SERVICE_CLUSTER_MANAGER
+
 
 async def new_object(admin: httpx.AsyncClient, version: str = "v2") -> str:
     answer = await admin.post(f"/{version}/object", json={"class": EDGE_CLUSTER})
@@ -151,6 +153,14 @@ async def test_the_setup_status_is_the_centres_own(centre: GatewayCentre, admin:
         await admin.patch(entry, json={"ready": False}),
         await admin.delete(entry),
     ):
+        assert (answer.status_code, answer.json()["code"]) == (403, "written_by_centre")
+
+
+async def test_what_was_fixed_at_the_first_start_is_written_by_the_centre_alone(
+    admin: httpx.AsyncClient,
+) -> None:
+    entry = f"/v1/app/{APP_INSTALLATION}/object/{SERVICE_CLUSTER_MANAGER}"
+    for answer in (await admin.put(entry, json={"organisation": "Mallory"}), await admin.delete(entry)):
         assert (answer.status_code, answer.json()["code"]) == (403, "written_by_centre")
 
 
