@@ -7,14 +7,13 @@ import pytest
 from gateway_centre import CONFIGURATION_APP, SETUP_STATUS_APP, GatewayCentre
 
 from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.wellknown import APP_INSTALLATION, SERVICE_CLUSTER_MANAGER
 from edgewright.ports.operators import Permission
 
 EDGE_CLUSTER = "f24d354d-abc1-4e32-98e1-0667b3e40b61"
 SETTINGS_APP = "020f8fa8-2079-43e8-94e9-3bf0e60f449a"
 INFO_APP = "64a8bfa9-7772-45c4-9d1a-9e6290690957"
 FLUX_APP = "72804a19-636b-4836-b62b-7ad1476f2b86"
-
-from edgewright.domain.wellknown import APP_INSTALLATION, SERVICE_CLUSTER_MANAGER
 
 
 async def new_object(admin: httpx.AsyncClient, version: str = "v2") -> str:
