@@ -173,14 +173,17 @@ def _certificate(row: ClusterRow) -> SealingCertificate:
             code="no_edge_status",
             hint="Bootstrap the cluster first; its sealing certificate comes with the status.",
         )
-    hint = "Wait for the edge's sealed-secrets controller, or let an admin write the certificate."
+    hint = (
+        "Wait for the edge's sealed-secrets controller, or let an admin write the certificate; "
+        f"why one was refused: edgewright cluster timeline {row.spec.name}."
+    )
     if row.certificate_pem is None:
         raise Waiting("There is no sealing certificate yet.", code="no_certificate", retry_after=10.0, hint=hint)
     try:
         return parse_certificate(row.certificate_pem, now=datetime.now(UTC))
     except Invalid as error:
         raise Waiting(
-            f"The sealing certificate in use cannot be used any more: {error.detail}.",
+            f"The sealing certificate in use cannot be used any more. {error.detail}",
             code="no_certificate",
             retry_after=60.0,
             hint=hint,

@@ -121,7 +121,7 @@ def _wrap(key: RSAPublicKey, session_key: bytes, label: bytes) -> bytes:
 
 def _refusal(code: str, reason: str) -> Invalid:
     return Invalid(
-        f"the sealing certificate is refused: {reason}",
+        f"The sealing certificate is refused: {reason}.",
         code=code,
         hint="send the certificate that the sealed-secrets controller serves at /v1/cert.pem",
         where="kubeseal_cert",

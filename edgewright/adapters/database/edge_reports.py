@@ -221,7 +221,7 @@ async def _take_certificate(
         if problem is None or problem == row.certificate_problem:
             return False
         await update_row(connection, row.uuid, certificate_problem=problem)
-        message = f"The sealing certificate that {row.name} reported was refused: {problem}"
+        message = f"{row.name} has reported a certificate that cannot be used. {problem}"
         await record(
             connection,
             at,
