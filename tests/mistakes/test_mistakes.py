@@ -1,0 +1,263 @@
+"""Ten likely mistakes, each with the message that it gets: the one that docs/troubleshooting.md shows."""
+
+import os
+import re
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+from command_line import CommandLine, Shown
+from cryptography.hazmat.primitives.asymmetric import rsa
+from desk import EDGE_STATUS
+from embedded import EmbeddedEdgewright
+from lone_gateway import FULL, LoneGateway, lone_gateway
+from sealing_keys import certificate_pem, private_key
+from supervised import eventually
+from temporal_server import free_port
+
+from edgewright.cli.commands import sending
+from edgewright.cli.home import holder
+
+CHECKOUT = Path(__file__).parents[2]
+DOCUMENT = CHECKOUT / "docs" / "troubleshooting.md"
+MISTAKES = {
+    "A port is taken",
+    "There is no git",
+    "The token is wrong",
+    "The gateway is down",
+    "The name cannot be used",
+    "The cluster is unknown",
+    "The sealing certificate is refused",
+    "Temporal is dead",
+    "The disk is full",
+    "Two `up` on one home",
+}
+UP = "./bin/edgewright up"
+PUT = "./bin/edgewright secret put press-shop default/db password @password.txt"
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[EmbeddedEdgewright]:
+    """A machine on which `up` is typed."""
+    machine = EmbeddedEdgewright(tmp_path / "home", {"EDGEWRIGHT_DEMO": "0"})
+    yield machine
+    machine.clear_up()
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneGateway]:
+    """A gateway whose Temporal is dead, with one cluster."""
+    with lone_gateway(tmp_path_factory.mktemp("lone") / "home") as gateway:
+        assert gateway.api("POST", "/v1/cluster", json={"name": "press-shop"}).status_code == 201
+        yield gateway
+
+
+@pytest.fixture
+def edgewright(gateway: LoneGateway, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    monkeypatch.chdir(CHECKOUT)
+    return CommandLine(dict(gateway.environment))
+
+
+def test_document_shows_these_mistakes() -> None:
+    assert set(shown_in_document()) == MISTAKES
+
+
+def test_taken_port(machine: EmbeddedEdgewright) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = machine.command("up", EDGEWRIGHT_GATEWAY_PORT=str(port))
+    who = f"{psutil.Process().name()} (pid {os.getpid()})"
+    assert refused.returncode == 4
+    is_documented("A port is taken", UP, refused.stderr, {f"Port {port}": "Port 8484", who: "nginx (pid 812)"})
+    assert machine.children() == {}
+
+
+def test_no_git(machine: EmbeddedEdgewright, tmp_path: Path) -> None:
+    refused = machine.command("up", PATH=str(tmp_path))
+    assert refused.returncode == 1
+    is_documented("There is no git", UP, refused.stderr)
+    assert not machine.home.exists()
+
+
+def test_wrong_token(edgewright: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    command = "./bin/edgewright cluster list"
+    missing = edgewright("cluster", "list", EDGEWRIGHT_TOKEN_FILE=str(file))
+    assert missing.code == 6
+    is_documented("The token is wrong", command, missing.err, {str(file): "/srv/token"}, block=1)
+    file.write_text(f"ew_0123456789abcdef_{'A' * 43}\n")
+    wrong = edgewright("cluster", "list", EDGEWRIGHT_TOKEN_FILE=str(file))
+    assert wrong.code == 6
+    is_documented("The token is wrong", command, wrong.err)
+
+
+def test_gateway_that_is_down(edgewright: CommandLine, tmp_path: Path) -> None:
+    here = CommandLine({"EDGEWRIGHT_HOME": str(tmp_path)})("cluster", "list")
+    assert here.code == 5
+    local = {str(tmp_path): "/srv/edgewright"}
+    is_documented("The gateway is down", "./bin/edgewright cluster list", here.err, local)
+    url = f"http://127.0.0.1:{free_port()}"
+    elsewhere = edgewright("cluster", "list", EDGEWRIGHT_URL=url)
+    assert elsewhere.code == 5
+    command = "EDGEWRIGHT_URL=http://127.0.0.1:8484 ./bin/edgewright cluster list"
+    is_documented("The gateway is down", command, elsewhere.err, {url: "http://127.0.0.1:8484"})
+
+
+def test_bad_name(edgewright: CommandLine, gateway: LoneGateway) -> None:
+    for name in ("press shop", "Press-Shop"):
+        refused = edgewright("cluster", "create", name)
+        assert (refused.code, refused.out) == (4, "")
+        quoted = f"'{name}'" if " " in name else name
+        is_documented("The name cannot be used", f"./bin/edgewright cluster create {quoted}", refused.err)
+    answer = gateway.api("POST", "/v1/cluster", json={"name": "press shop"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "name_invalid")
+
+
+def test_unknown_cluster(edgewright: CommandLine) -> None:
+    unknown = edgewright("cluster", "show", "pres-shop")
+    assert unknown.code == 3
+    is_documented("The cluster is unknown", "./bin/edgewright cluster show pres-shop", unknown.err)
+
+
+def test_bad_certificate(edgewright: CommandLine, gateway: LoneGateway, tmp_path: Path) -> None:
+    uuid = gateway.api("POST", "/v1/cluster", json={"name": "certified"}).json()["uuid"]
+    path = f"/v1/app/{EDGE_STATUS}/object/{uuid}"
+    now = datetime.now(UTC)
+    until = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    expired = certificate_pem(private_key(), not_before=until - timedelta(days=30), not_after=until)
+    small = rsa.generate_private_key(public_exponent=65537, key_size=1024)
+    weak = certificate_pem(small, not_before=now - timedelta(days=1), not_after=now + timedelta(days=1))
+    value = tmp_path / "value"
+    value.write_text("s3cr3t")
+    section = sections()["The sealing certificate is refused"].replace("press-shop", "certified")
+    for certificate in ("-----BEGIN", expired, weak):
+        answer = gateway.api("PUT", path, json={"hosts": [{"hostname": "a"}], "kubeseal_cert": certificate})
+        assert answer.status_code in {201, 204}
+        refused = edgewright("secret", "put", "certified", "default/db", "password", f"@{value}")
+        assert refused.code == 5
+        is_documented("The sealing certificate is refused", PUT, refused.err, {"certified": "press-shop"})
+        events = gateway.api("GET", f"/v1/cluster/{uuid}/timeline").json()["items"]
+        messages = [event["message"] for event in events if event["kind"] == "certificate.refused"]
+        assert f"`{messages[-1]}`" in section
+    good = certificate_pem(private_key(), not_before=now - timedelta(days=1), not_after=now + timedelta(days=1))
+    gateway.api("PUT", path, json={"hosts": [], "kubeseal_cert": good})
+    kept = gateway.api("GET", f"/v1/cluster/{uuid}").json()["certificate"]
+    gateway.api("PUT", path, json={"hosts": [], "kubeseal_cert": expired})
+    assert gateway.api("GET", f"/v1/cluster/{uuid}").json()["certificate"] == kept
+
+
+def test_dead_temporal(
+    edgewright: CommandLine, gateway: LoneGateway, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sending, "PATIENCE_SECONDS", 1.0)
+    ready = gateway.api("GET", "/readyz")
+    assert ready.status_code == 200
+    is_documented("Temporal is dead", "curl -s http://127.0.0.1:8484/readyz", ready.text)
+    late = edgewright("cluster", "create", "line-3", "--wait", "--timeout", "1s")
+    assert late.code == 5
+    command = "./bin/edgewright cluster create line-3 --wait --timeout 1s"
+    is_documented("Temporal is dead", command, last_words(late))
+
+    uuid = gateway.api("GET", "/v1/cluster", params={"name": "line-3"}).json()["items"][0]["uuid"]
+    now = datetime.now(UTC)
+    good = certificate_pem(private_key(), not_before=now - timedelta(days=1), not_after=now + timedelta(days=1))
+    gateway.api("PUT", f"/v1/app/{EDGE_STATUS}/object/{uuid}", json={"hosts": [], "kubeseal_cert": good})
+    answer = gateway.api("PUT", f"/v1/cluster/{uuid}/secret/default/db/password", content=b"s3cr3t")
+    assert (answer.status_code, answer.json()["code"]) == (503, "commit_unconfirmed")
+    assert int(answer.headers["Retry-After"]) > 0
+    value = tmp_path / "value"
+    value.write_text("s3cr3t")
+    unconfirmed = edgewright("secret", "put", "line-3", "default/db", "password", f"@{value}")
+    assert unconfirmed.code == 5
+    is_documented("Temporal is dead", PUT, last_words(unconfirmed))
+    assert gateway.api("DELETE", f"/v1/cluster/{uuid}").status_code == 202
+
+
+def test_temporal_elsewhere_that_does_not_answer(machine: EmbeddedEdgewright) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    refused = machine.command("up", EDGEWRIGHT_TEMPORAL_ADDRESS=address)
+    assert refused.returncode == 5
+    command = f"EDGEWRIGHT_TEMPORAL_ADDRESS=127.0.0.1:7233 {UP}"
+    is_documented("Temporal is dead", command, refused.stderr, {address: "127.0.0.1:7233"})
+    assert machine.children() == {}
+
+
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CHECKOUT)
+    monkeypatch.setattr(sending, "PATIENCE_SECONDS", 0.5)
+    home = tmp_path / "home"
+    values = tmp_path / "values.yaml"
+    values.write_text(f"note: {'long' * 25_000}\n")
+    with lone_gateway(home, full_disk=True) as gateway:
+        full = CommandLine(dict(gateway.environment))("cluster", "create", "press-shop", "--values", str(values))
+        assert full.code == 5
+        command = "./bin/edgewright cluster create press-shop"
+        is_documented("The disk is full", command, last_words(full), {str(home): "/srv/edgewright"})
+        answer = gateway.api("POST", "/v1/cluster", json={"name": "press-shop", "values": {"note": "long" * 25_000}})
+        assert (answer.status_code, answer.json()["code"]) == (503, "disk_full")
+        assert gateway.api("GET", "/v1/cluster").json()["items"] == [], "reading goes on, and nothing is half there"
+
+
+def test_up_on_a_full_disk(machine: EmbeddedEdgewright, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "sitecustomize.py").write_text(FULL)
+    refused = machine.command("up", PYTHONPATH=str(tmp_path / "full"))
+    assert refused.returncode == 5
+    is_documented("The disk is full", UP, refused.stderr, {str(machine.home): "/srv/edgewright"})
+    assert machine.children() == {}
+
+
+def test_two_up_on_one_home(machine: EmbeddedEdgewright) -> None:
+    machine.begin()
+    assert machine.running
+    first = machine.running.pid
+    eventually(lambda: holder(machine.home) == first, seconds=60)
+    second = machine.command("up")
+    assert second.returncode == 4
+    told = {str(machine.home): "/srv/edgewright", f"process {first}": "process 4711"}
+    is_documented("Two `up` on one home", UP, second.stderr, told)
+    assert not machine.ended()
+    machine.running.send_signal(signal.SIGINT)
+    assert machine.running.wait(timeout=60) == 0
+
+
+def is_documented(
+    mistake: str, command: str, said: str, names: Mapping[str, str] | None = None, *, block: int = 0
+) -> None:
+    """The document shows exactly this output for a command.
+
+    Args:
+        names: what stands here for what the document has in its place.
+        block: which one, if the document shows the command more than once.
+    """
+    for here, there in (names or {}).items():
+        assert here in said, said
+        said = said.replace(here, there)
+    assert shown_in_document()[mistake][command][block] == said.strip()
+
+
+def last_words(shown: Shown) -> str:
+    """Sentence and hint, without the progress before them."""
+    return shown.err[shown.err.rindex("edgewright: ") :]
+
+
+def sections() -> dict[str, str]:
+    """The chapters of the document by their headings."""
+    _, *chapters = re.split(r"^## ", DOCUMENT.read_text("utf-8"), flags=re.MULTILINE)
+    return {chapter.partition("\n")[0]: chapter for chapter in chapters}
+
+
+def shown_in_document() -> dict[str, dict[str, list[str]]]:
+    """What each chapter shows: outputs by command."""
+    shown: dict[str, dict[str, list[str]]] = {}
+    for heading, chapter in sections().items():
+        commands = shown.setdefault(heading, {})
+        for command, output in re.findall(r"^```console\n\$ (.*)\n((?:.*\n)*?)```$", chapter, re.MULTILINE):
+            commands.setdefault(command, []).append(output.strip())
+    return shown

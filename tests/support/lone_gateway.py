@@ -1,0 +1,102 @@
+"""A real gateway process on a home of its own, with nothing beside it: Temporal's address leads nowhere."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from supervised import eventually
+from temporal_server import free_port
+
+from edgewright.cli.home import prepare_home
+from edgewright.cli.initialise import initialise_storage
+from edgewright.settings import Settings
+
+FULL = """
+import sqlite3
+connect = sqlite3.connect
+def connect_to_full_disk(*arguments, **options):
+    connection = connect(*arguments, **options)
+    connection.execute("PRAGMA max_page_count = 1")
+    return connection
+sqlite3.connect = connect_to_full_disk
+"""
+"""SQLite itself refuses every further page, with the error that it has for a full disk."""
+
+
+@dataclass(frozen=True)
+class LoneGateway:
+    """Where it is, and what a command needs to reach it."""
+
+    home: Path
+    url: str
+    temporal: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"EDGEWRIGHT_URL": self.url, "EDGEWRIGHT_TOKEN_FILE": str(self.home / "admin-token")}
+
+    def api(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """One call with the admin token."""
+        headers = {"Authorization": f"Bearer {(self.home / 'admin-token').read_text().strip()}"}
+        return httpx.request(
+            method,
+            f"{self.url}{path}",
+            headers=headers | options.pop("headers", {}),
+            timeout=40,
+            trust_env=False,
+            **options,
+        )
+
+
+@contextmanager
+def lone_gateway(home: Path, *, full_disk: bool = False) -> Iterator[LoneGateway]:
+    """Runs one until the end of the context.
+
+    Args:
+        full_disk: its database cannot grow any more.
+    """
+    port, nowhere = free_port(), f"127.0.0.1:{free_port()}"
+    prepare_home(home)
+    asyncio.run(initialise_storage(Settings(home=home)))
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
+    told = {
+        "EDGEWRIGHT_HOME": str(home),
+        "EDGEWRIGHT_GATEWAY_PORT": str(port),
+        "EDGEWRIGHT_TEMPORAL_ADDRESS": nowhere,
+    }
+    if full_disk:
+        (home / "full").mkdir()
+        (home / "full" / "sitecustomize.py").write_text(FULL)
+        told["PYTHONPATH"] = str(home / "full")
+    log = home / "logs" / "gateway.log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            [sys.executable, "-P", "-m", "api"], env={**kept, **told}, stdout=out, stderr=out
+        ) as running,
+    ):
+        gateway = LoneGateway(home, f"http://127.0.0.1:{port}", nowhere)
+        try:
+            eventually(lambda: _answers(gateway) or running.poll() is not None, seconds=90)
+            assert running.poll() is None, log.read_text()
+            yield gateway
+        finally:
+            running.terminate()
+            try:
+                running.wait(20)
+            except subprocess.TimeoutExpired:
+                running.kill()
+
+
+def _answers(gateway: LoneGateway) -> bool:
+    try:
+        return gateway.api("GET", "/healthz").is_success
+    except httpx.TransportError:
+        return False
