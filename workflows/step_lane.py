@@ -132,8 +132,7 @@ class StepLane:
         return True
 
     def _still_blocked(self, wanted: Wanted) -> bool:
-        if self._blocked_in is None:  # a run before this one was blocked; in what is not known any more
-            self._blocked_in = circumstances(wanted)
+        """Whether nothing differs. A run before this one may have been blocked in anything: it is tried once more."""
         return self._blocked_in == circumstances(wanted)
 
     def _start(self, step: StepName, fence: Fence) -> None:
