@@ -6,6 +6,7 @@ no harm. Two lanes run beside each other, steps and secrets, so that neither hol
 """
 
 import asyncio
+from contextlib import suppress
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
@@ -225,15 +226,20 @@ class ManagedCluster(ClusterMessages):
         return full and not self._steps.running
 
     async def _let_nobody_in(self, secrets: "asyncio.Task[None]") -> None:
-        """The end of a run: refuses new messages and waits until those inside have their answer."""
+        """The end of a run: refuses new messages, answers those inside, and sends who still waits to the next run."""
         self._draining = True
-        self._secrets.held = False
         self._secrets.hurry()
         await workflow.sleep(policies.DRAIN)
+        if self._verbs.pending:
+            await self._look()
+        if self._over:
+            self._secrets.held = False
+        with suppress(TimeoutError):
+            patience = policies.LONGEST_DRAIN if self._over else policies.HANDOVER
+            await workflow.wait_condition(lambda: self._secrets.idle, timeout=patience)
+        self._secrets.send_away()
         try:
-            await workflow.wait_condition(
-                lambda: self._secrets.idle and workflow.all_handlers_finished(), timeout=policies.LONGEST_DRAIN
-            )
+            await workflow.wait_condition(workflow.all_handlers_finished, timeout=policies.LONGEST_DRAIN)
         except TimeoutError:
             workflow.logger.warning("a run ends although a handler has not finished")
         secrets.cancel()

@@ -91,7 +91,11 @@ VERB_WAIT = timedelta(seconds=10)
 """How long an operator's verb waits for the loop to apply it."""
 DRAIN = timedelta(milliseconds=50)
 """Before continue-as-new: time for messages on their way to arrive and be refused (and sent again)."""
+HANDOVER = timedelta(seconds=2)
+"""How long a run that continues as new waits for a commit under way. Whoever waits for it asks the next run then, and
+verbs, which are refused meanwhile, are not held up."""
 LONGEST_DRAIN = timedelta(seconds=30)
+"""How long the end of a run waits for handlers that have something to answer."""
 HISTORY_LIMIT = 1000
 """Events after which a run continues as new: a cold replay stays far below Temporal's 2 s deadlock limit."""
 

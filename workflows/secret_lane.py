@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
@@ -24,11 +24,12 @@ class SecretLane:
         self._backlog = False
         self._callers = 0
         self.busy = False
-        self.held = False
+        self.held = True  # until the first reading says that commits are not paused
         self.problem = ""
         self.newest_commit: str | None = None
         self.progressed = False
         self._hurried = False
+        self._sent_away = False
 
     @property
     def full(self) -> bool:
@@ -47,17 +48,29 @@ class SecretLane:
         """Tries now, and does not wait between rounds any more: the run ends."""
         self._hurried = True
 
+    def send_away(self) -> None:
+        """Has everybody who still waits ask the next run."""
+        self._sent_away = True
+
     async def commit(self, requests: tuple[UUID, ...]) -> bool:
-        """Waits until the requests are settled. False: not in time; the database will know."""
+        """Waits until the requests are settled. False: not in time; the database will know.
+
+        Raises:
+            ApplicationError: type ``draining``; the run ends, the same request is welcome in the next one.
+        """
         self._callers += 1
         mine = set(requests)
         self._waiting |= mine
         try:
-            await workflow.wait_condition(lambda: not (mine & self._waiting), timeout=policies.SECRET_WAIT)
+            await workflow.wait_condition(
+                lambda: self._sent_away or not (mine & self._waiting), timeout=policies.SECRET_WAIT
+            )
         except TimeoutError:
             return False
         finally:
             self._callers -= 1
+        if mine & self._waiting:
+            raise ApplicationError("the workflow continues as new; send it again", type="draining")
         return True
 
     async def run(self) -> None:
