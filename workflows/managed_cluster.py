@@ -121,7 +121,8 @@ class ManagedCluster(ClusterMessages):
     def _restore_from(self, projection: Projection) -> None:
         """Goes on from the last projection: the workflow was started empty, its predecessor is lost."""
         verbs, secrets = self._verbs, self._secrets
-        self._restore(ClusterState(projection=projection, done=projection.done, runs=self._runs))
+        told = tuple(self._publication.events)
+        self._restore(ClusterState(projection=projection, done=projection.done, events=told, runs=self._runs))
         self._verbs, self._secrets = verbs, secrets
 
     async def _drive(self) -> bool:
