@@ -15,15 +15,18 @@ from edgewright.domain.rendering import (
     render_repository,
     workload_removal,
 )
-from edgewright.errors import NotFound, Superseded
+from edgewright.errors import NotFound, Stalled, Superseded
 from edgewright.messages.steps import StepInput, StepResult
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
+from edgewright.sealing import read_values, remove_keys
 
 CAS_ATTEMPTS = 20
 """Each lost race means that somebody else has committed: a push, or secrets of the same cluster."""
 
 Changes = Mapping[str, bytes | None]
+ChangesFor = Callable[[CommitId | None, list[str]], Changes]
+"""What is to be changed on a head, which has these paths; may read the repository."""
 
 
 class RepositoryActivities:
@@ -52,7 +55,7 @@ class RepositoryActivities:
         digest = render_digest(collected.input)
         commit = await self._commit(
             step.fence,
-            lambda paths: render_changes(rendered, paths),
+            lambda _, paths: render_changes(rendered, paths),
             subject=f"Commission {row.spec.name}" if row.projection is None else f"Render {row.spec.name}",
             actor=row.created_by if row.projection is None else step.actor,
         )
@@ -61,20 +64,31 @@ class RepositoryActivities:
 
     @activity.defn(name="withdraw_secrets")
     async def withdraw_secrets(self, step: StepInput) -> StepResult:
-        """Takes away what only the old hardware could open, and lists it to be entered again."""
+        """Takes away what only the old hardware could open, and lists it to be entered again.
+
+        What is sealed for the present certificate stays: it was entered for the new hardware already.
+        """
         row = await self._row(step.fence.cluster)
         head = await self._head_if_there(row.uuid)
         if head is None:
             return StepResult()
+        present = row.certificate.fingerprint if row.certificate else None
+
+        def without_stale(at: CommitId | None, paths: list[str]) -> Changes:
+            sealed = [path for path in paths if path.startswith(SECRETS_FOLDER) and path.endswith(".yaml")]
+            documents = {path: self._git.read(row.uuid, path, at=at) for path in sealed} if at else {}
+            kept = {path: _only_sealed_for(present, document, path) for path, document in documents.items()}
+            return {path: document for path, document in kept.items() if document != documents[path]}
+
         paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
-        sealed = [path for path in paths if path.endswith(".yaml")]
-        if not sealed:
+        stale = await asyncio.to_thread(without_stale, head, list(paths))
+        if not stale:
             return StepResult(commit=head)
-        names = [path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml") for path in sealed]
+        names = [path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml") for path in stale]
         await self._clusters.record_reentry(step.fence, sorted({*row.must_reenter, *names}))
         commit = await self._commit(
             step.fence,
-            lambda paths: {p: None for p in paths if p.startswith(SECRETS_FOLDER) and p.endswith(".yaml")},
+            without_stale,
             subject=f"Take away {len(names)} secrets sealed for the old hardware",
             actor=step.actor,
         )
@@ -87,7 +101,10 @@ class RepositoryActivities:
         if await self._head_if_there(row.uuid) is None:
             return StepResult(note="There is no repository to remove anything from.")
         commit = await self._commit(
-            step.fence, workload_removal, subject=f"Remove the workloads of {row.spec.name}", actor=step.actor
+            step.fence,
+            lambda _, paths: workload_removal(paths),
+            subject=f"Remove the workloads of {row.spec.name}",
+            actor=step.actor,
         )
         return StepResult(commit=commit, note=f"The removal commit is {commit[:12]}.")
 
@@ -98,9 +115,7 @@ class RepositoryActivities:
         await asyncio.to_thread(self._git.archive, step.fence.cluster)
         return StepResult()
 
-    async def _commit(
-        self, fence: Fence, changes_for: Callable[[list[str]], Changes], *, subject: str, actor: str
-    ) -> CommitId:
+    async def _commit(self, fence: Fence, changes_for: ChangesFor, *, subject: str, actor: str) -> CommitId:
         """Commits on the present head; the fence is checked again before each attempt."""
         message = CommitMessage(
             subject=subject,
@@ -111,7 +126,7 @@ class RepositoryActivities:
         for _ in range(CAS_ATTEMPTS):
             head = await self._head(repository)
             paths = await asyncio.to_thread(self._git.list, repository, "", at=head) if head else []
-            changes = changes_for(list(paths))
+            changes = await asyncio.to_thread(changes_for, head, list(paths))
             await self._clusters.check_fence(fence)
             try:
                 return await asyncio.to_thread(self._git.commit, repository, changes, message, expected_head=head)
@@ -135,3 +150,15 @@ class RepositoryActivities:
         if row.closed:
             raise Superseded(f"The deletion of {cluster} has finished.")
         return row
+
+
+def _only_sealed_for(fingerprint: str | None, document: bytes | None, path: str) -> bytes | None:
+    """A file of sealed secrets without the keys that another certificate sealed; None: nothing is left of it."""
+    if document is None or fingerprint is None:
+        return None
+    try:
+        values = read_values(document, where=path)
+    except Stalled:
+        return None
+    stale = [key for key, value in values.items() if value.fingerprint != fingerprint]
+    return remove_keys(document, stale, where=path) if stale else document

@@ -1,0 +1,107 @@
+"""Steps of a workflow that has forgotten that they are done: Temporal was restored from an older copy."""
+
+import asyncio
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+from centre import Centre, working
+from sealing_keys import certificate_pem, private_key
+from temporalio.testing import ActivityEnvironment
+
+from activities.rendering import RenderInputs
+from activities.repository import RepositoryActivities
+from activities.secrets import SecretActivities
+from edgewright.domain.cluster import CertificateFacts, Fence, StepName
+from edgewright.domain.kubernetes_names import secret_path
+from edgewright.messages.steps import CommitSecrets, StepInput
+from edgewright.ports.secret_staging import StagedChange
+from edgewright.sealing import Plaintext, Scope, SealingCertificate, parse_certificate, read_values, seal
+
+
+def certificate_until(end: datetime) -> SealingCertificate:
+    return parse_certificate(certificate_pem(private_key(), not_after=end), now=datetime.now(UTC))
+
+
+OLD, NEW = certificate_until(datetime(2035, 1, 1, tzinfo=UTC)), certificate_until(datetime(2036, 1, 1, tzinfo=UTC))
+
+
+async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, key: str) -> None:
+    """What a PUT of a secret comes to, and the report of the edge before it."""
+    now = datetime.now(UTC)
+    facts = CertificateFacts(
+        fingerprint=certificate.fingerprint,
+        not_before=certificate.not_before,
+        not_after=certificate.not_after,
+        taken_at=now,
+    )
+    await centre.ports.reports.write_status(
+        cluster,
+        {"kubeseal_cert": certificate.pem},
+        certificate=(facts, certificate.pem),
+        certificate_problem=None,
+        generation=None,
+        actor="token:test",
+    )
+    change = StagedChange(
+        request=uuid4(),
+        cluster=cluster,
+        generation=(await centre.row(cluster)).generation,
+        namespace="default",
+        name="db",
+        key=key,
+        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, namespace="default", name="db"),
+        fingerprint=certificate.fingerprint,
+        sealed_at=now,
+        actor="token:test",
+    )
+    await centre.ports.staging.stage([change])
+    secrets = SecretActivities(centre.ports.clusters, centre.ports.staging, centre.ports.git)
+    await ActivityEnvironment().run(secrets.commit_secrets, CommitSecrets(cluster=cluster))
+
+
+async def withdraw(centre: Centre, cluster: UUID) -> None:
+    row = await centre.row(cluster)
+    inputs = RenderInputs(centre.ports.entries, "http://127.0.0.1:8484")
+    activities = RepositoryActivities(centre.ports.clusters, centre.ports.git, inputs)
+    fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+    step = StepInput(fence=fence, step=StepName.WITHDRAW_SECRETS)
+    await ActivityEnvironment().run(activities.withdraw_secrets, step)
+
+
+async def keys(centre: Centre, cluster: UUID) -> set[str]:
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head
+    document = await asyncio.to_thread(centre.git.read, cluster, secret_path("default", "db"), at=head)
+    return set(read_values(document)) if document else set()
+
+
+@pytest.fixture
+async def cluster(idle_centre: Centre) -> UUID:
+    async with working(idle_centre):
+        created: UUID = await idle_centre.create("moved")
+        return created
+
+
+async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(idle_centre: Centre, cluster: UUID) -> None:
+    await enter(idle_centre, cluster, OLD, "old")
+    await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await withdraw(idle_centre, cluster)
+    assert await keys(idle_centre, cluster) == set()
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db"]
+    await enter(idle_centre, cluster, NEW, "new")
+    assert list((await idle_centre.row(cluster)).must_reenter) == []
+    await withdraw(idle_centre, cluster)
+    assert await keys(idle_centre, cluster) == {"new"}
+    assert list((await idle_centre.row(cluster)).must_reenter) == []
+
+
+async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_it_goes(
+    idle_centre: Centre, cluster: UUID
+) -> None:
+    await enter(idle_centre, cluster, OLD, "old")
+    await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await enter(idle_centre, cluster, NEW, "new")
+    await withdraw(idle_centre, cluster)
+    assert await keys(idle_centre, cluster) == {"new"}
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db"]
