@@ -140,6 +140,9 @@ class ManagedCluster(ClusterMessages):
                     wanted = wanted.model_copy(update={"closed": True})
                 else:
                     self._woken = True
+            if self._steps.refused:
+                self._steps.refused = False
+                self._woken = True
             if self._woken or wanted.closed:
                 break
         if self._secrets.progressed:

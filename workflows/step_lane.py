@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from edgewright.domain.conditions import Obstacle
     from edgewright.domain.lifecycle import (
         COMMITTING,
+        EDGE_GOODBYE,
         SKIPPABLE,
         WAITS,
         Plan,
@@ -47,6 +48,8 @@ class StepLane:
         self.waiting_for = ""
         self.obstacle: Obstacle | None = None
         self.wake_at: datetime | None = None
+        self.refused = False
+        """Whether a fence has refused a step: what is wanted has to be read again before the next one."""
         self._blocked_in: tuple[object, ...] | None = None
         self._task: asyncio.Task[StepResult] | None = None
         self._running: tuple[StepName, Fence] | None = None
@@ -120,7 +123,8 @@ class StepLane:
         if record.state == "blocked" and self._still_blocked(wanted):
             self.obstacle = Obstacle(reason=reason_of(record.error_code), sentence=obstacle_sentence(record))
             self.waiting_for = f"step {step}: {record.error}"
-            self.wake_at = wanted.deadline if step in SKIPPABLE else None
+            # These are given up at the deadline; for the others it may be long past, and waking them is in vain.
+            self.wake_at = wanted.deadline if step in EDGE_GOODBYE else None
             return False
         if record.state == "waiting" and record.next_at is not None and now < record.next_at:
             self.waiting_for = (
@@ -165,6 +169,7 @@ class StepLane:
         except ActivityError as error:
             if superseded(error):
                 self.records[step] = self.records[step].model_copy(update={"state": "pending"})
+                self.refused = True
                 return
             self._note_failure(step, failure_of(error), wanted)
             return
