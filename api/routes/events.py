@@ -14,6 +14,7 @@ from api.auth import Reader, still_granted
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from edgewright.errors import EdgewrightError
+from edgewright.ports.audit import LAST_POSITION
 from edgewright.ports.operators import OperatorToken, Permission
 
 POLL_SECONDS = 0.5
@@ -35,8 +36,10 @@ async def events(
     gateway: TheGateway,
     live: TheLive,
     cluster: Annotated[UUID | None, Query(description="Events of this cluster only.")] = None,
-    after: Annotated[int | None, Query(ge=0, description="Position to begin behind; 0: from the start.")] = None,
-    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+    after: Annotated[
+        int | None, Query(ge=0, le=LAST_POSITION, description="Position to begin behind; 0: from the start.")
+    ] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, le=LAST_POSITION)] = None,
 ) -> EventSourceResponse:
     """Begins behind `Last-Event-ID`, else `after`, else now. Ends when the token is revoked."""
     position = last_event_id if last_event_id is not None else after

@@ -22,6 +22,7 @@ from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS
 from edgewright.errors import EdgewrightError, Waiting
+from edgewright.ports.audit import LAST_POSITION
 from edgewright.ports.clusters import ClusterFilter, ClusterRow
 
 router = APIRouter(tags=["progress"])
@@ -86,7 +87,7 @@ async def timeline(
     uuid: UUID,
     _operator: Reader,
     gateway: TheGateway,
-    after: Annotated[int, Query(ge=0, description="The `next` of the page before.")] = 0,
+    after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the page before.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
 ) -> Timeline:
     """Complete since the UUID was made, also after the deletion."""

@@ -7,7 +7,10 @@ from pydantic import AwareDatetime
 
 from edgewright.domain.events import NewEvent
 
-__all__ = ["AuditLog", "Event", "NewEvent"]
+__all__ = ["LAST_POSITION", "AuditLog", "Event", "NewEvent"]
+
+LAST_POSITION = 2**63 - 1
+"""No position is larger; databases count in 64 bits."""
 
 
 class Event(NewEvent):

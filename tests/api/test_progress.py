@@ -224,10 +224,16 @@ async def test_a_stream_ends_when_the_gateway_does(centre: GatewayCentre) -> Non
         await opened.end()
 
 
-@pytest.mark.parametrize("position", ["x", "-1"])
-async def test_a_position_that_is_none_is_refused(admin: httpx.AsyncClient, position: str) -> None:
-    answer = await admin.get("/v1/events", headers={"Last-Event-ID": position})
-    assert answer.status_code == 422
+@pytest.mark.parametrize("position", ["x", "-1", "9" * 30])
+async def test_a_position_that_is_none_is_refused(
+    centre: GatewayCentre, admin: httpx.AsyncClient, position: str
+) -> None:
+    for answer in (
+        await admin.get("/v1/events", headers={"Last-Event-ID": position}),
+        await admin.get("/v1/events", params={"after": position}),
+        await admin.get(f"/v1/cluster/{await centre.create('numbered')}/timeline", params={"after": position}),
+    ):
+        assert answer.status_code == 422
 
 
 async def test_a_recreation_that_the_workflow_has_not_taken_yet_is_not_ready(

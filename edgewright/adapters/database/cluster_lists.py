@@ -33,7 +33,15 @@ def _moment(value: Any) -> datetime:
     moment = datetime.fromisoformat(value)
     if moment.tzinfo is None:
         raise ValueError("a moment without a time zone")
-    return moment
+    return moment.astimezone(UTC)
+
+
+def _text(value: Any) -> str:
+    text = str(value)
+    if "\0" in text:
+        raise ValueError("a text that no database can compare with")
+    text.encode()  # raises for half of a surrogate pair, which is none either
+    return text
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,8 @@ class _Sort:
 
 
 _SORTS = {
-    "name": _Sort(clusters.c.name_key, str),
-    "phase": _Sort(clusters.c.phase, str),
+    "name": _Sort(clusters.c.name_key, _text),
+    "phase": _Sort(clusters.c.phase, _text),
     "created": _Sort(clusters.c.created_at, _moment),
     "last_heard": _Sort(func.coalesce(clusters.c.last_heard, _NEVER, type_=MOMENT), _moment),
 }
@@ -129,7 +137,7 @@ def _position(filter_: ClusterFilter, sort: _Sort) -> tuple[ColumnElement[Any], 
         if of_sort != filter_.sort:
             raise ValueError("a cursor of another sort")
         return literal(sort.read(value), sort.value.type), literal(UUID(uuid), clusters.c.uuid.type)
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise Invalid(
             "This is no continuation of this list.",
             code="after_invalid",

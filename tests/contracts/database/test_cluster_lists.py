@@ -1,5 +1,6 @@
 """Lists of clusters: what they show, in which order, and page by page."""
 
+import base64
 import time
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -25,6 +26,11 @@ async def names(store: Store, **wishes: object) -> list[str]:
         after = page.next
         if after is None:
             return found
+
+
+def cursor(text: str) -> str:
+    """What a client sends who makes cursors by hand."""
+    return base64.urlsafe_b64encode(text.encode()).decode()
 
 
 async def four(store: Store) -> dict[str, UUID]:
@@ -117,6 +123,13 @@ async def test_a_line_shows_what_was_published(timed: Store) -> None:
         (ClusterFilter(sort="colour"), "sort_invalid"),
         (ClusterFilter(after="!"), "after_invalid"),
         (ClusterFilter(after="W10="), "after_invalid"),
+        (ClusterFilter(after=cursor("[" * 30_000)), "after_invalid"),
+        (ClusterFilter(after=cursor(f'["name", "\\ud800", "{uuid4()}"]')), "after_invalid"),
+        (ClusterFilter(after=cursor(f'["name", "\\u0000", "{uuid4()}"]')), "after_invalid"),
+        (
+            ClusterFilter(after=cursor(f'["created", "0001-01-01T00:00:00+23:59", "{uuid4()}"]'), sort="created"),
+            "after_invalid",
+        ),
         (ClusterFilter(limit=0), "limit_invalid"),
         (ClusterFilter(limit=501), "limit_invalid"),
     ],
