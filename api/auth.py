@@ -236,6 +236,11 @@ def session_root(token: OperatorToken) -> str | None:
     return token.name.removeprefix(SESSION_PREFIX).partition(":")[0]
 
 
+def asker(operator: OperatorToken) -> str:
+    """Whose idempotency keys an operator's are: a session's are those of the token that opened it."""
+    return session_root(operator) or operator.id
+
+
 async def _match_edge(gateway: Gateway, user: str, text: str) -> EdgeCaller | None:
     try:
         cluster = UUID(user)

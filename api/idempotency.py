@@ -13,6 +13,7 @@ from uuid import UUID, uuid4, uuid5
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
+from api.auth import asker
 from api.gateway import Gateway
 from edgewright.domain.json import canonical_json
 from edgewright.errors import EdgewrightError, Invalid, Waiting
@@ -79,7 +80,7 @@ def once_of(request: Request, operator: OperatorToken, wish: Any) -> Once:
     Args:
         wish: all that it asks for beside method and path; JSON.
     """
-    scope = f"{operator.id} {request.method} {request.url.path}"
+    scope = f"{asker(operator)} {request.method} {request.url.path}"
     digest = hashlib.sha256(canonical_json([scope, wish])).hexdigest()
     return Once(scope=scope, key=idempotency_key(request), digest=digest)
 

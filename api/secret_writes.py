@@ -53,9 +53,12 @@ def check_names(namespace: str, name: str, key: str) -> None:
     check_secret_key(key)
 
 
-def request_id(cluster: UUID, path: str, key: str | None) -> UUID:
-    """The ID of a request; the same for the same ``Idempotency-Key`` at the same path."""
-    return uuid4() if key is None else uuid5(cluster, f"{path}\n{key}")
+def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
+    """The ID of a request; the same for the same ``Idempotency-Key`` of the same asker at the same path.
+
+    Without the asker, a secret would be taken for stored because somebody else has used the key before.
+    """
+    return uuid4() if key is None else uuid5(cluster, f"{asker}\n{path}\n{key}")
 
 
 async def first_result(gateway: Gateway, request: UUID, places: Sequence[tuple[str, str, str]]) -> bool:

@@ -10,7 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from api.auth import Reader, SecretOperator, actor_of
+from api.auth import Reader, SecretOperator, actor_of, asker
 from api.bodies import JsonBody, bounded_body
 from api.gateway import Gateway
 from api.idempotency import as_json, idempotency_key
@@ -66,7 +66,7 @@ async def put_secret(
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`."""
     check_names(namespace, name, key)
     row = await open_cluster(gateway, uuid)
-    once = request_id(uuid, request.url.path, idempotency_key(request))
+    once = request_id(uuid, asker(operator), request.url.path, idempotency_key(request))
     dry_run = _is_on(dryrun)
     if dry_run or not await first_result(gateway, once, [(namespace, name, key)]):
         row = await writable_cluster(gateway, uuid)
@@ -92,7 +92,7 @@ async def delete_secret(
 ) -> Response:
     """The file goes with its last key. Honours `Idempotency-Key`."""
     check_names(namespace, name, key)
-    once = request_id(uuid, f"DELETE {request.url.path}", idempotency_key(request))
+    once = request_id(uuid, asker(operator), f"DELETE {request.url.path}", idempotency_key(request))
     row = await open_cluster(gateway, uuid)
     dry_run = _is_on(dryrun)
     if dry_run or not await first_result(gateway, once, [(namespace, name, key)]):
@@ -122,7 +122,7 @@ async def change_secrets(
     if twice:
         raise Invalid(f"The key {'/'.join(twice[0])} is there twice.", code="request_invalid", where="/changes")
     row = await open_cluster(gateway, uuid)
-    once = request_id(uuid, request.url.path, idempotency_key(request))
+    once = request_id(uuid, asker(operator), request.url.path, idempotency_key(request))
     dry_run = _is_on(dryrun)
     if dry_run or not await first_result(gateway, once, places):
         row = await writable_cluster(gateway, uuid)
@@ -196,7 +196,14 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
 
 
 def _is_on(dryrun: str | None) -> bool:
-    return dryrun is not None and dryrun.lower() in {"", "true", "1"}
+    """Whether nothing is to be stored. What cannot be understood is refused: a guess could store a secret."""
+    match None if dryrun is None else dryrun.lower():
+        case None | "false" | "0":
+            return False
+        case "" | "true" | "1":
+            return True
+        case _:
+            raise Invalid("dryrun is true or false.", code="request_invalid", where="query dryrun")
 
 
 def _committed(commit: str) -> Response:

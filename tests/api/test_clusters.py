@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 import httpx
-from gateway_centre import GatewayCentre
+from gateway_centre import GatewayCentre, basic, bearer
 
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.ports.operators import Permission
@@ -75,6 +75,17 @@ async def test_the_same_idempotency_key_gets_the_first_answer(
     assert again.headers["Location"] == first.headers["Location"]
     other = await admin.post("/v1/cluster", json={"name": "twice"}, headers=headers)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+async def test_a_fresh_session_finds_what_an_older_one_has_asked_for(centre: GatewayCentre) -> None:
+    root = await centre.token(Permission.CLUSTERS)
+    answers = []
+    for _ in range(2):
+        session = (await centre.client(basic("user1", root.text)).post("/token")).json()["token"]
+        client = centre.client(bearer(session))
+        answers.append(await client.post("/v1/cluster", json={"name": "x"}, headers={"Idempotency-Key": "k3"}))
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].json()["uuid"] == answers[1].json()["uuid"]
 
 
 async def test_a_refused_request_does_not_use_up_its_idempotency_key(admin: httpx.AsyncClient) -> None:

@@ -81,6 +81,18 @@ async def test_dryrun_false_is_no_dry_run(centre: GatewayCentre, cluster: UUID, 
     assert in_git(centre, cluster, "default", "db") == {"password": b"x"}
 
 
+async def test_a_dry_run_that_is_not_understood_stores_nothing(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    before = centre.git.head(cluster)
+    for answer in (
+        await operator.put(f"{path(cluster)}?dryrun=yes", content=b"x"),
+        await operator.delete(f"{path(cluster)}?dryrun=on"),
+    ):
+        assert (answer.status_code, answer.json()["where"]) == (422, "query dryrun")
+    assert centre.git.head(cluster) == before
+
+
 async def test_what_cannot_take_a_secret_says_why(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
     bare = await centre.create("bare")
 
@@ -161,6 +173,17 @@ async def test_the_same_idempotency_key_gets_the_first_commit(
     again = await operator.put(path(cluster), content=b"one", headers=headers)
     assert again.headers["Edgewright-Commit"] == first.headers["Edgewright-Commit"]
     assert in_git(centre, cluster, "default", "db") == {"password": b"one", "other": b"two"}
+
+
+async def test_somebody_elses_idempotency_key_is_another_key(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    headers = {"Idempotency-Key": "once"}
+    first = await operator.put(path(cluster), content=b"one", headers=headers)
+    somebody = await centre.operator(Permission.SECRETS)
+    second = await somebody.put(path(cluster), content=b"two", headers=headers)
+    assert second.headers["Edgewright-Commit"] != first.headers["Edgewright-Commit"]
+    assert in_git(centre, cluster, "default", "db") == {"password": b"two"}
 
 
 async def test_an_unconfirmed_commit_is_found_with_the_same_key(
