@@ -15,7 +15,7 @@ def check_cluster_name(name: str) -> str:
     """
     if CLUSTER_NAME.fullmatch(name) is None:
         raise Invalid(
-            "The name of a cluster is 1 to 63 letters, digits, '-' or '_'; it begins and ends with a letter or digit.",
+            "The name of a cluster is 1 to 63 letters, digits, '-' or '_'; its ends are letters or digits.",
             code="name_invalid",
             hint="Choose a name such as press-shop.",
             where="name",
