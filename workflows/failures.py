@@ -6,6 +6,8 @@ from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 from edgewright.messages.steps import StepFailure
 
 SUPERSEDED = "superseded"
+UNEXPECTED = "unexpected"
+"""A bug, or something that the code has no words for; it was tried a few times."""
 
 
 def failure_of(error: ActivityError) -> StepFailure:
@@ -15,14 +17,14 @@ def failure_of(error: ActivityError) -> StepFailure:
         for detail in cause.details:
             if isinstance(detail, dict):
                 return StepFailure.model_validate(detail)
-        return StepFailure(code=cause.type or "unexpected", sentence=cause.message, permanent=cause.non_retryable)
+        return StepFailure(code=cause.type or UNEXPECTED, sentence=cause.message, permanent=cause.non_retryable)
     if isinstance(cause, ActivityTimeoutError):
         return StepFailure(
             code="worker_silent", sentence="No worker finished it in time.", hint="See whether a worker runs."
         )
     if isinstance(cause, CancelledError):
         return StepFailure(code="cancelled", sentence="It was cancelled.")
-    return StepFailure(code="unexpected", sentence="It failed for an unknown reason; see the worker's log.")
+    return StepFailure(code=UNEXPECTED, sentence="It failed for an unknown reason; see the worker's log.")
 
 
 def superseded(error: ActivityError) -> bool:

@@ -4,12 +4,14 @@ from typing import Any
 from uuid import UUID
 
 from temporalio import workflow
+from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.domain.cluster import StepName
     from edgewright.messages.cluster import PendingVerb
     from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
     from workflows import policies
+    from workflows.failures import UNEXPECTED, failure_of
     from workflows.publication import Publication
     from workflows.step_lane import StepLane
 
@@ -75,7 +77,13 @@ class Verbs:
         """Applies the queue in order. ActivityError: the database is away; the rest stays queued."""
         while self._queue:
             verb = self._queue[0]
-            refusal = await self._apply(verb, steps)
+            try:
+                refusal = await self._apply(verb, steps)
+            except ActivityError as error:
+                failure = failure_of(error)
+                if failure.code != UNEXPECTED or verb.kind == "delete":
+                    raise
+                refusal = failure.sentence  # what it holds cannot be recorded; kept, it would hold up all others
             if refusal:
                 publication.tell(f"{verb.kind}.refused", f"Refused: {refusal}", actor=verb.actor)
             self._queue.pop(0)
