@@ -48,7 +48,7 @@ class ManagedCluster(ClusterMessages):
         published = state.projection
         self._done = state.done
         self._runs = state.runs
-        self._publication = Publication(self._cluster, published, state.events)
+        self._publication = Publication(self._cluster, published, state.events, state.attempted)
         self._steps = StepLane(
             self._publication,
             plan=published.plan if published else "",
@@ -93,12 +93,11 @@ class ManagedCluster(ClusterMessages):
         self._woken = False
         try:
             await self._verbs.apply(self._steps, self._publication)
-            reading: Reading = await workflow.execute_activity(
-                "read_wanted",
-                ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._desired_revision()),
-                result_type=Reading,
-                **policies.READ,
-            )
+            reading = await self._read()
+            if self._seeded and reading.wanted and self._publication.overtaken(reading.wanted):
+                self._steps.drop()
+                self._seeded = False
+                reading = await self._read()
         except ActivityError as error:
             self._trouble = failure_of(error).sentence
             workflow.set_current_details(f"Waiting for the database: {self._trouble}")
@@ -118,8 +117,18 @@ class ManagedCluster(ClusterMessages):
             self._secrets.take_backlog()
         return True
 
+    async def _read(self) -> Reading:
+        reading: Reading = await workflow.execute_activity(
+            "read_wanted",
+            ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._desired_revision()),
+            result_type=Reading,
+            **policies.READ,
+        )
+        return reading
+
     def _restore_from(self, projection: Projection) -> None:
-        """Goes on from the last projection: the workflow was started empty, its predecessor is lost."""
+        """Goes on from the last projection: the workflow that published it is lost, and this one knows nothing, or
+        less."""
         verbs, secrets = self._verbs, self._secrets
         told = tuple(self._publication.events)
         self._restore(ClusterState(projection=projection, done=projection.done, events=told, runs=self._runs))
@@ -260,6 +269,7 @@ class ManagedCluster(ClusterMessages):
                     verbs_seen=self._verbs.seen,
                     verbs_applied=self._verbs.applied,
                     events=tuple(self._publication.events),
+                    attempted=self._publication.attempted,
                     runs=self._runs + 1,
                 ),
             )

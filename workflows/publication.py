@@ -27,9 +27,12 @@ REVISION = SearchAttributeKey.for_keyword(names.ATTRIBUTE_REVISION)
 class Publication:
     """Publishes what differs from what was published last."""
 
-    def __init__(self, cluster: UUID, projection: Projection | None, events: tuple[NewEvent, ...]) -> None:
+    def __init__(
+        self, cluster: UUID, projection: Projection | None, events: tuple[NewEvent, ...], attempted: int = 0
+    ) -> None:
         self.cluster = cluster
         self.projection = projection
+        self.attempted = max(attempted, projection.sequence if projection else 0)
         self.events = list(events)
         self._shown: tuple[object, ...] | None = None
 
@@ -49,6 +52,11 @@ class Publication:
             )
         )
 
+    def overtaken(self, wanted: Wanted) -> bool:
+        """Whether the database holds a newer projection than was ever sent from here: Temporal was restored from an
+        older copy, or this run was reset, and what it remembers is out of date."""
+        return wanted.projected_sequence > self.attempted
+
     async def publish(self, projection: Projection, wanted: Wanted) -> bool:
         """Publishes if something differs. False: the database is out of reach; everything is kept for later.
 
@@ -65,6 +73,7 @@ class Publication:
         ):
             return True
         numbered = projection.model_copy(update={"sequence": sequence + 1})
+        self.attempted = sequence + 1
         sent = len(self.events)
         try:
             await workflow.execute_activity(

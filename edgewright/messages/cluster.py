@@ -37,6 +37,7 @@ class ClusterState(Frozen):
         verbs: asked for and not applied yet.
         verbs_applied: number of the newest verb that the loop has applied.
         events: told, but not published yet.
+        attempted: sequence of the newest projection that was sent, whether or not the database has taken it.
         runs: how many runs (continue-as-new) this execution had before this one.
     """
 
@@ -47,6 +48,7 @@ class ClusterState(Frozen):
     verbs_seen: int = 0
     events: tuple[NewEvent, ...] = ()
     told: int = 0
+    attempted: int = 0
     runs: int = 0
 
 

@@ -9,6 +9,8 @@ from centre import Centre, working
 
 from edgewright.domain.cluster import Phase
 from edgewright.errors import Stalled
+from edgewright.messages import names
+from edgewright.messages.cluster import ClusterState, ManagedClusterInput
 
 
 def phase(expected: Phase) -> Any:
@@ -78,3 +80,42 @@ async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Cen
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.change_done == row.change), seconds=10
     )
+
+
+async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(idle_centre: Centre) -> None:
+    async def write_status(*_: object, **__: object) -> bool:
+        raise RuntimeError("a character that this database cannot hold")
+
+    async with working(idle_centre, reports=Faulty(idle_centre.ports.reports, write_status=write_status)):
+        cluster = await idle_centre.create("poisoned")
+        await idle_centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": []})
+        await idle_centre.handle(cluster).signal(names.SIGNAL_DELETE)
+        await idle_centre.until(cluster, phase(Phase.DELETED), seconds=20)
+        kinds = [event.kind for event in await idle_centre.audit.timeline(cluster)]
+        assert "edge_status.refused" in kinds
+
+
+async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("restored")
+        old = await idle_centre.row(cluster)
+        assert old.projection
+    state = ClusterState(projection=old.projection, done=old.projection.done)
+    async with working(idle_centre):
+        await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+        await idle_centre.ports.fleet.nudge(cluster)
+        new = await idle_centre.until(
+            cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
+        )
+        steps = [event.kind for event in await idle_centre.audit.timeline(cluster)].count("step.done")
+        await idle_centre.handle(cluster).terminate("a copy from before the recreation is put in its place")
+        await idle_centre.client.start_workflow(
+            names.WORKFLOW_TYPE,
+            ManagedClusterInput(cluster=cluster, state=state),
+            id=names.workflow_id(cluster),
+            task_queue=names.CLUSTERS_QUEUE,
+        )
+        projection = await idle_centre.ports.fleet.pause(cluster, reason="look", actor="token:test")
+        assert projection.ready and projection.done.generation == 2
+        assert new.projection and projection.sequence > new.projection.sequence
+        assert [event.kind for event in await idle_centre.audit.timeline(cluster)].count("step.done") == steps
