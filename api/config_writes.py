@@ -11,18 +11,23 @@ from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETTINGS,
     APP_CLUSTER_SETUP_STATUS,
+    APP_CONFIG_SCHEMA,
     APP_FLUX_TEMPLATE,
+    APP_GIT_REPOSITORY,
     APP_HELM_CHART_TEMPLATE,
     APP_INSTALLATION,
     APP_KUBERNETES_TEMPLATE,
+    APP_SPARKPLUG_ADDRESS,
+    CLASS_EDGE_CLUSTER,
 )
-from edgewright.errors import Forbidden
+from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.config_store import Precondition
 
 RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
 """Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
-CENTRAL_APPS = frozenset({APP_CLUSTER_SETUP_STATUS, APP_INSTALLATION})
-"""What clients read and only the centre writes."""
+CENTRAL_APPS = frozenset({APP_CLUSTER_SETUP_STATUS, APP_INSTALLATION, APP_SPARKPLUG_ADDRESS})
+"""What clients read and only the centre writes. So are the Git entries of clusters: addresses and repositories are
+allocated, and an entry that says another one would point a cluster's messages or its Flux at somebody else's."""
 
 
 async def write_entry(
@@ -33,7 +38,7 @@ async def write_entry(
     Raises:
         Forbidden: code ``written_by_centre`` for what only the centre writes.
     """
-    _refuse_own(app)
+    await _refuse_own(gateway, app, object_)
     if app == APP_CLUSTER_CONFIGURATION:
         configuration = json_object(body)
         if isinstance(configuration.get("name"), str):
@@ -58,8 +63,15 @@ async def delete_entry(
 
     Raises:
         Forbidden: code ``written_by_centre`` for what only the centre writes.
+        Conflict: code ``settings_stay``: a cluster is never without settings.
     """
-    _refuse_own(app)
+    await _refuse_own(gateway, app, object_)
+    if app == APP_CLUSTER_SETTINGS:
+        raise Conflict(
+            "The settings of a cluster stay as long as it does.",
+            code="settings_stay",
+            hint="Write {} to take all of them back to their defaults.",
+        )
     if app == APP_CLUSTER_CONFIGURATION:
         deleted = await gateway.clusters.request_removal(object_, actor=actor, precondition=precondition)
         if deleted:
@@ -76,6 +88,11 @@ async def _nudge_users(gateway: Gateway, live: Live, app: UUID, object_: UUID) -
         live.nudges.nudge_many(await gateway.clusters.using_template(app, object_))
 
 
-def _refuse_own(app: UUID) -> None:
-    if app in CENTRAL_APPS:
+async def _refuse_own(gateway: Gateway, app: UUID, object_: UUID) -> None:
+    own = app in CENTRAL_APPS
+    if app == APP_GIT_REPOSITORY:
+        own = await gateway.config.class_of(object_) == CLASS_EDGE_CLUSTER
+    elif app == APP_CONFIG_SCHEMA:
+        own = object_ == APP_CONFIG_SCHEMA  # one mistake in the schema of schemas, and none could be corrected
+    if own:
         raise Forbidden("This entry is written by the centre alone.", code="written_by_centre")

@@ -7,7 +7,13 @@ import pytest
 from gateway_centre import CONFIGURATION_APP, SETUP_STATUS_APP, GatewayCentre
 
 from edgewright.domain.cluster import Desired, Phase
-from edgewright.domain.wellknown import APP_INSTALLATION, SERVICE_CLUSTER_MANAGER
+from edgewright.domain.wellknown import (
+    APP_CONFIG_SCHEMA,
+    APP_GIT_REPOSITORY,
+    APP_INSTALLATION,
+    APP_SPARKPLUG_ADDRESS,
+    SERVICE_CLUSTER_MANAGER,
+)
 from edgewright.ports.operators import Permission
 
 EDGE_CLUSTER = "f24d354d-abc1-4e32-98e1-0667b3e40b61"
@@ -153,6 +159,37 @@ async def test_the_setup_status_is_the_centres_own(centre: GatewayCentre, admin:
         await admin.delete(entry),
     ):
         assert (answer.status_code, answer.json()["code"]) == (403, "written_by_centre")
+
+
+async def test_what_the_centre_allocates_is_not_written_by_clients(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("addressed")
+    for app, body in (
+        (APP_SPARKPLUG_ADDRESS, {"group_id": "Edgewright-somebody-else"}),
+        (APP_GIT_REPOSITORY, {"path": "cluster/somebody-else"}),
+    ):
+        entry = f"/v1/app/{app}/object/{cluster}"
+        before = (await admin.get(entry)).json()
+        for answer in (
+            await admin.put(entry, json=body),
+            await admin.patch(entry, json=body),
+            await admin.delete(entry),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (403, "written_by_centre")
+        assert (await admin.get(entry)).json() == before
+
+
+async def test_a_schema_that_lets_no_schema_pass_cannot_be_written(admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{APP_CONFIG_SCHEMA}/object/{APP_CONFIG_SCHEMA}"
+    assert (await admin.put(entry, json=False)).json()["code"] == "written_by_centre"
+    assert (await admin.put(f"/v1/app/{APP_CONFIG_SCHEMA}/object/{INFO_APP}", json={})).status_code == 204
+
+
+async def test_settings_stay_with_their_cluster(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    entry = f"/v1/app/{SETTINGS_APP}/object/{await centre.create('settled')}"
+    answer = await admin.delete(entry)
+    assert (answer.status_code, answer.json()["code"]) == (409, "settings_stay")
 
 
 async def test_what_was_fixed_at_the_first_start_is_written_by_the_centre_alone(
