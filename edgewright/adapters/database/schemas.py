@@ -20,6 +20,10 @@ from edgewright.errors import Invalid, Stalled
 Check = Callable[[Any], None]
 """Raises ``Invalid`` for a body that the schema refuses. Does no I/O, so that it may run in a transaction."""
 LONGEST_REASON = 300
+UNUSABLE = (Unresolvable, SchemaError, RecursionError)
+"""What a schema raises whose references lead nowhere, or in a circle."""
+SAMPLES: tuple[Any, ...] = (None, False, 0, "", [], {})
+"""One value of each type."""
 
 
 class EntrySchemas:
@@ -74,7 +78,9 @@ def _compile(app: UUID, schema: Any) -> Check:
         _anything(body)
         try:
             violation = best_match(validator.iter_errors(body))
-        except (Unresolvable, SchemaError) as error:
+        except OverflowError as error:
+            raise Invalid("The entry holds a number that is too large.", code="schema_violation") from error
+        except UNUSABLE as error:
             raise Stalled(
                 f"The schema of {name} cannot be used: {_short(str(error))}",
                 code="schema_broken",
@@ -93,6 +99,19 @@ def _check_schema(body: Any) -> None:
         Draft202012Validator.check_schema(body)
     except SchemaError as error:
         raise _invalid("This is no JSON Schema", error) from error
+    except RecursionError as error:
+        raise Invalid("This is no JSON Schema: it is nested too deep.", code="schema_violation") from error
+    # One that nothing can be checked against would stand in the way of every entry of its Application.
+    validator = Draft202012Validator(body, registry=REGISTRY)
+    for sample in SAMPLES:
+        try:
+            best_match(validator.iter_errors(sample))
+        except UNUSABLE as error:
+            raise Invalid(
+                f"This JSON Schema cannot be used: {_short(str(error))}.",
+                code="schema_violation",
+                hint="What it refers to has to stand in it, and it must not refer to itself in a circle.",
+            ) from error
 
 
 def _invalid(what: str, violation: Violation | SchemaError) -> Invalid:

@@ -99,12 +99,37 @@ async def test_what_is_no_schema_cannot_become_one(store: Store) -> None:
     assert (refusal.value.code, refusal.value.where) == ("schema_violation", "/type")
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "http://127.0.0.1:1/schema"},
+        {"$ref": "#/$defs/none"},
+        {"$ref": "#"},
+        {"type": "object", "allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}},
+    ],
+)
+async def test_a_schema_that_nothing_can_be_checked_against_is_refused(store: Store, schema: object) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    assert refusal.value.code == "schema_violation"
+
+
+async def test_a_number_beyond_all_measure_does_not_fit(store: Store) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"multipleOf": 0.1}, actor=ACTOR)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(FREE_APP, FREE_APP, 10**400, actor=ACTOR)
+    assert refusal.value.code == "schema_violation"
+
+
 async def test_a_schema_that_refers_elsewhere_is_not_fetched(store: Store) -> None:
     object_ = await an_object(store)
     await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
-    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"$ref": "http://127.0.0.1:1/schema"}, actor=ACTOR)
+    schema = {"properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
     with pytest.raises(Stalled) as refusal:
-        await store.entries.put(FREE_APP, object_, {}, actor=ACTOR)
+        await store.entries.put(FREE_APP, object_, {"a": 1}, actor=ACTOR)
     assert refusal.value.code == "schema_broken"
 
 
