@@ -142,11 +142,14 @@ class Desk:
         wanted = self.sweeps() + count + 1
         eventually(lambda: self.sweeps() >= wanted, seconds=120)
 
+    def heads(self) -> dict[str, str]:
+        """What each repository has on its branch, by the name of its folder."""
+        repositories = sorted((self.centre.home / "repositories").rglob("*.git"))
+        return {path.name: self.run("git", "--git-dir", str(path), "for-each-ref").out for path in repositories}
+
     def stored(self) -> dict[str, Any]:
         """What must outlive everything: heads of repositories, revisions of entries, accounts, credentials."""
         home = self.centre.home
-        repositories = sorted((home / "repositories").rglob("*.git"))
-        heads = {path.name: self.run("git", "--git-dir", str(path), "for-each-ref").out for path in repositories}
         with closing(sqlite3.connect(f"file:{home / 'edgewright.db'}?mode=ro", uri=True)) as database:
             rows = {
                 table: sorted(map(repr, database.execute(f"SELECT {columns} FROM {table}")))
@@ -159,4 +162,4 @@ class Desk:
                     ("operator_tokens", "id, secret_sha256, revoked_at"),
                 )
             }
-        return {"heads": heads, "token": (home / "admin-token").read_text(), **rows}
+        return {"heads": self.heads(), "token": (home / "admin-token").read_text(), **rows}
