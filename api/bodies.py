@@ -1,6 +1,7 @@
 """Request bodies: bounded, read after the caller is known, and parsed whatever content type a tool says."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any, Generic, NoReturn, TypeVar
@@ -16,6 +17,9 @@ BODY_LIMIT = 1024 * 1024
 """Bytes of a request's body, unless the route says otherwise."""
 DEEPEST_JSON = 100
 """Levels of objects and arrays; every document that we know has less than 20."""
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""An escaped NUL in JSON text, not an escaped backslash in front of these letters."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -60,15 +64,18 @@ async def json_value(request: Request, limit: int = BODY_LIMIT) -> Any:
 
     Raises:
         Refused: code ``json_malformed``: no JSON, or JSON that no store can hold (NaN, half of a surrogate
-            pair, thousands of levels).
+            pair, NUL, thousands of levels).
     """
     body = await bounded_body(request, limit)
     try:
         value = json.loads(body, parse_constant=_no_constant)
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
     except (ValueError, RecursionError) as error:
         place = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise _malformed(f"The body is not valid JSON{place}.") from None
+    if _NUL.search(text):
+        raise _malformed("The body holds a NUL character, which no name or text may have.")
     if _deeper_than(value, DEEPEST_JSON):
         raise _malformed(f"The body has more than {DEEPEST_JSON} levels.")
     return value

@@ -23,7 +23,9 @@ from edgewright.errors import EdgewrightError, Refused, Waiting
 PROBLEM_TYPE = "application/problem+json"
 REALM = 'Basic realm="Edgewright"'
 
-_BOOTSTRAP_PATH = re.compile(r"/v1/cluster/[^/]*/bootstrap/?")
+_BOOTSTRAP_PATH = re.compile(r"/v1/cluster/[^/]*/bootstrap(?:/?|[?&].*)", re.DOTALL)
+"""With a tail that somebody's quoting has moved from the query into the path (``%3Ftoken=``), it is still ``sh`` that
+reads the answer."""
 _log = structlog.get_logger("edgewright.api")
 
 
@@ -77,7 +79,7 @@ def problem_of(
     more: Mapping[str, Any] | None = None,
 ) -> Response:
     """The answer that tells of one problem; a script if ``sh`` is what reads it."""
-    if _BOOTSTRAP_PATH.fullmatch(request.url.path):
+    if _BOOTSTRAP_PATH.fullmatch(request.scope["path"]):
         return _refusal(status, detail, hint, headers)
     problem = Problem(
         type=f"urn:edgewright:problem:{code}",
@@ -176,7 +178,7 @@ def unexpected(request: Request, error: Exception) -> Response:
     while frame is not None:
         places.append(f"{frame.tb_frame.f_code.co_filename.rpartition('/')[2]}:{frame.tb_lineno}")
         frame = frame.tb_next
-    _log.error("unexpected error", error=type(error).__name__, places=places[-12:], path=request.url.path)
+    _log.error("unexpected error", error=type(error).__name__, places=places[-12:])
     return problem_of(
         request,
         status=500,

@@ -12,6 +12,7 @@ from gateway_centre import GatewayCentre, gateway_centre, make_database
 
 from api.app import create_app
 from api.openapi import PLACE, text
+from edgewright.domain.credentials import registration_token
 from edgewright.errors import Waiting
 from edgewright.ports.operators import Permission
 
@@ -69,6 +70,8 @@ async def test_cors_is_not_opened(anybody: httpx.AsyncClient) -> None:
         (b'{"name": 1e999}', 400, "json_malformed"),
         (b'{"name": "\\ud800"}', 400, "json_malformed"),
         (b'{"name": "\xff"}', 400, "json_malformed"),
+        (b'{"name": "a\\u0000b"}', 400, "json_malformed"),
+        (b'{"a\\\\\\u0000b": 1}', 400, "json_malformed"),
         (b"[" * 100_000, 400, "json_malformed"),
         (b'{"name": ' + b"[" * 150 + b"]" * 150 + b"}", 400, "json_malformed"),
         (b" " * (1024 * 1024 + 1), 413, "too_large"),
@@ -127,6 +130,18 @@ async def test_query_strings_are_not_logged(
     logged = shown.out + shown.err + caplog.text
     assert "/bootstrap" in logged
     assert "marked-token" not in logged
+
+
+async def test_a_token_that_bad_quoting_moved_into_the_path_is_not_logged(
+    anybody: httpx.AsyncClient, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    token = registration_token(bytes(8), bytes(range(32))).text
+    answer = await anybody.get(f"/v1/cluster/{uuid4()}/bootstrap%3Ftoken={token}")
+    shown = capfd.readouterr()
+    logged = shown.out + shown.err + caplog.text
+    assert "/bootstrap" in logged
+    assert token not in logged
+    assert answer.text.startswith("#!/bin/sh\n")
 
 
 async def test_ping_says_who_this_is(anybody: httpx.AsyncClient) -> None:

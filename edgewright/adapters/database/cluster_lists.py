@@ -101,6 +101,8 @@ def _filtered(filter_: ClusterFilter) -> Select[Any]:
     if filter_.available is not None:
         is_available = clusters.c.available == ConditionStatus.TRUE
         statement = statement.where(is_available if filter_.available else ~is_available)
+    if "\0" in (filter_.name or ""):
+        raise Invalid("No name holds a NUL character.", code="name_invalid", where="name")
     if filter_.name:
         statement = statement.where(clusters.c.name_key.contains(name_key(filter_.name), autoescape=True))
     for key, value in filter_.labels.items():

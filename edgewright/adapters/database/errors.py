@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from edgewright.errors import EdgewrightError, Stalled, Waiting
+from edgewright.errors import EdgewrightError, Invalid, Stalled, Waiting
 
 UNAVAILABLE = "database_unavailable"
 WRITE_CONFLICT = "write_conflict"
@@ -21,6 +21,7 @@ _SQLITE_OUT_OF_REACH = frozenset({"SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PER
 _SQLITE_BROKEN = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
 _UNIQUE_VIOLATION = "23505"
 _TRY_AGAIN = frozenset({"40001", "40P01", "55P03"})
+_NO_TEXT = frozenset({"22021", "22P05"})
 _AWAY = ("08", "53", "57")
 _NOT_SET_UP = ("28", "3D")
 
@@ -106,6 +107,8 @@ def _from_postgresql(state: str, database: str) -> EdgewrightError | None:
         return Waiting("Another request wrote the same at the same time.", code=WRITE_CONFLICT, retry_after=0.1)
     if state in _TRY_AGAIN:
         return Waiting("Two requests waited for each other; this one has to come again.", code=WRITE_CONFLICT)
+    if state in _NO_TEXT:
+        return Invalid("A text holds a character that no database can store.", code="text_invalid")
     if state.startswith(_AWAY):
         return _unavailable(f"The database {database} is not available now (SQLSTATE {state}).")
     if state.startswith(_NOT_SET_UP):

@@ -130,6 +130,7 @@ async def test_a_line_shows_what_was_published(timed: Store) -> None:
             ClusterFilter(after=cursor(f'["created", "0001-01-01T00:00:00+23:59", "{uuid4()}"]'), sort="created"),
             "after_invalid",
         ),
+        (ClusterFilter(name="\0nothing"), "name_invalid"),
         (ClusterFilter(limit=0), "limit_invalid"),
         (ClusterFilter(limit=501), "limit_invalid"),
     ],

@@ -12,6 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from database_stores import Store
 from sqlalchemy import Connection, insert, select, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
@@ -182,6 +183,15 @@ def test_a_url_that_cannot_be_read_is_not_repeated() -> None:
 def test_waiting_for_a_connection_is_waiting() -> None:
     meaning = translate(PoolTimeout("QueuePool limit"), "edgewright.db")
     assert isinstance(meaning, Waiting)
+
+
+def test_a_text_that_no_database_can_hold_is_the_callers_mistake() -> None:
+    """PostgreSQL knows no NUL."""
+    complaint = Exception("invalid byte sequence")
+    complaint.sqlstate = "22021"  # type: ignore[attr-defined] # what asyncpg's errors have
+    meaning = translate(DBAPIError("SELECT 1", {}, complaint), "edgewright")
+    assert isinstance(meaning, Invalid)
+    assert meaning.code == "text_invalid"
 
 
 def test_a_fault_of_the_program_stays_one() -> None:
