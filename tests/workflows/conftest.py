@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from centre import Centre, open_centre, working
 from temporal_server import temporal_server
+from temporalio.worker import UnsandboxedWorkflowRunner
+
+import worker
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +30,10 @@ async def centre(idle_centre: Centre) -> AsyncIterator[Centre]:
     """A centre at work."""
     async with working(idle_centre):
         yield idle_centre
+
+
+@pytest.fixture
+def patchable(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Lets a test change the modules of the workflow: without the sandbox, which loads its own copies."""
+    monkeypatch.setattr(worker, "workflow_runner", UnsandboxedWorkflowRunner)
+    return monkeypatch

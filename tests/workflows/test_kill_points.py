@@ -6,18 +6,17 @@ next activity begins, so a chain of (before, after) covers it for every step but
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import psutil
 import pytest
 from centre import Centre, eventually, open_centre, working
+from cluster_states import has_commits, staged
 from killable_worker import Death, KillableWorker, dying_in_turn, killable_worker
-from sealing_keys import certificate_pem, private_key
 from temporal_server import free_port, temporal_server
 
 from edgewright.domain.cluster import CredentialState, Order, Phase, StepName
@@ -32,8 +31,8 @@ from edgewright.domain.wellknown import (
 )
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
-from edgewright.ports.secret_staging import StagedChange, StagedState
-from edgewright.sealing import Plaintext, Scope, parse_certificate, read_values, seal
+from edgewright.ports.secret_staging import StagedState
+from edgewright.sealing import read_values
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -176,28 +175,6 @@ async def test_a_change_survives_a_death_at_every_point(stage: Stage) -> None:
     assert await doubled(centre, cluster) == {}
 
 
-async def has_commits(centre: Centre, cluster: UUID, number: int) -> bool:
-    return await commits(centre, cluster) == number
-
-
-CERTIFICATE = parse_certificate(certificate_pem(private_key()), now=datetime.now(UTC))
-
-
-def staged(cluster: UUID, key: str) -> StagedChange:
-    return StagedChange(
-        request=uuid4(),
-        cluster=cluster,
-        generation=1,
-        namespace="default",
-        name="db",
-        key=key,
-        ciphertext=seal(Plaintext(b"v"), CERTIFICATE, scope=Scope.STRICT, namespace="default", name="db"),
-        fingerprint=CERTIFICATE.fingerprint,
-        sealed_at=datetime.now(UTC),
-        actor="token:test",
-    )
-
-
 async def all_committed(centre: Centre, requests: Sequence[UUID]) -> bool:
     rows = [row for request in requests for row in await centre.ports.staging.request(request)]
     return all(row.state is StagedState.COMMITTED for row in rows)
@@ -206,7 +183,7 @@ async def all_committed(centre: Centre, requests: Sequence[UUID]) -> bool:
 async def test_secrets_survive_a_death_at_every_point(stage: Stage) -> None:
     centre = stage.centre
     cluster = await centre.create("secretive")
-    changes = [staged(cluster, f"key-{number}") for number in range(3)]
+    changes = [staged(cluster, "db", f"key-{number}") for number in range(3)]
     for change in changes:
         await centre.ports.staging.stage([change])
     requests = [change.request for change in changes]
@@ -231,11 +208,13 @@ async def answer_as_the_edge(centre: Centre, cluster: UUID) -> None:
         (Order.REPORT_EMPTY, centre.ports.reports.inventory_empty),
         (Order.DETACH, centre.ports.reports.goodbye),
     ):
-        await centre.until(
-            cluster, lambda row, o=order: bool(row.projection and row.projection.order is o), seconds=60
-        )
+        await centre.until(cluster, is_asked(order), seconds=60)
         await answer(cluster, generation)
         await centre.ports.fleet.nudge(cluster)
+
+
+def is_asked(order: Order) -> Callable[[ClusterRow], bool]:
+    return lambda row: row.projection is not None and row.projection.order is order
 
 
 async def test_a_deletion_survives_a_death_at_every_point(stage: Stage) -> None:
@@ -275,7 +254,7 @@ async def test_removal_and_new_hardware_survive_a_death_at_every_point(stage: St
     centre = stage.centre
     cluster = await centre.create("renewed")
     await centre.bootstrap(cluster)
-    change = staged(cluster, "key")
+    change = staged(cluster, "db", "key")
     await centre.ports.staging.stage([change])
     await centre.ports.fleet.change_secrets(cluster, [change.request])
     await centre.clusters.request_removal(cluster, actor="token:test")
@@ -302,22 +281,22 @@ async def lacks_setup_status(centre: Centre, cluster: UUID) -> bool:
 async def test_ten_clusters_outlive_a_killed_temporal_server(tmp_path: Path) -> None:
     port, db, log = free_port(), tmp_path / "temporal.db", tmp_path / "server.log"
     clusters = [uuid4() for _ in range(10)]
-    with temporal_server(log, db=db, port=port) as address:
+    with ExitStack() as servers:
+        address = servers.enter_context(temporal_server(log, db=db, port=port))
         async with open_centre(tmp_path / "centre", address) as centre, working(centre):
             await asyncio.gather(*(centre.write(cluster, f"line-{n}") for n, cluster in enumerate(clusters)))
-            await eventually(lambda: one_is_half_way(centre, clusters))
+            await eventually(lambda: one_is_half_way(centre), seconds=60)
             kill_server(port)
             assert not all([await is_ready(centre, cluster) for cluster in clusters])
-            with temporal_server(log, db=db, port=port):
-                for cluster in clusters:
-                    await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
+            servers.enter_context(temporal_server(log, db=db, port=port))
             for cluster in clusters:
+                await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
                 await is_commissioned_once(centre, cluster)
 
 
-async def one_is_half_way(centre: Centre, clusters: Sequence[UUID]) -> bool:
+async def one_is_half_way(centre: Centre) -> bool:
     """Whether a cluster has an address, so that the steps are under way."""
-    return any([await centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, cluster) for cluster in clusters])
+    return any(change.app == APP_SPARKPLUG_ADDRESS for change in await centre.ports.entries.changes(after=0))
 
 
 async def is_ready(centre: Centre, cluster: UUID) -> bool:

@@ -1,0 +1,74 @@
+"""What tests of the workflow ask of a centre: is it there yet, how often, and has the workflow told it?"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from centre import Centre
+from sealing_keys import certificate_pem, private_key
+
+from edgewright.domain.cluster import Phase, StepName
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.fleet import FleetUnavailable
+from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
+
+CERTIFICATE = parse_certificate(certificate_pem(private_key()), now=datetime.now(UTC))
+
+
+def staged(cluster: UUID, name: str, key: str) -> StagedChange:
+    return StagedChange(
+        request=uuid4(),
+        cluster=cluster,
+        generation=1,
+        namespace="default",
+        name=name,
+        key=key,
+        ciphertext=seal(Plaintext(b"v"), CERTIFICATE, scope=Scope.STRICT, namespace="default", name=name),
+        fingerprint=CERTIFICATE.fingerprint,
+        sealed_at=datetime.now(UTC),
+        actor="token:test",
+    )
+
+
+async def stage(centre: Centre, cluster: UUID, key: str) -> StagedChange:
+    change = staged(cluster, "db", key)
+    await centre.ports.staging.stage([change])
+    return change
+
+
+async def states(centre: Centre, changes: Sequence[StagedChange]) -> Counter[StagedState]:
+    return Counter([row.state for change in changes for row in await centre.ports.staging.request(change.request)])
+
+
+async def kinds(centre: Centre, cluster: UUID) -> list[str]:
+    return [event.kind for event in await centre.audit.timeline(cluster)]
+
+
+def at_phase(phase: Phase) -> Callable[[ClusterRow], bool]:
+    return lambda row: row.projection is not None and row.projection.phase is phase
+
+
+def at_step(step: StepName) -> Callable[[ClusterRow], bool]:
+    return lambda row: any(
+        record.name is step and record.state == "running"
+        for record in (row.projection.steps if row.projection else ())
+    )
+
+
+async def has_commits(centre: Centre, cluster: UUID, number: int) -> bool:
+    return len(await asyncio.to_thread(centre.git.log, cluster, limit=100)) == number
+
+
+async def is_told(centre: Centre, cluster: UUID) -> bool:
+    """Whether the workflow rests and the database holds what it would say."""
+    now = (await centre.handle(cluster).describe()).raw_description
+    if now.pending_activities or now.HasField("pending_workflow_task"):
+        return False
+    try:
+        answer = await centre.ports.fleet.readiness(cluster)
+    except FleetUnavailable:
+        return False
+    return answer.waiting_for != "the first reading" and answer == (await centre.row(cluster)).projection

@@ -1,0 +1,178 @@
+"""The end of a run: everything is carried over, everybody is answered, nothing is done twice."""
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import pytest
+from centre import Centre, eventually, working
+from cluster_states import at_phase, at_step, kinds, stage, staged, states
+
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
+from edgewright.messages import names
+from edgewright.ports.git_server import CommitId, CommitMessage
+from edgewright.ports.secret_staging import StagedState
+from workflows import policies
+
+
+@pytest.fixture
+def short_runs(patchable: pytest.MonkeyPatch) -> None:
+    """Runs continue as new after few events."""
+    patchable.setattr(policies, "HISTORY_LIMIT", 60)
+
+
+async def runs(centre: Centre, cluster: UUID) -> int:
+    """How many runs the cluster's workflow has had; visibility is a little late."""
+    query = f"WorkflowId = '{names.workflow_id(cluster)}'"
+    return (await centre.client.count_workflows(query)).count
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_two_hundred_secrets_through_many_runs_are_committed_once_each(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        centre, cluster = idle_centre, await idle_centre.create("many-runs")
+        changes = [staged(cluster, f"s{number % 10}", f"key-{number}") for number in range(200)]
+        left = iter(changes)
+
+        async def write() -> None:
+            for change in left:
+                await centre.ports.staging.stage([change])
+                await centre.ports.fleet.change_secrets(cluster, [change.request])
+
+        async def disturb() -> None:
+            while True:
+                await centre.ports.fleet.nudge(cluster)
+                await asyncio.sleep(0.05)
+
+        disturbing = asyncio.create_task(disturb())
+        await asyncio.gather(*(write() for _ in range(8)))
+        disturbing.cancel()
+        assert await states(centre, changes) == {StagedState.COMMITTED: 200}
+        log = await asyncio.to_thread(centre.git.log, cluster, limit=500)
+        trailers = Counter(line for commit in log for line in commit.message.splitlines() if "-Request: " in line)
+        assert trailers == {f"Edgewright-Request: {change.request}": 1 for change in changes}
+        await eventually(lambda: has_runs(centre, cluster, 4))
+        row = await centre.row(cluster)
+        assert row.projection and row.projection.ready and row.projection.done.commissioning == 1
+        assert (await kinds(centre, cluster)).count("phase.changed") == 1
+
+
+async def has_runs(centre: Centre, cluster: UUID, number: int) -> bool:
+    return await runs(centre, cluster) >= number
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_a_verb_is_answered_at_once_and_applied_once_whenever_the_run_ends(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster, slowest = await idle_centre.create("verbs-and-runs"), 0.0
+        for number in range(25):
+            began = time.monotonic()
+            answer = await idle_centre.ports.fleet.pause(cluster, reason=f"shift {number}", actor="token:test")
+            assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.TRUE
+            answer = await idle_centre.ports.fleet.resume(cluster, actor="token:test")
+            assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.FALSE
+            slowest = max(slowest, time.monotonic() - began)
+        await eventually(lambda: has_runs(idle_centre, cluster, 4))
+        assert slowest < policies.VERB_WAIT.total_seconds()
+        told = Counter(event.message for event in await idle_centre.audit.timeline(cluster))
+        assert [number for message, number in told.items() if "shift" in message and number != 1] == []
+
+
+async def nudged_into_the_next_run(centre: Centre, cluster: UUID) -> None:
+    """Nudges until the present run has continued as new; with pauses, for no run ends while signals pour in."""
+    before = (await centre.handle(cluster).describe()).run_id
+
+    async def another() -> bool:
+        await centre.ports.fleet.nudge(cluster)
+        await asyncio.sleep(0.15)
+        return (await centre.handle(cluster).describe()).run_id != before
+
+    await eventually(another)
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        centre, cluster = idle_centre, await idle_centre.create("carried")
+        await centre.bootstrap(cluster)
+        await centre.clusters.request_deletion(cluster, actor="token:test")
+        await centre.ports.fleet.nudge(cluster)
+        await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+        await centre.ports.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:test")
+        row = await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+        assert row.projection
+        for _ in range(2):
+            await nudged_into_the_next_run(centre, cluster)
+        answer = await centre.ports.fleet.readiness(cluster)
+        assert answer.steps == row.projection.steps
+        assert [residue.reason for residue in answer.residue] == ["scrapped"]
+        assert answer.done == row.projection.done
+        await centre.ports.fleet.skip_step(cluster, StepName.AWAIT_GOODBYE, reason="gone", actor="token:test")
+        row = await centre.until(cluster, at_phase(Phase.DELETED))
+        assert row.projection and [residue.reason for residue in row.projection.residue] == ["scrapped", "gone"]
+        assert Counter(await kinds(centre, cluster))["step.skipped"] == 2
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_a_pause_holds_secrets_through_the_end_of_a_run(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        centre, cluster = idle_centre, await idle_centre.create("paused-runs")
+        await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+        change = await stage(centre, cluster, "held")
+        waiting = asyncio.create_task(centre.ports.fleet.change_secrets(cluster, [change.request]))
+        for _ in range(2):
+            await nudged_into_the_next_run(centre, cluster)
+        assert await states(centre, [change]) == {StagedState.STAGED: 1}
+        assert not waiting.done()
+        await centre.ports.fleet.resume(cluster, actor="token:test")
+        await waiting
+        assert await states(centre, [change]) == {StagedState.COMMITTED: 1}
+
+
+class SlowCommits:
+    """Git whose commits take long while it is slow."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.slow = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def commit(
+        self,
+        repository: UUID,
+        changes: dict[str, bytes | None],
+        message: CommitMessage,
+        *,
+        expected_head: CommitId | None,
+    ) -> CommitId:
+        until = time.monotonic() + 8
+        while self.slow and time.monotonic() < until:
+            time.sleep(0.05)
+        commit: CommitId = self._real.commit(repository, changes, message, expected_head=expected_head)
+        return commit
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_centre: Centre) -> None:
+    git = SlowCommits(idle_centre.git)
+    async with working(idle_centre, git=git):
+        centre, cluster = idle_centre, await idle_centre.create("slow-runs")
+        git.slow = True
+        change = await stage(centre, cluster, "slow")
+        waiting = asyncio.create_task(centre.ports.fleet.change_secrets(cluster, [change.request]))
+        nudging = asyncio.create_task(nudged_into_the_next_run(centre, cluster))
+        slowest = 0.0
+        while not nudging.done():
+            began = time.monotonic()
+            await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
+            slowest = max(slowest, time.monotonic() - began)
+        assert slowest < 5
+        git.slow = False
+        await centre.ports.fleet.resume(cluster, actor="token:test")
+        await waiting
+        log = await asyncio.to_thread(centre.git.log, cluster, limit=10)
+        assert sum(str(change.request) in commit.message for commit in log) == 1
