@@ -34,6 +34,7 @@ class ClusterMessages:
     _verbs: Verbs
     _wanted: Wanted | None
     _woken: bool
+    _nudges: int
     _draining: bool
     _answered: int
     """Number of the newest verb that was applied before the last reading."""
@@ -48,6 +49,7 @@ class ClusterMessages:
     def reconcile(self, signal: ReconcileSignal | None = None) -> None:
         """Something changed in the database."""
         self._woken = True
+        self._nudges += 1
 
     @workflow.signal(name=names.SIGNAL_DELETE, description='Deletes the cluster. Input: nothing, or {"force": true}.')
     @guarded_signal

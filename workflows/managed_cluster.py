@@ -39,6 +39,7 @@ class ManagedCluster(ClusterMessages):
         self._restore(start.state or ClusterState())
         self._wanted: Wanted | None = None
         self._woken = True
+        self._nudges = 0
         self._draining = False
         self._answered = 0
         self._over = False
@@ -66,14 +67,10 @@ class ManagedCluster(ClusterMessages):
         secrets = asyncio.create_task(self._secrets.run())
         failures = 0
         while not self._ready_to_continue_as_new():
-            if self._must_look() and not await self._look():
-                failures += 1
-                await workflow.sleep(policies.backoff(failures))
-                continue
-            if not await self._drive():
+            if (self._must_look() and not await self._look()) or not await self._drive():
                 failures += 1
                 self._woken = True
-                await workflow.sleep(policies.backoff(failures))
+                await self._wait_for_the_database(failures)
                 continue
             failures = 0
             if self._over:
@@ -82,6 +79,14 @@ class ManagedCluster(ClusterMessages):
             await self._rest(self._seconds_to_rest())
         await self._let_nobody_in(secrets)
         self._continue_as_new()
+
+    async def _wait_for_the_database(self, failures: int) -> None:
+        """Longer each time, unless somebody says that something has changed: then it is there again, for them."""
+        heard = (self._nudges, self._verbs.seen)
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: heard != (self._nudges, self._verbs.seen), timeout=policies.backoff(failures)
+            )
 
     def _must_look(self) -> bool:
         """Whether the last reading may be out of date. It is not when all that happened is that a step ended."""
@@ -127,8 +132,7 @@ class ManagedCluster(ClusterMessages):
         return reading
 
     def _restore_from(self, projection: Projection) -> None:
-        """Goes on from the last projection: the workflow that published it is lost, and this one knows nothing, or
-        less."""
+        """Goes on from the last projection: the workflow that published it is lost, and this one knows less."""
         verbs, secrets = self._verbs, self._secrets
         told = tuple(self._publication.events)
         self._restore(ClusterState(projection=projection, done=projection.done, events=told, runs=self._runs))
@@ -154,23 +158,28 @@ class ManagedCluster(ClusterMessages):
                 self._woken = True
             if self._woken or wanted.closed:
                 break
-        if self._secrets.progressed:
-            self._secrets.progressed = False
-            self._steps.newest_commit = self._secrets.newest_commit
+        self._note_newest_commit()
         projection = self._project(wanted)
         self._publication.show(projection, wanted)
         published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
         self._over = wanted.closed
         return published
 
+    def _note_newest_commit(self) -> None:
+        if self._secrets.progressed:
+            self._secrets.progressed = False
+            self._steps.newest_commit = self._secrets.newest_commit or self._steps.newest_commit
+            self._secrets.newest_commit = None
+
     def _may_wait_to_publish(self, projection: Projection) -> bool:
-        """Whether a step runs of which nothing is worth telling yet: most end within milliseconds."""
+        """Whether a step runs of which nothing is worth telling yet: most end within milliseconds, but one may stand
+        in the bulk queue for long, and an edge that fell silent meanwhile must show."""
         before = self._publication.projection
         if not self._steps.running or self._steps.resting:
             return False
         current = self._steps.current
         first_round = current is not None and self._steps.records[current].attempts <= 1
-        return first_round and (before is None or before.phase is projection.phase)
+        return first_round and (before is None or before.face == projection.face)
 
     def _seconds_to_rest(self) -> float | None:
         now = workflow.now()
@@ -259,6 +268,7 @@ class ManagedCluster(ClusterMessages):
 
     def _continue_as_new(self) -> None:
         """Carries everything over."""
+        self._note_newest_commit()
         workflow.continue_as_new(
             ManagedClusterInput(
                 cluster=self._cluster,

@@ -87,6 +87,8 @@ SECRET_CALLERS = 4
 """Of the 10 updates that Temporal lets run at once: the verbs that unstick are never locked out."""
 SECRET_WAIT = timedelta(seconds=20)
 """How long an update waits for its commit."""
+SECRET_PAUSE = timedelta(seconds=5)
+"""How long a failed commit rests even though somebody waits: each caller sees a few attempts."""
 VERB_WAIT = timedelta(seconds=10)
 """How long an operator's verb waits for the loop to apply it."""
 DRAIN = timedelta(milliseconds=50)

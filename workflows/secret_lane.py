@@ -3,6 +3,7 @@
 A call to Git that hangs holds up the secrets of this cluster only: deletion, pause and skip never wait for it.
 """
 
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -28,6 +29,7 @@ class SecretLane:
         self.problem = ""
         self.newest_commit: str | None = None
         self.progressed = False
+        """Whether the loop has something to tell: a commit, or a problem that came or went."""
         self._hurried = False
         self._sent_away = False
 
@@ -87,11 +89,19 @@ class SecretLane:
                 await self._pause(policies.backoff(failures))
 
     async def _pause(self, time: timedelta) -> None:
+        """Between two rounds; shorter for a caller, whose patience ends long before the longest pause does."""
+        at_least = min(time, policies.SECRET_PAUSE)
         try:
-            await workflow.wait_condition(lambda: self._hurried, timeout=time)
+            await workflow.wait_condition(lambda: self._hurried, timeout=at_least)
         except TimeoutError:
-            return
+            if time > at_least:
+                with suppress(TimeoutError):
+                    await workflow.wait_condition(lambda: self._hurried or self._callers > 0, timeout=time - at_least)
         self._hurried = False
+
+    def _note_problem(self, sentence: str) -> None:
+        self.progressed = self.progressed or sentence != self.problem
+        self.problem = sentence
 
     async def _round(self, failures: int) -> int:
         batch, backlog = set(self._waiting), self._backlog
@@ -105,10 +115,10 @@ class SecretLane:
                 **policies.COMMIT_SECRETS,
             )
         except ActivityError as error:
-            self.problem = failure_of(error).sentence
+            self._note_problem(failure_of(error).sentence)
             self._backlog = backlog or bool(batch)
             return failures + 1
-        self.problem = ""
+        self._note_problem("")
         self._backlog = self._backlog or result.more
         if not result.more:
             self._waiting -= batch

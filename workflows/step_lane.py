@@ -50,7 +50,8 @@ class StepLane:
         self.wake_at: datetime | None = None
         self.refused = False
         """Whether a fence has refused a step: what is wanted has to be read again before the next one."""
-        self._blocked_in: tuple[object, ...] | None = None
+        self._started_in: tuple[object, ...] | None = None
+        self._failed_in: tuple[object, ...] | None = None
         self._task: asyncio.Task[StepResult] | None = None
         self._running: tuple[StepName, Fence] | None = None
 
@@ -104,7 +105,7 @@ class StepLane:
                 self.waiting_for = f"step {step}, attempt {self.records[step].attempts}"
                 return False
             else:
-                self._end(step, wanted)
+                self._end(step)
                 return True
         return self._begin(step, fence, wanted)
 
@@ -120,27 +121,28 @@ class StepLane:
         if step in COMMITTING and wanted.paused:
             self.waiting_for = f"step {step}: commits are paused"
             return False
-        if record.state == "blocked" and self._still_blocked(wanted):
+        if record.state == "blocked" and self._failed_in == circumstances(wanted):
             self.obstacle = Obstacle(reason=reason_of(record.error_code), sentence=obstacle_sentence(record))
             self.waiting_for = f"step {step}: {record.error}"
             # These are given up at the deadline; for the others it may be long past, and waking them is in vain.
             self.wake_at = wanted.deadline if step in EDGE_GOODBYE else None
             return False
-        if record.state == "waiting" and record.next_at is not None and now < record.next_at:
+        if record.state == "waiting" and record.next_at and now < record.next_at and not self._changed_since(wanted):
             self.waiting_for = (
                 f"step {step}, attempt {record.attempts + 1} at {moment(record.next_at)}, because {record.error}"
             )
             self.wake_at = record.next_at
             return False
-        self._start(step, fence)
+        self._start(step, fence, wanted)
         return True
 
-    def _still_blocked(self, wanted: Wanted) -> bool:
-        """Whether nothing differs. A run before this one may have been blocked in anything: it is tried once more."""
-        return self._blocked_in == circumstances(wanted)
+    def _changed_since(self, wanted: Wanted) -> bool:
+        """Whether what a step failed in is different now. Unknown, because that was in a run before this one: no."""
+        return self._failed_in is not None and self._failed_in != circumstances(wanted)
 
-    def _start(self, step: StepName, fence: Fence) -> None:
+    def _start(self, step: StepName, fence: Fence, wanted: Wanted) -> None:
         record = self.records[step]
+        self._started_in = circumstances(wanted)
         self.records[step] = record.model_copy(
             update={
                 "state": "running",
@@ -160,7 +162,7 @@ class StepLane:
             )
         )
 
-    def _end(self, step: StepName, wanted: Wanted) -> None:
+    def _end(self, step: StepName) -> None:
         task, self._task, self._running = self._task, None, None
         if task is None:
             return
@@ -171,7 +173,7 @@ class StepLane:
                 self.records[step] = self.records[step].model_copy(update={"state": "pending"})
                 self.refused = True
                 return
-            self._note_failure(step, failure_of(error), wanted)
+            self._note_failure(step, failure_of(error))
             return
         record = self.records[step]
         now = workflow.now()
@@ -191,7 +193,7 @@ class StepLane:
             commit=result.commit,
         )
 
-    def _note_failure(self, step: StepName, failure: StepFailure, wanted: Wanted) -> None:
+    def _note_failure(self, step: StepName, failure: StepFailure) -> None:
         record = self.records[step]
         wait = policies.backoff(record.attempts)
         if failure.retry_after is not None:
@@ -206,7 +208,7 @@ class StepLane:
                 "hint": failure.hint,
             }
         )
-        self._blocked_in = circumstances(wanted)
+        self._failed_in = self._started_in  # not what has been read since: that may hold the cure
         kind = "step.blocked" if failure.permanent else "step.failed"
         self._publication.tell(
             kind,
@@ -265,7 +267,10 @@ class StepLane:
 
 
 def circumstances(wanted: Wanted) -> tuple[object, ...]:
-    """What a blocked step was blocked in; when it differs, the step is tried again."""
+    """What a step has failed in; when it differs, the step is tried again at once.
+
+    A blocked step is tried once by each run, too: a run before this one may have been blocked in anything.
+    """
     return (wanted.change, wanted.render_digest, wanted.render_problem)
 
 

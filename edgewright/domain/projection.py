@@ -86,6 +86,11 @@ class Projection(Frozen):
     order: Order = Order.NONE
     desired_revision: str | None = None
 
+    @property
+    def face(self) -> tuple[object, ...]:
+        """What lists and conditions show, but for sentences."""
+        return self.phase, self.lease_epoch, tuple(condition.status for condition in self.conditions)
+
     def status_of(self, kind: ConditionType) -> ConditionStatus:
         """The status of one condition; Unknown if it was never stated."""
         for condition in self.conditions:
