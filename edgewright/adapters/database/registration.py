@@ -56,11 +56,14 @@ class EdgeRegistration:
             row = await _registering_row(connection, token.cluster)
             await _bind(connection, at, token, kube_system_uid, row.generation)
             await refuse_doubled_identity(connection, row.uuid, kube_system_uid)
-            acceptance = _acceptance(row, kube_system_uid)
-            again = row.kube_system_uid == kube_system_uid and row.short_code is not None
+            renewed = await _new_secrets(connection, row, offered)
+            again = row.kube_system_uid == kube_system_uid and row.short_code is not None and not renewed
+            acceptance = _acceptance(row, again=again)
+            await _store(connection, at, row, token_id=token.id, renewed=renewed, acceptance=acceptance)
+            # The code stands for these credentials: whoever claims the same UID with others must not be accepted
+            # by the code that stands on the first one's terminal.
             short_code: str = row.short_code if again else new_short_code()
-            renewed = await _store(connection, at, row, token_id=token.id, offered=offered, acceptance=acceptance)
-            if renewed or not again or row.acceptance != acceptance:
+            if not again or row.acceptance != acceptance:
                 await raise_change(
                     connection,
                     row,
@@ -142,12 +145,25 @@ def _refusal(token: Row[Any], at: datetime) -> Forbidden:
     )
 
 
-def _acceptance(row: ClusterRecord, kube_system_uid: str) -> Acceptance:
-    """What was accepted stays so; anybody else is subject to the policy."""
-    if row.acceptance == Acceptance.ACCEPTED and row.kube_system_uid == kube_system_uid:
+def _acceptance(row: ClusterRecord, *, again: bool) -> Acceptance:
+    """What was accepted stays so. A UID is a mere claim, so new secrets are subject to the policy like anybody's.
+
+    Args:
+        again: the credentials are those that are stored, of the same UID.
+    """
+    if row.acceptance == Acceptance.ACCEPTED and again:
         return Acceptance.ACCEPTED
     policy = row.settings.get("accept", AcceptancePolicy.AUTO)
     return Acceptance.ACCEPTED if policy == AcceptancePolicy.AUTO else Acceptance.PENDING
+
+
+async def _new_secrets(
+    connection: AsyncConnection, row: ClusterRecord, offered: Mapping[Role, Sha256]
+) -> Mapping[Role, Sha256]:
+    """Those of the offered credentials that differ from what is stored."""
+    living = await living_credentials(connection, row.uuid, credentials.c.generation == row.generation)
+    held = {(credential.role, bytes(credential.secret_sha256)) for credential in living}
+    return {role: secret for role, secret in offered.items() if (role, secret) not in held}
 
 
 async def _store(
@@ -156,19 +172,15 @@ async def _store(
     row: ClusterRecord,
     *,
     token_id: str,
-    offered: Mapping[Role, Sha256],
+    renewed: Mapping[Role, Sha256],
     acceptance: Acceptance,
-) -> bool:
-    """Stores the credentials that differ from what is stored; whether there were any."""
+) -> None:
+    """Stores new credentials in place of those that nobody has used."""
     accepted = acceptance is Acceptance.ACCEPTED
     state = CredentialState.ACTIVE if accepted else CredentialState.PENDING
-    living = await living_credentials(connection, row.uuid, credentials.c.generation == row.generation)
-    held = {(credential.role, bytes(credential.secret_sha256)) for credential in living}
-    renewed = {role: secret for role, secret in offered.items() if (role, secret) not in held}
     for role in renewed:
         await drop_unproven(connection, row, role)
     for role, secret in renewed.items():
         await add_credential(connection, at, row, role, secret, state=state, token=token_id)
     if accepted and row.acceptance != acceptance:
         await move_credentials(connection, row.uuid, state, of=(CredentialState.PENDING,))
-    return bool(renewed)

@@ -137,7 +137,7 @@ async def test_new_secrets_of_the_same_cluster_replace_unproven_ones(store: Stor
     await store.token(cluster)
     first = await store.register("t1", secrets="first")
     second = await store.register("t1", secrets="second")
-    assert second.short_code == first.short_code
+    assert second.short_code != first.short_code
     assert {one.secret_sha256 for one in await store.access.credentials(cluster)} == {
         digest("flux-second"),
         digest("agent-second"),
@@ -278,11 +278,26 @@ async def test_an_accepted_cluster_that_registers_again_stays_accepted(store: St
     cluster = await store.commissioned(settings=MANUAL)
     await store.registered(cluster, uid="uid-1")
     await store.access.answer(cluster, accepted=True, actor=ACTOR)
-    same = await store.register(await store.token(cluster, "t2"), uid="uid-1", secrets="again")
+    same = await store.register(await store.token(cluster, "t2"), uid="uid-1")
     assert same.acceptance is Acceptance.ACCEPTED
     other = await store.register(await store.token(cluster, "t3"), uid="uid-2", secrets="other")
     assert other.acceptance is Acceptance.PENDING
     assert other.short_code != same.short_code
+
+
+async def test_a_thief_who_claims_the_same_uid_is_not_accepted_in_place_of_the_edge(store: Store) -> None:
+    """Before or after the answer: what a person accepts is what stood under the code that was compared."""
+    cluster = await store.commissioned(settings=MANUAL)
+    token = await store.token(cluster)
+    edge = await store.register(token, uid="uid-1", secrets="edge")
+    thief = await store.register(token, uid="uid-1", secrets="thief")
+    assert thief.short_code != edge.short_code
+    assert (await store.row(cluster)).short_code == thief.short_code
+    edge = await store.register(token, uid="uid-1", secrets="edge")
+    await store.access.answer(cluster, accepted=True, actor=ACTOR)
+    again = await store.register(token, uid="uid-1", secrets="thief")
+    assert again.acceptance is Acceptance.PENDING
+    assert CredentialState.ACTIVE not in await states(store, cluster)
 
 
 # --- proof and rotation ------------------------------------------------------------------------------------
