@@ -141,8 +141,12 @@ def _gateway(endpoints: Endpoints | None) -> list[Check]:
     if endpoints is None:
         return []
     try:
-        # Asked without a token, so it does not matter who answers.
-        answer = httpx.get(f"{endpoints.gateway}/readyz", timeout=5, trust_env=False, verify=False)  # noqa: S501
+        answer = httpx.get(
+            f"{endpoints.gateway}/readyz",
+            timeout=5,
+            trust_env=False,
+            verify=False,  # noqa: S501 - asked without a token, so it does not matter who answers
+        )
         report = answer.json() if answer.content else {}
     except (httpx.HTTPError, ValueError):
         fix = f"Restart with `{typed('down')}` and `{typed('up')}`; its log is logs/gateway.log in the home."

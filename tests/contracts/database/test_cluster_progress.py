@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from database_stores import ACTOR, NOON, Store
@@ -138,8 +138,8 @@ async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> Non
         await store.clusters.remove_central_entries(fence, StepName.ARCHIVE_REPOSITORY)
 
 
-def event(cluster: object, message: str = "a step failed") -> NewEvent:
-    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="step.failed", message=message)  # type: ignore[arg-type] # a UUID
+def event(cluster: UUID, message: str = "a step failed") -> NewEvent:
+    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="step.failed", message=message)
 
 
 async def test_a_projection_is_published_with_its_events(timed: Store) -> None:

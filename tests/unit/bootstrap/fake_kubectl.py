@@ -14,8 +14,7 @@ import os
 import re
 import sys
 
-# Importing pathlib doubles the start of this program, and the tests start it a thousand times:
-# ruff: noqa: PTH118, PTH123
+# ruff: noqa: PTH118, PTH123 - importing pathlib doubles the start of this program, and tests start it a thousand times
 
 STATE = sys.argv[1]
 CLUSTER = os.path.join(STATE, "cluster.json")
