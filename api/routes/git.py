@@ -15,10 +15,10 @@ from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
-from edgewright.domain.cluster import Role
+from edgewright.domain.cluster import Desired, Role
 from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
-from edgewright.errors import EdgewrightError, Forbidden, NotFound
+from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.operators import OperatorToken, Permission
 
@@ -120,14 +120,14 @@ async def uuid_service(
 async def _refs(
     gateway: Gateway, caller: Caller, repository: UUID | None, service: str | None, git_protocol: str | None
 ) -> Response:
-    admitted = _admit(caller, repository, pushes=service == RECEIVE)
+    admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
     return _streamed(await gateway.git_http.info_refs(admitted, service, git_protocol=git_protocol))
 
 
 async def _rpc(
     request: Request, gateway: Gateway, live: Live, *, caller: Caller, repository: UUID | None, service: str
 ) -> Response:
-    admitted = _admit(caller, repository, pushes=service == RECEIVE)
+    admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
         push = PushContext(on_pushed=_teller(gateway, live, admitted, actor_of(caller)))
@@ -144,12 +144,13 @@ async def _rpc(
     )
 
 
-def _admit(caller: Caller, repository: UUID | None, *, pushes: bool) -> UUID:
+async def _admit(gateway: Gateway, caller: Caller, repository: UUID | None, *, pushes: bool) -> UUID:
     """The repository, if the caller may do that to it.
 
     Raises:
         Forbidden: it may not; clusters are told so of repositories that do not exist, too.
         NotFound: code ``repository_unknown``.
+        Conflict: code ``deleting``: a push would bring back what the deletion has just taken away.
     """
     shared = repository in SHARED.values()
     if isinstance(caller, OperatorToken):
@@ -163,6 +164,10 @@ def _admit(caller: Caller, repository: UUID | None, *, pushes: bool) -> UUID:
         raise NotFound("There is no such repository.", code="repository_unknown")
     if pushes and shared:
         raise Forbidden("Shared repositories are published by the centre; nobody pushes to them.")
+    if pushes:
+        row = await gateway.clusters.get(repository)
+        if row is not None and row.desired is Desired.DELETED:
+            raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
     return repository
 
 

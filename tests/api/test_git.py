@@ -156,6 +156,15 @@ async def test_permissions_decide_who_reads_and_pushes(centre: GatewayCentre, cl
     }
 
 
+async def test_a_cluster_that_is_being_deleted_takes_no_pushes(centre: GatewayCentre, cluster: UUID) -> None:
+    operator = await centre.operator(Permission.CLUSTERS, Permission.PUSH, Permission.READ)
+    assert (await operator.delete(f"/v1/cluster/{cluster}")).status_code == 202
+    refused = await operator.get(f"/uuid/{cluster}/info/refs?{RECEIVE}")
+    assert (refused.status_code, refused.json()["code"]) == (409, "deleting")
+    assert (await operator.post(f"/uuid/{cluster}/git-receive-pack", content=b"")).status_code == 409
+    assert (await operator.get(f"/uuid/{cluster}/info/refs?{UPLOAD}")).status_code == 200
+
+
 async def test_an_unknown_repository_is_404_for_those_who_may_read(centre: GatewayCentre) -> None:
     reader = await centre.operator(Permission.READ)
     for path in (f"/uuid/{uuid4()}", "/git/cluster/nobody", "/git/shared/nothing", "/uuid/not-a-uuid"):
