@@ -6,7 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -118,10 +118,12 @@ async def eventually(
 
 
 @asynccontextmanager
-async def open_centre(folder: Path, temporal: str) -> AsyncIterator[Centre]:
-    """A centre without a worker; the folder may hold an earlier one."""
+async def open_centre(
+    folder: Path, temporal: str, *, clock: Callable[[], datetime] | None = None
+) -> AsyncIterator[Centre]:
+    """A centre without a worker; the folder may hold an earlier one. ``clock`` stands in for the database's."""
     folder.mkdir(parents=True, exist_ok=True)
-    async with open_database(f"sqlite+aiosqlite:///{folder / 'edgewright.db'}") as database:
+    async with open_database(f"sqlite+aiosqlite:///{folder / 'edgewright.db'}", clock=clock) as database:
         await database.migrate()
         entries = SqlConfigStore(database)
         await entries.install(

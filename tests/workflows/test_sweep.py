@@ -1,0 +1,279 @@
+"""The sweep: whatever a nudge has missed, it finds; whatever has expired, it ends."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from centre import Centre, eventually, open_centre, working
+from cluster_states import at_phase, has_commits, is_told, kinds
+from temporal_server import temporal_server
+from temporalio.client import ScheduleOverlapPolicy
+
+import activities.upkeep
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.temporal.setup import prepare, rebuild
+from edgewright.domain.cluster import ClusterSettings, ConditionStatus, ConditionType, Phase, TokenState
+from edgewright.errors import Waiting
+from edgewright.messages import names
+from edgewright.messages.sweep import SweepResult
+from edgewright.ports.edge_reports import Heartbeat
+
+
+@dataclass
+class LeadingClock:
+    """The database's clock, some time ahead of everybody else's."""
+
+    ahead: timedelta = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+@pytest.fixture
+def clock() -> LeadingClock:
+    return LeadingClock()
+
+
+@pytest.fixture
+def temporal(tmp_path: Path) -> Iterator[str]:
+    """A server of its own for each test: the sweep looks at all workflows."""
+    with temporal_server(tmp_path / "temporal.log") as address:
+        yield address
+
+
+@pytest.fixture
+async def idle_centre(temporal: str, tmp_path: Path, clock: LeadingClock) -> AsyncIterator[Centre]:
+    """A centre whose worker does not run, and whose clock can be moved."""
+    async with open_centre(tmp_path / "centre", temporal, clock=clock) as centre:
+        yield centre
+
+
+async def sweep(centre: Centre) -> SweepResult:
+    """One round."""
+    result = await centre.client.execute_workflow(
+        names.SWEEP_TYPE, id=f"sweep-{uuid4()}", task_queue=names.CLUSTERS_QUEUE, result_type=SweepResult
+    )
+    assert isinstance(result, SweepResult)
+    return result
+
+
+async def change_without_a_nudge(centre: Centre, cluster: UUID, name: str) -> None:
+    body = {"name": name, "namespace": "edgewright", "values": {"replicas": 3}}
+    await centre.clusters.write_configuration(cluster, body, actor="token:test")
+
+
+# --- what nudges have missed -----------------------------------------------------------------------------------
+
+
+async def test_a_change_that_nobody_was_told_of_is_found(centre: Centre) -> None:
+    cluster = await centre.create("untold")
+    await eventually(lambda: is_told(centre, cluster))
+    assert (await sweep(centre)).nudged == 0
+    await change_without_a_nudge(centre, cluster, "untold")
+    assert (await sweep(centre)).nudged == 1
+    await eventually(lambda: has_commits(centre, cluster, 2))
+    await eventually(lambda: is_told(centre, cluster))
+    assert (await sweep(centre)).nudged == 0
+
+
+async def test_a_cluster_without_a_workflow_gets_one(centre: Centre) -> None:
+    lost, other = await centre.create("lost"), await centre.create("other")
+    await centre.handle(lost).terminate()
+    run = (await centre.handle(other).describe()).run_id
+
+    async def restarted() -> bool:
+        return (await sweep(centre)).restarted == 1
+
+    await eventually(restarted)
+    assert await is_running(centre, lost)
+    assert (await centre.handle(other).describe()).run_id == run
+    await eventually(lambda: is_told(centre, lost))
+    assert await has_commits(centre, lost, 1)
+
+
+async def is_running(centre: Centre, cluster: UUID) -> bool:
+    status = (await centre.handle(cluster).describe()).status
+    return status is not None and status.name == "RUNNING"
+
+
+async def test_the_sweep_leaves_deleted_clusters_alone(centre: Centre) -> None:
+    cluster = await centre.create("deleted")
+    await centre.handle(cluster).signal(names.SIGNAL_DELETE)
+    await centre.until(cluster, at_phase(Phase.DELETED))
+    for _ in range(2):
+        found = await sweep(centre)
+        assert (found.nudged, found.restarted) == (0, 0)
+
+
+async def test_up_starts_the_workflows_that_are_missing(centre: Centre) -> None:
+    cluster = await centre.create("missing")
+    await centre.handle(cluster).terminate()
+
+    async def rebuilt() -> bool:
+        return await rebuild(centre.ports.fleet, centre.clusters) == 1
+
+    await eventually(rebuilt)
+    assert await is_running(centre, cluster)
+
+
+# --- what has expired ------------------------------------------------------------------------------------------
+
+
+async def available(centre: Centre, cluster: UUID, status: ConditionStatus) -> None:
+    await centre.until(
+        cluster, lambda row: bool(row.projection and row.projection.status_of(ConditionType.AVAILABLE) is status)
+    )
+
+
+async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
+    centre: Centre, clock: LeadingClock
+) -> None:
+    cluster = uuid4()
+    body = {"name": "heard", "namespace": "edgewright"}
+    await centre.clusters.write_configuration(
+        cluster, body, actor="token:test", settings=ClusterSettings(lease_seconds=60), create_object=True
+    )
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+    await centre.bootstrap(cluster)
+    for turn in (1, 2):
+        await centre.ports.reports.heartbeats([Heartbeat(cluster, 1)])
+        await centre.ports.fleet.nudge(cluster)
+        await available(centre, cluster, ConditionStatus.TRUE)
+        for _ in range(8):
+            await centre.ports.reports.keep_listening()
+            clock.ahead += timedelta(seconds=10)
+        await centre.ports.reports.keep_listening()
+        found = [(await sweep(centre)).leases for _ in range(3)]
+        assert found == [1, 0, 0]
+        await available(centre, cluster, ConditionStatus.UNKNOWN)
+        told = [kind for kind in await kinds(centre, cluster) if kind.startswith("lease.")]
+        assert told == ["lease.renewed", "lease.expired"] * turn
+    row = await centre.row(cluster)
+    assert row.projection and row.projection.phase is Phase.ACTIVE
+    assert row.projection.lease_epoch == row.lease.epoch
+
+
+async def test_a_registration_token_whose_time_has_passed_is_ended(centre: Centre, clock: LeadingClock) -> None:
+    cluster = await centre.create("late")
+    await centre.ports.access.issue_token(
+        cluster, token_id="t1", secret_sha256=b"x" * 32, expires_in=timedelta(hours=1), actor="token:test"
+    )
+    assert (await sweep(centre)).tokens == 0
+    clock.ahead += timedelta(hours=2)
+    assert (await sweep(centre)).tokens == 1
+    token = await centre.ports.access.token("t1")
+    assert token is not None and token.state is TokenState.EXPIRED
+
+
+# --- repositories ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def every_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep keeps all repositories in shape, not a slice of them."""
+    monkeypatch.setattr(activities.upkeep, "UPKEEP_SLOTS", 1)
+
+
+@pytest.mark.usefixtures("every_repository")
+async def test_a_lock_that_a_dead_process_left_is_removed_and_a_young_one_stays(idle_centre: Centre) -> None:
+    git = BareGitServer(idle_centre.git.root, stale_after=30)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("locked")
+        lock = lock_of(idle_centre, cluster)
+        lock.write_text("")
+        await sweep(idle_centre)
+        assert lock.exists()
+        os.utime(lock, times=(time.time() - 60,) * 2)
+        assert (await sweep(idle_centre)).kept == 1
+        assert not lock.exists()
+        await change_without_a_nudge(idle_centre, cluster, "locked")
+        await idle_centre.ports.fleet.nudge(cluster)
+        await eventually(lambda: has_commits(idle_centre, cluster, 2))
+
+
+def lock_of(centre: Centre, cluster: UUID) -> Path:
+    (heads,) = centre.git.root.rglob(f"*{cluster}*/refs/heads")
+    return heads / "main.lock"
+
+
+class OneBrokenRepository:
+    """Git storage that cannot keep one repository."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.broken: UUID | None = None
+        self.kept: set[UUID] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def upkeep(self, repository: UUID) -> None:
+        if repository == self.broken:
+            raise Waiting("The Git storage is away.", code="git_unavailable")
+        self.kept.add(repository)
+
+
+@pytest.mark.usefixtures("every_repository")
+async def test_one_repository_that_cannot_be_kept_does_not_stop_the_others(idle_centre: Centre) -> None:
+    git = OneBrokenRepository(idle_centre.git)
+    async with working(idle_centre, git=git):
+        clusters = await asyncio.gather(*(idle_centre.create(f"kept-{number}") for number in range(3)))
+        git.broken = min(clusters)
+        assert (await sweep(idle_centre)).kept == 2
+        assert git.kept == set(clusters) - {git.broken}
+
+
+# --- the sweep itself ------------------------------------------------------------------------------------------
+
+
+class BrokenReports:
+    """Reports with a bug."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def expire_leases(self) -> None:
+        raise KeyError("something nobody thought of")
+
+
+@pytest.mark.usefixtures("every_repository")
+async def test_a_part_that_fails_does_not_stop_the_others(idle_centre: Centre) -> None:
+    async with working(idle_centre, reports=BrokenReports(idle_centre.ports.reports)):
+        cluster = await idle_centre.create("partly")
+        await eventually(lambda: is_told(idle_centre, cluster))
+        await change_without_a_nudge(idle_centre, cluster, "partly")
+        found = await sweep(idle_centre)
+        assert (found.leases, found.nudged, found.kept) == (0, 1, 1)
+        await eventually(lambda: has_commits(idle_centre, cluster, 2))
+
+
+async def test_preparing_twice_leaves_one_schedule_that_never_overlaps_itself(centre: Centre) -> None:
+    await prepare(centre.client, sweep_every=timedelta(seconds=30))
+    handle = centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
+    await handle.pause()
+    await prepare(centre.client, sweep_every=timedelta(seconds=60))
+    schedules = [schedule.id async for schedule in await centre.client.list_schedules()]
+    described = (await handle.describe()).schedule
+    assert set(schedules) <= {names.SWEEP_SCHEDULE}
+    assert described.policy.overlap is ScheduleOverlapPolicy.SKIP
+    assert [interval.every for interval in described.spec.intervals] == [timedelta(seconds=60)]
+    assert described.state.paused
+
+
+async def test_what_is_prepared_sweeps_by_itself(centre: Centre) -> None:
+    cluster = await centre.create("unattended")
+    await eventually(lambda: is_told(centre, cluster))
+    await change_without_a_nudge(centre, cluster, "unattended")
+    await prepare(centre.client, sweep_every=timedelta(seconds=1))
+    await eventually(lambda: has_commits(centre, cluster, 2))
