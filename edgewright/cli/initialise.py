@@ -20,7 +20,7 @@ from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
-from edgewright.adapters.temporal.setup import prepare, rebuild
+from edgewright.adapters.temporal.setup import nudge_all, prepare, rebuild
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode
@@ -97,8 +97,7 @@ async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, ex
     base = {"external_url": external_url, "renderer": RENDERER_VERSION}
     if fixed.get("rendered_with") == base:
         return
-    for cluster in await clusters.open_clusters():
-        await fleet.nudge(cluster, bulk=True)
+    await nudge_all(fleet, await clusters.open_clusters())
     await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, {**fixed, "rendered_with": base}, actor="centre")
 
 

@@ -1,0 +1,73 @@
+"""What is done for all clusters is done for all of them, and not one after the other."""
+
+import asyncio
+import random
+from collections import Counter
+from typing import Any, cast
+from uuid import UUID, uuid4
+
+import pytest
+
+from activities.upkeep import UPKEEP_SLOTS, UpkeepActivities
+from edgewright.adapters.temporal.setup import NUDGES_AT_ONCE, nudge_all
+from edgewright.errors import Waiting
+from edgewright.ports.fleet import Fleet
+
+
+class SlowFleet:
+    """Takes a nudge as long as a busy server does."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self.nudged: Counter[UUID] = Counter()
+        self.under_way = 0
+        self.most = 0
+        self._fails_at = fails_at
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        assert bulk
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        self.nudged[cluster] += 1
+        if self.nudged.total() == self._fails_at:
+            raise Waiting("Temporal does not answer.")
+
+
+async def test_ten_thousand_clusters_are_nudged_once_each_and_many_at_a_time() -> None:
+    clusters = [uuid4() for _ in range(10_000)]
+    fleet = SlowFleet()
+    await nudge_all(cast(Fleet, fleet), clusters)
+    assert fleet.nudged == Counter(clusters)
+    assert fleet.most == NUDGES_AT_ONCE
+
+
+async def test_a_server_that_goes_away_ends_the_nudging() -> None:
+    fleet = SlowFleet(fails_at=100)
+    with pytest.raises(Waiting):
+        await nudge_all(cast(Fleet, fleet), [uuid4() for _ in range(1000)])
+    await asyncio.sleep(0)
+    assert fleet.nudged.total() < 200
+
+
+class Repositories:
+    """Clusters, and the Git server that keeps them in shape."""
+
+    def __init__(self) -> None:
+        self.clusters = [uuid4() for _ in range(200)]
+        self.kept: set[UUID] = set()
+
+    async def open_clusters(self) -> list[UUID]:
+        return self.clusters
+
+    def upkeep(self, repository: UUID) -> None:
+        self.kept.add(repository)
+
+
+async def test_every_repository_is_kept_in_shape_whatever_the_interval_of_the_sweep() -> None:
+    random.seed(20260301)
+    centre: Any = Repositories()
+    activities = UpkeepActivities(centre, centre, centre, centre, centre)
+    for _ in range(UPKEEP_SLOTS * 10):  # all of them in one second, as far as a clock is concerned
+        await activities.upkeep()
+    assert len(centre.kept) == len(centre.clusters)
