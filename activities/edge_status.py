@@ -8,7 +8,7 @@ from edgewright.domain.cluster import CertificateFacts
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.clusters import ClusterRow, Clusters
-from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.config_store import ALWAYS, ConfigStore, Precondition
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.sealing import parse_certificate
 
@@ -22,7 +22,14 @@ class EdgeStatusDoor:
         self._entries = entries
 
     async def record(
-        self, cluster: UUID, body: Mapping[str, Any], *, merge: bool, actor: str, generation: int | None
+        self,
+        cluster: UUID,
+        body: Mapping[str, Any],
+        *,
+        merge: bool,
+        actor: str,
+        generation: int | None,
+        precondition: Precondition = ALWAYS,
     ) -> bool:
         """Records a status.
 
@@ -30,12 +37,14 @@ class EdgeStatusDoor:
             body: an *Edge cluster status* document.
             merge: laid over the present document instead of replacing it.
             generation: of the reporting credential; None for an operator.
+            precondition: what the present document has to be.
 
         Returns:
             False if nothing differed.
 
         Raises:
             NotFound: ``cluster_unknown``.
+            PreconditionFailed: it is another one.
             Invalid: ``schema_violation``. A refused certificate is none: the rest of the status counts, the
                 certificate in use stays, and the condition *SealingKeyCurrent* says why.
         """
@@ -47,7 +56,13 @@ class EdgeStatusDoor:
             body = {**(present.body if present else {}), **body}
         accepted, problem = await self._judge(row, body.get("kubeseal_cert"))
         return await self._reports.write_status(
-            cluster, body, certificate=accepted, certificate_problem=problem, generation=generation, actor=actor
+            cluster,
+            body,
+            certificate=accepted,
+            certificate_problem=problem,
+            generation=generation,
+            actor=actor,
+            precondition=precondition,
         )
 
     async def _judge(self, row: ClusterRow, pem: object) -> tuple[tuple[CertificateFacts, str] | None, str | None]:

@@ -11,6 +11,7 @@ from api.gateway import Gateway
 from edgewright.domain.json import canonical_json
 from edgewright.errors import Forbidden
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
 CERTIFICATE_FIELD = "kubeseal_cert"
@@ -22,7 +23,12 @@ def status_digest(status: Mapping[str, Any]) -> str:
 
 
 async def take_status(
-    gateway: Gateway, row: ClusterRow, body: Mapping[str, Any], reporter: EdgeCaller | OperatorToken
+    gateway: Gateway,
+    row: ClusterRow,
+    body: Mapping[str, Any],
+    reporter: EdgeCaller | OperatorToken,
+    *,
+    precondition: Precondition = ALWAYS,
 ) -> bool:
     """Stores a status and the certificate in it, if that may be used. A refused certificate keeps the old one.
 
@@ -32,12 +38,17 @@ async def take_status(
     Raises:
         Forbidden: ``certificate_needs_admin``: an operator who is no admin sends another certificate.
         Invalid: the status does not fit its schema.
+        PreconditionFailed: the present status is not the one that the request wants.
     """
     door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
     if isinstance(reporter, OperatorToken):
         _demand_admin_for_another_certificate(row, body, reporter)
-        return await door.record(row.uuid, body, merge=False, actor=actor_of(reporter), generation=None)
-    return await door.record(row.uuid, body, merge=False, actor="agent", generation=row.generation)
+        actor, generation = actor_of(reporter), None
+    else:
+        actor, generation = "agent", row.generation
+    return await door.record(
+        row.uuid, body, merge=False, actor=actor, generation=generation, precondition=precondition
+    )
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

@@ -177,20 +177,8 @@ async def _write_status(
     row = caller.row if isinstance(caller, EdgeCaller) else await gateway.clusters.get(cluster)
     if row is None or row.closed:
         raise cluster_unknown(cluster)
-    entry = await gateway.config.get(APP_CLUSTER_STATUS, cluster)
-    check_precondition(precondition, entry.etag if entry else None)
-    if await take_status(gateway, row, json_object(body), caller):
+    if await take_status(gateway, row, json_object(body), caller, precondition=precondition):
         await live.nudges.nudge(cluster)
-
-
-def check_precondition(precondition: Precondition, etag: str | None) -> None:
-    """Raises ``PreconditionFailed`` unless an entry with that ETag (None: no entry) fulfils the precondition."""
-    match, none_match = precondition.match, precondition.none_match
-    held = match is None or (etag is not None and ("*" in match or etag in match))
-    if none_match is not None and etag is not None and ("*" in none_match or etag in none_match):
-        held = False
-    if not held:
-        raise PreconditionFailed("The entry has another revision than the request wants.", code="precondition_failed")
 
 
 async def _written(gateway: Gateway, app: UUID, object_: UUID, status: int) -> Response:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from edgewright.domain.cluster import CertificateFacts
+from edgewright.ports.config_store import ALWAYS, Precondition
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class EdgeReports(Protocol):
         certificate_problem: str | None,
         generation: int | None,
         actor: str,
+        precondition: Precondition = ALWAYS,
     ) -> bool:
         """Writes the *Edge cluster status* entry in one transaction with the certificate in use, the lease
         (a report is a sign of life) and the audit events. False: nothing differed, nothing was written but
@@ -38,6 +40,7 @@ class EdgeReports(Protocol):
             certificate: facts and PEM of a certificate that was accepted; None keeps the one in use.
             certificate_problem: why the reported one was refused; the old one is kept.
             generation: of the reporting credential; None for an operator. ``Superseded`` if it is an old one.
+            precondition: what the present entry has to be. ``PreconditionFailed`` if it is another one.
         """
 
     async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:

@@ -19,6 +19,7 @@ from edgewright.adapters.database.tables import clusters, gateway_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.edge_reports import Heartbeat
 
 LISTENING_GAP = timedelta(seconds=15)
@@ -43,6 +44,7 @@ class SqlEdgeReports:
         certificate_problem: str | None,
         generation: int | None,
         actor: str,
+        precondition: Precondition = ALWAYS,
     ) -> bool:
         await self._schemas.check(APP_CLUSTER_STATUS, body)
         async with self._database.write() as connection:
@@ -55,7 +57,7 @@ class SqlEdgeReports:
             certified = await _take_certificate(
                 connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
             )
-            _, changed = await put_entry(connection, at, APP_CLUSTER_STATUS, cluster, body)
+            _, changed = await put_entry(connection, at, APP_CLUSTER_STATUS, cluster, body, precondition=precondition)
             if not (changed or certified):
                 return False
             if certified or row.edge_reported_at is None:

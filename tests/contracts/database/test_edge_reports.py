@@ -11,7 +11,8 @@ from database_stores import ACTOR, NOON, Clock, Store
 
 from edgewright.domain.cluster import CertificateFacts, ClusterSettings, Fence, Lease, LeaseState, StepName
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
-from edgewright.errors import Conflict, Invalid, NotFound, Superseded
+from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Superseded
+from edgewright.ports.config_store import Precondition
 from edgewright.ports.edge_reports import Heartbeat
 
 HOSTS = {"hosts": [{"hostname": "n1", "arch": "amd64", "k8s_version": "v1.31.4", "control_plane": True}]}
@@ -58,6 +59,20 @@ async def test_an_unchanged_status_is_a_sign_of_life_only(timed: Store) -> None:
     assert await timed.kinds(cluster) == kinds
     row = await timed.row(cluster)
     assert (row.change, row.lease.last_heard) == (change, timed.clock.at)
+
+
+async def test_a_report_on_an_older_status_changes_nothing(timed: Store) -> None:
+    """Else a merge by an operator would bring back the certificate that the edge has just replaced."""
+    cluster = await timed.create()
+    await report(timed, cluster, certificate=certificate())
+    entry = await timed.entries.get(APP_CLUSTER_STATUS, cluster)
+    assert entry is not None
+    older = Precondition(match=frozenset({entry.etag}))
+    await report(timed, cluster, {"hosts": []}, certificate=certificate("cd" * 32))
+    before = await timed.row(cluster)
+    with pytest.raises(PreconditionFailed):
+        await report(timed, cluster, certificate=certificate(), generation=None, precondition=older)
+    assert await timed.row(cluster) == before
 
 
 async def test_an_operators_report_is_no_sign_of_life(timed: Store) -> None:
