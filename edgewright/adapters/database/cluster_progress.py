@@ -83,6 +83,7 @@ class ClusterProgress:
             await connection.execute(
                 delete(addresses).where(addresses.c.cluster == fence.cluster, addresses.c.group_id != group_id)
             )
+            await _free_of_deleted(connection, at, group_id)
             await insert_if_absent(connection, addresses, [{"group_id": group_id, "cluster": fence.cluster}])
             holder = await connection.scalar(select(addresses.c.cluster).where(addresses.c.group_id == group_id))
             if holder != fence.cluster:
@@ -129,6 +130,15 @@ class ClusterProgress:
                 await _close(connection, at, row)
             for app in _ENTRIES_OF_STEP[step]:
                 await delete_entry(connection, at, app, fence.cluster)
+
+
+async def _free_of_deleted(connection: AsyncConnection, at: datetime, group_id: str) -> None:
+    """Takes an address from a cluster that is deleted for good: its removal was skipped, and the name is free."""
+    gone = select(clusters.c.uuid).where(clusters.c.closed_at.is_not(None))
+    left = (addresses.c.group_id == group_id) & addresses.c.cluster.in_(gone)
+    for cluster in list(await connection.scalars(select(addresses.c.cluster).where(left))):
+        await connection.execute(delete(addresses).where(addresses.c.cluster == cluster))
+        await delete_entry(connection, at, APP_SPARKPLUG_ADDRESS, cluster)
 
 
 async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> None:
