@@ -70,6 +70,7 @@ class Publication:
             and not self.events
             and projection.model_copy(update={"sequence": before.sequence}) == before
             and wanted.projected_sequence == before.sequence
+            and not wanted.unread_news
         ):
             return True
         numbered = projection.model_copy(update={"sequence": sequence + 1})

@@ -206,6 +206,7 @@ class Wanted(Frozen):
         render_digest: digest of everything that the generated files depend on.
         render_problem: why the files cannot be rendered, if so (a sentence with file, path and reason).
         bootstrapped: a credential was registered in this generation.
+        can_answer: the agent has an active credential; without one, nothing is ever heard of the edge.
         deadline: when a deletion stops waiting for the edge.
         force: a deletion that does not wait for the edge.
         inventory_empty_at, detached_at: what the agent said during a deletion.
@@ -214,6 +215,8 @@ class Wanted(Frozen):
         secrets_pending: staged secret changes that no commit holds yet.
         must_reenter: secrets that a recreation for new hardware took away, as ``namespace/name``.
         projected_sequence: sequence of the projection that the database holds; 0: none.
+        unread_news: the edge said something since that projection; publishing anything tells the sweep it was read.
+        review_at: when this reading may be out of date by the passing of time alone.
         edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
     """
 
@@ -228,6 +231,7 @@ class Wanted(Frozen):
     render_digest: str | None = None
     render_problem: str | None = None
     bootstrapped: bool = False
+    can_answer: bool = True
     acceptance: Acceptance = Acceptance.NONE
     short_code: str | None = None
     edge_reported_at: AwareDatetime | None = None
@@ -248,4 +252,6 @@ class Wanted(Frozen):
     detached_at: AwareDatetime | None = None
     rotation_problem: str | None = None
     projected_sequence: int = 0
+    unread_news: bool = False
+    review_at: AwareDatetime | None = None
     labels: dict[str, str] = Field(default_factory=dict)

@@ -140,11 +140,18 @@ def _synced(wanted: Wanted, desired_revision: str | None) -> State:
     return FALSE, "Behind", f"The edge has applied {wanted.observed_revision[:12]}, not yet {desired_revision[:12]}."
 
 
+def clock_status(offset: float | None) -> ConditionStatus:
+    """Whether an edge's clock is in step. ``offset``: seconds ahead of the centre's; None: not reported."""
+    if offset is None:
+        return UNKNOWN
+    return TRUE if abs(offset) <= CLOCK_TOLERANCE_SECONDS else FALSE
+
+
 def _clock(wanted: Wanted) -> State:
     offset = wanted.lease.clock_offset_seconds
     if offset is None:
         return UNKNOWN, "NotReported", ""
-    if abs(offset) <= CLOCK_TOLERANCE_SECONDS:
+    if clock_status(offset) is TRUE:
         return TRUE, "InStep", ""
     ahead = "ahead of" if offset > 0 else "behind"
     return FALSE, "ClockSkewed", f"The edge's clock is {abs(offset):.0f} s {ahead} the centre's."
@@ -152,7 +159,7 @@ def _clock(wanted: Wanted) -> State:
 
 def next_review(wanted: Wanted, now: datetime) -> datetime | None:
     """When a condition changes by the passing of time alone; None: never."""
-    if wanted.certificate is None:
-        return None
-    moments = (wanted.certificate.not_after, wanted.certificate.not_before + KEY_AGE_LIMIT)
-    return min((moment for moment in moments if moment > now), default=None)
+    moments = [wanted.review_at]
+    if wanted.certificate is not None:
+        moments += [wanted.certificate.not_after, wanted.certificate.not_before + KEY_AGE_LIMIT]
+    return min((moment for moment in moments if moment is not None and moment > now), default=None)

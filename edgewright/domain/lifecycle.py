@@ -34,8 +34,9 @@ WAITS = frozenset({StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE})
 """Steps that the edge finishes, not the centre."""
 COMMITTING = frozenset({StepName.POPULATE_REPOSITORY, StepName.WITHDRAW_SECRETS})
 """Steps that a pause holds back. A deletion goes on."""
-SKIPPABLE = frozenset({*EDGE_GOODBYE, *CENTRAL_DELETION[:-1]})
-"""Deletion steps on another system: what they leave behind becomes residue."""
+SKIPPABLE = frozenset({*EDGE_GOODBYE, *CENTRAL_DELETION[:-1]}) - {StepName.REVOKE_CREDENTIALS}
+"""Deletion steps on another system: what they leave behind becomes residue. Not the credentials: who deletes a
+cluster counts on them being dead."""
 
 
 class Plan(Frozen):
@@ -107,6 +108,8 @@ def reason_to_give_up(step: StepName, wanted: Wanted, now: datetime) -> str:
         return ""
     if wanted.force:
         return "the deletion was forced"
+    if step in WAITS and not wanted.can_answer:
+        return "the edge has no credential to answer with: it was never accepted, or all were revoked"
     if wanted.deadline is not None and now >= wanted.deadline:
         return "the deadline of the deletion has passed"
     return ""

@@ -5,9 +5,12 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
-from centre import Centre, working
+import pytest
+from centre import Centre, eventually, working
+from cluster_states import staged
 
-from edgewright.domain.cluster import Phase
+from edgewright.domain.cluster import Fence, Phase, StepName
+from edgewright.domain.wellknown import APP_SPARKPLUG_ADDRESS
 from edgewright.errors import Stalled
 from edgewright.messages import names
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput
@@ -119,3 +122,74 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
         assert projection.ready and projection.done.generation == 2
         assert new.projection and projection.sequence > new.projection.sequence
         assert [event.kind for event in await idle_centre.audit.timeline(cluster)].count("step.done") == steps
+
+
+@pytest.mark.parametrize("end", ["rejected", "revoked", "never answered"])
+async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: Centre, end: str) -> None:
+    cluster = await centre.create("mute")
+    if end == "never answered":
+        await centre.clusters.write_settings(cluster, {"accept": "manual"}, actor="token:test")
+    await centre.bootstrap(cluster)
+    if end == "rejected":
+        await centre.clusters.write_settings(cluster, {"accept": "manual"}, actor="token:test")
+        await centre.ports.access.revoke(cluster, actor="token:test")
+        await centre.bootstrap(cluster)
+        await centre.ports.access.answer(cluster, accepted=False, actor="token:test")
+    if end == "revoked":
+        await centre.ports.access.revoke(cluster, actor="token:test")
+    await centre.clusters.request_deletion(cluster, actor="token:test")
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, phase(Phase.DELETED), seconds=15)
+    assert row.projection
+    assert {residue.step for residue in row.projection.residue} == {StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE}
+    assert all("cannot" in r.reason or "no credential" in r.reason for r in row.projection.residue)
+
+
+async def test_a_name_is_free_although_the_removal_of_its_address_was_skipped(idle_centre: Centre) -> None:
+    async def remove_central_entries(fence: Fence, step: StepName) -> None:
+        if step is StepName.REMOVE_ADDRESS:
+            raise Stalled("The directory is broken.", code="directory_broken")
+        await idle_centre.clusters.remove_central_entries(fence, step)
+
+    faulty = Faulty(idle_centre.clusters, remove_central_entries=remove_central_entries)
+    async with working(idle_centre, clusters=faulty):
+        cluster = await idle_centre.create("reused")
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and "broken" in row.projection.waiting_for))
+        await idle_centre.ports.fleet.skip_step(
+            cluster, StepName.REMOVE_ADDRESS, reason="gone for good", actor="token:test"
+        )
+        await idle_centre.until(cluster, phase(Phase.DELETED))
+        assert await idle_centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, cluster)
+        again = await idle_centre.create("reused")
+        assert await idle_centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, again)
+        assert await idle_centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, cluster) is None
+
+
+async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre: Centre) -> None:
+    cluster = await centre.create("chatty")
+    await centre.ports.reports.write_status(
+        cluster, {"version": "1"}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
+    )
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    await centre.ports.reports.write_status(
+        cluster, {"version": "2"}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
+    )
+    assert cluster in await centre.clusters.unfinished()
+    await centre.ports.fleet.nudge(cluster)
+
+    async def told() -> bool:
+        return cluster not in await centre.clusters.unfinished()
+
+    await eventually(told, seconds=10)
+    await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
+    await centre.ports.staging.stage([staged(cluster, "db", "password")])
+    await eventually(told, seconds=10)
+    await centre.ports.fleet.resume(cluster, actor="token:test")
+
+    async def committed() -> bool:
+        return not await centre.ports.staging.pending(cluster)
+
+    await eventually(committed, seconds=10)

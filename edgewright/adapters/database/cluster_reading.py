@@ -17,7 +17,7 @@ from edgewright.adapters.database.cluster_rows import (
 )
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.tables import clusters, credentials, rendered_from, staged_changes
-from edgewright.domain.cluster import Acceptance, CredentialState, Desired, Fence, Wanted, Workloads
+from edgewright.domain.cluster import Acceptance, CredentialState, Desired, Fence, Role, Wanted, Workloads
 from edgewright.domain.names import name_key
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.secret_staging import StagedState
@@ -26,6 +26,8 @@ NEWS_FRESH = timedelta(minutes=10)
 """How long the sweep re-sends news of the edge that changes nothing which is wanted."""
 PROOF_DUE = timedelta(minutes=15)
 """How long a rotated credential may stay unused before a condition says so."""
+CLOCKS_APART = timedelta(seconds=30)
+"""How much the clocks of Temporal and of the database may differ."""
 
 
 class ClusterReading:
@@ -58,6 +60,7 @@ class ClusterReading:
                 staged_changes.c.cluster == clusters.c.uuid,
                 staged_changes.c.generation == clusters.c.generation,
                 staged_changes.c.state == StagedState.STAGED,
+                clusters.c.paused.is_(False),  # those wait for `resume`, which changes the row
             )
             .exists()
         )
@@ -139,6 +142,17 @@ def _rotation_problem(held: Sequence[Row[Any]], at: datetime) -> str | None:
     return None
 
 
+def _proof_review(held: Sequence[Row[Any]], at: datetime) -> datetime | None:
+    """When ``_rotation_problem`` may have more to say, by a clock that may be a little late; None: not by time."""
+    waiting = [c for c in held if c.state == CredentialState.PENDING and c.proven_at is None]
+    due = [credential.created_at + PROOF_DUE for credential in waiting]
+    return min((moment + CLOCKS_APART for moment in due if moment > at), default=None)
+
+
+def _can_answer(held: Sequence[Row[Any]]) -> bool:
+    return any(c.role == Role.AGENT and c.state == CredentialState.ACTIVE for c in held)
+
+
 def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
     return Wanted(
         uuid=row.uuid,
@@ -150,6 +164,7 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         desired=Desired(row.desired),
         closed=row.closed_at is not None,
         bootstrapped=bool(held),
+        can_answer=_can_answer(held),
         acceptance=Acceptance(row.acceptance),
         short_code=row.short_code,
         edge_reported_at=row.edge_reported_at,
@@ -168,5 +183,7 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         detached_at=row.detached_at,
         rotation_problem=_rotation_problem(held, at),
         projected_sequence=row.projection_sequence,
+        unread_news=row.news_at is not None and row.news_at >= (row.projected_at or row.created_at),
+        review_at=_proof_review(held, at),
         labels=row.labels,
     )
