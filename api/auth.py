@@ -72,10 +72,12 @@ async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Call
 
     Raises:
         Unauthenticated: no credentials, or wrong ones (those are counted).
+        Forbidden: code ``foreign_page``: a browser sent them on behalf of a page of somebody else.
     """
     presented = _presented(request)
     if presented is None:
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
+    _refuse_foreign_page(request, presented)
     caller = await _match(gateway, presented)
     if caller is None:
         count_wrong(request, live)
@@ -186,6 +188,21 @@ async def match_registration_token(gateway: Gateway, text: str) -> RegistrationT
     if token is None or not spelling.matches(text, token.secret_sha256):
         return None
     return token
+
+
+def _refuse_foreign_page(request: Request, presented: _Presented) -> None:
+    """A browser that has been asked for a password sends it along with whatever any page makes it send.
+
+    Raises:
+        Forbidden: code ``foreign_page``.
+    """
+    site = request.headers.get("sec-fetch-site", "none")
+    if presented.user is not None and request.method not in {"GET", "HEAD"} and site not in {"none", "same-origin"}:
+        raise Forbidden(
+            "A page of another site sent this.",
+            code="foreign_page",
+            hint="Send Authorization: Bearer with the token.",
+        )
 
 
 def _presented(request: Request) -> _Presented | None:

@@ -131,6 +131,17 @@ async def test_a_token_works_as_password_of_any_user(centre: GatewayCentre) -> N
         assert (await centre.client(basic(user, token.text)).get("/v1/cluster")).status_code == 200
 
 
+async def test_a_page_of_another_site_cannot_use_the_password_that_a_browser_keeps(centre: GatewayCentre) -> None:
+    token = await centre.token(Permission.CLUSTERS)
+    kept = centre.client(basic("anyone", token.text))
+    for site, status in (("cross-site", 403), ("same-site", 403), ("same-origin", 201), ("none", 409)):
+        answer = await kept.post("/v1/cluster", content=b'{"name": "lured"}', headers={"Sec-Fetch-Site": site})
+        assert answer.status_code == status, site
+    sent_by_script = centre.client(bearer(token.text))
+    answer = await sent_by_script.post("/v1/cluster", json={"name": "x"}, headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 201
+
+
 async def test_a_revoked_token_is_refused_at_once(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
     token = await centre.token(Permission.READ)
     client = centre.client(bearer(token.text))
