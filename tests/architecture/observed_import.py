@@ -68,8 +68,12 @@ class Observer:
         if event != "environment" and not event.startswith(WATCHED):
             return
         body = _executing_module(sys._getframe(1))
-        if body is not None and body.f_code.co_filename.startswith(self._root):
+        if body is not None and self._is_ours(body.f_code.co_filename):
             self.seen.append(f"{body.f_code.co_filename}:{body.f_lineno}: {event} {subject!r:.120}")
+
+    def _is_ours(self, file: str) -> bool:
+        """The environment of a checkout lies in the checkout, and is not ours."""
+        return file.startswith(self._root) and "site-packages" not in file
 
 
 def _executing_module(frame: FrameType | None) -> FrameType | None:

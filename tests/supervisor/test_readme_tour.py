@@ -19,6 +19,8 @@ VARYING = (
     (re.compile(r"admin-[0-9a-f]{8}"), "<admin>"),
     (re.compile(r"[ \t]+"), " "),
 )
+PROGRESS = re.compile(r"press-shop: [A-Z]")
+"""What waiting prints on a machine that is slow enough to wait for."""
 
 
 def tour() -> list[tuple[str, list[str]]]:
@@ -77,4 +79,5 @@ def test_the_tour_of_the_readme_prints_what_the_readme_shows(running: EmbeddedEd
     assert len(outputs) == len(steps), done.stdout + done.stderr
     for (command, shown), output in zip(steps, outputs, strict=True):
         expected = [here(line) for line in shown]
-        assert matches(expected, output.splitlines()), f"$ {command}\nprints:\n{output}\nthe README shows:\n{shown}"
+        printed = [line for line in output.splitlines() if not PROGRESS.match(line)]
+        assert matches(expected, printed), f"$ {command}\nprints:\n{output}\nthe README shows:\n{shown}"
