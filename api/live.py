@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.gateway import Gateway
+from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
 from api.metrics import Metrics
 from api.nudges import Nudges
@@ -27,6 +28,7 @@ class Live:
     heartbeats: HeartbeatBatch
     secret_lane: SecretLane
     wrong_credentials: WrongCredentials
+    git_guests: GitGuests
     metrics: Metrics
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     broken: set[str] = field(default_factory=set)
@@ -40,6 +42,7 @@ def live_of(gateway: Gateway) -> Live:
         heartbeats=HeartbeatBatch(gateway.edge_reports, nudges),
         secret_lane=SecretLane(gateway.fleet),
         wrong_credentials=WrongCredentials(),
+        git_guests=GitGuests(),
         metrics=Metrics(),
     )
 

@@ -1,17 +1,20 @@
 """Driving repositories over Git's smart HTTP protocol; nothing is buffered on the way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import ExitStack, closing
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
 import structlog
 from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from api.auth import Caller, Known, actor_of, require, require_active
 from api.bodies import bounded_stream
 from api.gateway import Gateway
+from api.git_guests import GitGuests
 from api.live import Live, TheGateway, TheLive
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
@@ -131,17 +134,26 @@ async def _rpc(
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
         push = PushContext(on_pushed=_teller(gateway, live, admitted, actor_of(caller)))
-    return _streamed(
-        await gateway.git_http.rpc(
-            admitted,
-            service,
-            bounded_stream(request, REQUEST_LIMIT),
-            media_type=request.headers.get("content-type"),
-            content_encoding=request.headers.get("content-encoding"),
-            git_protocol=request.headers.get("git-protocol"),
-            push=push,
-        )
+    exchange = gateway.git_http.rpc(
+        admitted,
+        service,
+        bounded_stream(request, REQUEST_LIMIT),
+        media_type=request.headers.get("content-type"),
+        content_encoding=request.headers.get("content-encoding"),
+        git_protocol=request.headers.get("git-protocol"),
+        push=push,
     )
+    if isinstance(caller, OperatorToken):
+        return _streamed(await exchange)
+    return await _as_guest(live.git_guests, caller.cluster, exchange)
+
+
+async def _as_guest(guests: GitGuests, cluster: UUID, exchange: Coroutine[Any, Any, GitAnswer]) -> Response:
+    with closing(exchange), ExitStack() as visit:
+        guests.enter(cluster)
+        visit.callback(guests.leave, cluster)
+        answer = await exchange
+        return _AnswerToGuest(answer, visit.pop_all())
 
 
 async def _admit(gateway: Gateway, caller: Caller, repository: UUID | None, *, pushes: bool) -> UUID:
@@ -181,6 +193,18 @@ async def _cluster_named(gateway: Gateway, caller: Caller, name: str) -> UUID | 
 
 def _shared_named(name: str) -> UUID | None:
     return SHARED.get(name.removesuffix(".git"))
+
+
+class _AnswerToGuest(StreamingResponse):
+    """An answer whose end, whatever it is, ends the visit."""
+
+    def __init__(self, answer: GitAnswer, visit: ExitStack) -> None:
+        super().__init__(answer.body, headers=dict(answer.headers))
+        self._visit = visit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._visit:
+            await super().__call__(scope, receive, send)
 
 
 def _streamed(answer: GitAnswer) -> Response:

@@ -12,6 +12,7 @@ import pytest
 import uvicorn
 from gateway_centre import Edge, GatewayCentre, basic
 
+from api.git_guests import AT_ONCE
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
@@ -199,6 +200,34 @@ async def test_a_clone_by_flux_proves_its_credential(
     assert cloned.returncode == 0, cloned.stderr
     proven = [each.role for each in await centre.gateway.edge_access.credentials(cluster) if each.proven_at]
     assert proven == ["flux"]
+
+
+async def test_one_cluster_cannot_keep_the_others_from_git(centre: GatewayCentre, port: int, cluster: UUID) -> None:
+    other = await centre.create("other")
+    slow, patient = await centre.register(cluster), await centre.register(other, uid="uid-2")
+    head = (
+        f"POST /uuid/{cluster}/git-upload-pack HTTP/1.1\r\nHost: x\r\n"
+        f"Authorization: {slow.as_flux['Authorization']}\r\n"
+        "Content-Type: application/x-git-upload-pack-request\r\nContent-Length: 100\r\n\r\n0011"
+    )
+    kind = {"Content-Type": "application/x-git-upload-pack-request"}
+
+    async def fetch(edge: Edge) -> int:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=edge.as_flux) as client:
+            answer = await client.post(f"/uuid/{edge.cluster}/git-upload-pack", content=b"0000", headers=kind)
+            return answer.status_code
+
+    held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(AT_ONCE)]
+    for _, writer in held:
+        writer.write(head.encode())
+    async with asyncio.timeout(20):
+        while await fetch(slow) != 503:
+            await asyncio.sleep(0.05)
+        assert await fetch(patient) == 200
+        for _, writer in held:
+            writer.close()
+        while await fetch(slow) != 200:
+            await asyncio.sleep(0.05)
 
 
 async def test_a_service_that_git_has_not_is_refused(centre: GatewayCentre, cluster: UUID) -> None:
