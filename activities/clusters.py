@@ -7,7 +7,7 @@ from temporalio import activity
 
 from activities.rendering import RenderInputs
 from edgewright.domain.cluster import Desired, Wanted
-from edgewright.domain.rendering import render_digest, render_repository
+from edgewright.domain.rendering import render_repository
 from edgewright.errors import NotFound, Refused, Stalled
 from edgewright.messages.steps import (
     Publish,
@@ -50,7 +50,7 @@ class ClusterActivities:
             return wanted
         try:
             collected = await self._render_inputs.collect(wanted.uuid, row.spec)
-            digest = render_digest(collected.input)
+            digest = collected.digest
             done = row.projection.done.rendered_digest if row.projection else None
             if digest != done:
                 render_repository(collected.input)

@@ -1,11 +1,12 @@
 """Collects what the generated files of a cluster depend on."""
 
+import hashlib
 from dataclasses import dataclass
 from uuid import UUID
 
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import JsonObject
-from edgewright.domain.rendering import RenderInput
+from edgewright.domain.rendering import RenderInput, render_digest
 from edgewright.domain.wellknown import (
     APP_FLUX_TEMPLATE,
     APP_HELM_CHART_TEMPLATE,
@@ -28,6 +29,12 @@ class Collected:
 
     input: RenderInput
     sources: tuple[Source, ...]
+
+    @property
+    def digest(self) -> str:
+        """Equal digests: equal files, from the same entries. Raises as ``render_digest`` does."""
+        entries = "".join(f" {app}/{object_}" for app, object_ in self.sources)
+        return hashlib.sha256(f"{render_digest(self.input)}{entries}".encode()).hexdigest()
 
 
 class RenderInputs:

@@ -11,7 +11,6 @@ from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
     SECRETS_FOLDER,
     render_changes,
-    render_digest,
     render_repository,
     workload_removal,
 )
@@ -52,7 +51,7 @@ class RepositoryActivities:
         row = await self._row(step.fence.cluster)
         collected = await self._render_inputs.collect(row.uuid, row.spec)
         rendered = render_repository(collected.input)
-        digest = render_digest(collected.input)
+        digest = collected.digest
         commit = await self._commit(
             step.fence,
             lambda _, paths: render_changes(rendered, paths),

@@ -9,11 +9,20 @@ import pytest
 from centre import Centre, eventually, working
 from cluster_states import staged
 
-from edgewright.domain.cluster import Fence, Phase, StepName
-from edgewright.domain.wellknown import APP_SPARKPLUG_ADDRESS
+from edgewright.adapters.database.cluster_reading import PROOF_DUE
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
+from edgewright.domain.conditions import next_review
+from edgewright.domain.wellknown import (
+    APP_HELM_CHART_TEMPLATE,
+    APP_SPARKPLUG_ADDRESS,
+    CLASS_HELM_CHART,
+    OBJECT_DEFAULT_CHART,
+)
 from edgewright.errors import Stalled
 from edgewright.messages import names
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput
+from edgewright.ports.config_store import NewEntry
+from edgewright.ports.edge_reports import Heartbeat
 
 
 def phase(expected: Phase) -> Any:
@@ -193,3 +202,45 @@ async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre
         return not await centre.ports.staging.pending(cluster)
 
     await eventually(committed, seconds=10)
+
+
+async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre: Centre) -> None:
+    cluster = await centre.create("skewed")
+    for offset, expected in ((0.0, ConditionStatus.TRUE), (500.0, ConditionStatus.FALSE)):
+        beat = Heartbeat(cluster=cluster, generation=1, clock_offset=offset)
+        for news in await centre.ports.reports.heartbeats([beat]):
+            await centre.ports.fleet.nudge(news)
+        assert await centre.ports.reports.heartbeats([beat]) == []
+
+        def shown(row: Any, expected: ConditionStatus = expected) -> bool:
+            return row.projection is not None and row.projection.status_of(ConditionType.CLOCK_SYNCED) is expected
+
+        await centre.until(cluster, shown, seconds=10)
+
+
+async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_first(centre: Centre) -> None:
+    cluster = await centre.create("moved-chart")
+    default = await centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    assert default
+    own = uuid4()
+    await centre.ports.entries.install([NewEntry(APP_HELM_CHART_TEMPLATE, own, CLASS_HELM_CHART, default.body)])
+    await centre.write(cluster, "moved-chart", chart=str(own))
+
+    async def follows() -> bool:
+        return cluster in await centre.clusters.using_template(APP_HELM_CHART_TEMPLATE, own)
+
+    await eventually(follows, seconds=10)
+
+
+async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("rotating")
+    await idle_centre.bootstrap(cluster)
+    [agent] = [c for c in await idle_centre.ports.access.credentials(cluster) if c.role is Role.AGENT]
+    await idle_centre.ports.access.record_use(agent.id)
+    await idle_centre.ports.access.add_rotated(cluster, Role.AGENT, b"s" * 32, actor="agent")
+    wanted = await idle_centre.clusters.read_wanted(cluster)
+    assert wanted and wanted.review_at
+    now = await idle_centre.ports.reports.now()
+    assert PROOF_DUE < wanted.review_at - now < PROOF_DUE + timedelta(minutes=1)
+    assert next_review(wanted, now) == wanted.review_at

@@ -17,6 +17,7 @@ from edgewright.adapters.database.lease_rows import make_current, make_expired, 
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.tables import clusters, gateway_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
+from edgewright.domain.conditions import clock_status
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound, Superseded
 from edgewright.ports.config_store import ALWAYS, Precondition
@@ -192,12 +193,13 @@ async def _renew(
     renewals: list[dict[str, Any]] = []
     for row, beat in heard:
         applied = beat.observed_revision or row.observed_revision
-        news = applied != row.observed_revision
+        offset = row.clock_offset if beat.clock_offset is None else beat.clock_offset
+        news = applied != row.observed_revision or clock_status(offset) is not clock_status(row.clock_offset)
         renewals.append(
             {
                 "beating": row.uuid,
                 **renewed_lease(row, at),
-                "clock_offset": row.clock_offset if beat.clock_offset is None else beat.clock_offset,
+                "clock_offset": offset,
                 "observed_revision": applied,
                 "news_at": at if news else row.news_at,
             }
