@@ -123,12 +123,15 @@ async def delete_cluster(
     gateway: TheGateway,
     live: TheLive,
     force: Annotated[bool, Query(description="Does not wait for the edge.")] = False,
-    deadline: Annotated[str, Query(description="How long to wait for the edge, such as `24h`.")] = "24h",
+    deadline: Annotated[
+        str | None,
+        Query(description="How long to wait for the edge, such as `72h`; 24 h unless that was said before."),
+    ] = None,
     workloads: Workloads = Workloads.REMOVE,
 ) -> Response:
     """Asks for the deletion; asking again is the same deletion. Honours `Idempotency-Key`."""
-    wait = duration(deadline, where="deadline")
-    once = once_of(request, operator, [force, wait.total_seconds(), workloads.value])
+    wait = None if deadline is None else duration(deadline, where="deadline")
+    once = once_of(request, operator, [force, wait and wait.total_seconds(), workloads.value])
 
     async def delete() -> Outcome:
         row = await gateway.clusters.request_deletion(

@@ -168,11 +168,12 @@ class Clusters(Protocol):
         *,
         actor: str,
         force: bool = False,
-        deadline: timedelta = timedelta(hours=24),
+        deadline: timedelta | None = None,
         workloads: Workloads = Workloads.REMOVE,
     ) -> ClusterRow:
         """Records ``desired = deleted`` and deletes the entry. Again: the same deletion (``force`` may be added,
-        a deadline may only be brought forward). Suspended credentials are let in again, to detach with."""
+        a deadline may only be brought forward; None: 24 h for a new deletion, unchanged for one under way).
+        Suspended credentials are let in again, to detach with."""
 
     async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
         """Takes a deletion back while no removal commit was begun; ``Conflict`` code ``too_late`` after that.

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import staged
+from cluster_states import at_step, staged
 
 from edgewright.adapters.database.cluster_reading import PROOF_DUE
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
@@ -244,3 +244,12 @@ async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_c
     now = await idle_centre.ports.reports.now()
     assert PROOF_DUE < wanted.review_at - now < PROOF_DUE + timedelta(minutes=1)
     assert next_review(wanted, now) == wanted.review_at
+
+
+async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_given(centre: Centre) -> None:
+    cluster = await centre.create("patient")
+    await centre.bootstrap(cluster)
+    first = await centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(days=7))
+    await centre.handle(cluster).signal(names.SIGNAL_DELETE)
+    row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+    assert (row.deadline, row.change) == (first.deadline, first.change)

@@ -22,6 +22,9 @@ from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
 from edgewright.ports.clusters import ClusterRow
 
+DEADLINE = timedelta(hours=24)
+"""How long a deletion waits for the edge unless it is told otherwise."""
+
 
 class ClusterEnding:
     """The writing side of ``Clusters`` that leads to an end, or puts it off."""
@@ -35,14 +38,14 @@ class ClusterEnding:
         *,
         actor: str,
         force: bool = False,
-        deadline: timedelta = timedelta(hours=24),
+        deadline: timedelta | None = None,
         workloads: Workloads = Workloads.REMOVE,
     ) -> ClusterRow:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
-            until = at + deadline
             again = row.desired == Desired.DELETED
+            until = row.deadline if again and deadline is None else at + (DEADLINE if deadline is None else deadline)
             if again and not _hastens(row, force=force, until=until):
                 return await must_read_row(connection, cluster)
             if again:
