@@ -15,8 +15,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows.publication import Publication
     from workflows.step_lane import StepLane
 
+LONGEST_LINE = 1000
 LONGEST_QUEUE = 200
 """Signals that are not applied yet (the database may be away for long). More are dropped with an event."""
+
+
+def as_line(text: str) -> str:
+    """One bounded line: Temporal's own tools send anything, and no database takes all of it."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:LONGEST_LINE]
 
 
 class Verbs:
@@ -51,7 +57,13 @@ class Verbs:
         self.seen += 1
         self._queue.append(
             PendingVerb(
-                kind=kind, number=self.seen, actor=actor, step=step, reason=reason, force=force, body=body or {}
+                kind=kind,
+                number=self.seen,
+                actor=as_line(actor),
+                step=step,
+                reason=as_line(reason),
+                force=force,
+                body=body or {},
             )
         )
         return self.seen

@@ -1,6 +1,7 @@
 """What a hostile reviewer tried. Each of these once hung, looped or lost something."""
 
 import asyncio
+import shutil
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -253,3 +254,28 @@ async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_giv
     await centre.handle(cluster).signal(names.SIGNAL_DELETE)
     row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
     assert (row.deadline, row.change) == (first.deadline, first.change)
+
+
+async def test_a_reason_that_no_database_takes_becomes_one_that_every_database_takes(centre: Centre) -> None:
+    cluster = await centre.create("odd-reason")
+    await centre.ports.fleet.pause(cluster, reason="line 4\x00 is\n\tdown " + "x" * 5000, actor="token:test")
+    row = await centre.row(cluster)
+    assert row.paused_reason == "line 4 is down " + "x" * 985
+
+
+async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replaces_it(centre: Centre) -> None:
+    cluster = await centre.create("lost")
+    await asyncio.to_thread(shutil.rmtree, centre.git.folder(cluster))
+    await centre.write(cluster, "lost", values={"a": 1})
+    row = await centre.until(
+        cluster, lambda row: bool(row.projection and "no repository" in row.projection.waiting_for), seconds=10
+    )
+    assert row.projection and row.projection.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
+    blocked = next(c for c in row.projection.conditions if c.type == ConditionType.BLOCKED)
+    assert "backup" in blocked.message
+    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=False)
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(
+        cluster, lambda row: bool(row.projection and row.projection.done.commissioning == 2), seconds=10
+    )
+    assert await asyncio.to_thread(centre.git.head, cluster)

@@ -38,7 +38,11 @@ def damaged(what: str) -> Stalled:
 
 def unknown_repository(repository: UUID) -> NotFound:
     """There is no repository with this UUID."""
-    return NotFound(f"There is no repository {repository}.", code="repository_unknown")
+    return NotFound(
+        f"There is no repository {repository}.",
+        code="repository_unknown",
+        hint="If it was there, restore it from a backup; or recreate its cluster and enter the secrets again.",
+    )
 
 
 def unknown_commit(commit: str) -> NotFound:
