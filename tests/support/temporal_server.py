@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,13 +25,22 @@ def temporal_binary() -> Path:
 
 
 @contextmanager
-def temporal_server(log: Path, *, db: Path | None = None, port: int | None = None) -> Iterator[str]:
-    """Runs a server; yields ``host:port``. ``db``: a file, so that it survives a restart."""
+def temporal_server(
+    log: Path, *, db: Path | None = None, port: int | None = None, settings: Sequence[str] = ()
+) -> Iterator[str]:
+    """Runs a server; yields ``host:port``.
+
+    Args:
+        db: a file, so that it survives a restart.
+        settings: more of its dynamic configuration, each ``key=value``.
+    """
     port = port or free_port()
     command = [str(temporal_binary()), "server", "start-dev", "--headless", "--ip", "127.0.0.1"]
     command += ["--port", str(port), "--log-level", "error"]
     for poller in POLLERS:
         command += ["--dynamic-config-value", f"history.{poller}MaxPollRPS=1000"]
+    for setting in settings:
+        command += ["--dynamic-config-value", setting]
     for name, kind in SEARCH_ATTRIBUTES.items():
         command += ["--search-attribute", f"{name}={kind}"]
     if db:

@@ -1,0 +1,232 @@
+"""Commissioning, changes, secrets, and what an edge says."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from uuid import UUID
+
+from centre import eventually
+from cluster_states import at_phase, stage
+from sealing_keys import certificate_pem, private_key
+from walk import (
+    ACTOR,
+    Faulty,
+    Walk,
+    away,
+    change_secrets,
+    fails_again_and_again,
+    is_blocked,
+    path,
+)
+
+from edgewright.domain.cluster import (
+    AcceptancePolicy,
+    ClusterSettings,
+    ConditionStatus,
+    ConditionType,
+    Phase,
+    StepName,
+)
+from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
+from edgewright.messages import names
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.edge_reports import Heartbeat
+
+# --- commissioning and changes -----------------------------------------------------------------------------------
+
+
+@path
+async def commissioning(walk: Walk) -> UUID:
+    async with walk.working():
+        return await walk.create()
+
+
+@path
+async def change_rendered_again(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster = await walk.create()
+        await walk.centre.write(cluster, walk.name, values={"replicas": 3})
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def change_overtakes_a_step(walk: Walk) -> UUID:
+    git = Faulty(walk.centre.git, "create_repository", sync=True)
+    git.fault = 2.0
+    async with walk.working(git=git):
+        cluster = await walk.begin()
+        await asyncio.sleep(0.7)
+        await walk.centre.write(cluster, walk.name, values={"replicas": 3})
+        git.fault = None
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def template_blocked_then_mended(walk: Walk) -> UUID:
+    entries, chart = walk.centre.ports.entries, (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    sound = await entries.get(*chart)
+    assert sound is not None
+    async with walk.working():
+        await entries.put(*chart, {**sound.body, "values": {"site": "{{ no.such.thing }}"}}, actor=ACTOR)
+        cluster = await walk.begin()
+        await walk.until(cluster, is_blocked)
+        await walk.told(cluster)
+        await entries.put(*chart, sound.body, actor=ACTOR)
+        await walk.nudge(cluster)
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def failing_step_with_backoff_and_retry(walk: Walk) -> UUID:
+    git = Faulty(walk.centre.git, "create_repository", sync=True)
+    git.fault = away()
+    async with walk.working(git=git):
+        cluster = await walk.begin()
+        await walk.until(cluster, fails_again_and_again)
+        git.fault = None
+        await walk.centre.ports.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor=ACTOR)
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def database_away(walk: Walk) -> UUID:
+    clusters = Faulty(walk.centre.clusters, "read_wanted", "project")
+    async with walk.working(clusters=clusters):
+        cluster = await walk.create()
+        clusters.fault = away(retry_after=5)
+        await walk.nudge(cluster)
+        await asyncio.sleep(1.5)
+        clusters.fault = None
+        await walk.centre.write(cluster, walk.name, values={"replicas": 3})
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def pause_and_resume(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, fleet = await walk.create(), walk.centre.ports.fleet
+        await fleet.pause(cluster, reason="shift change", actor=ACTOR)
+        await walk.centre.write(cluster, walk.name, values={"held": True})
+        await walk.until(
+            cluster, lambda row: bool(row.projection and "commits are paused" in row.projection.waiting_for)
+        )
+        await fleet.resume(cluster, actor=ACTOR)
+        await walk.until(cluster, lambda row: bool(row.projection and not row.projection.waiting_for))
+        await walk.told(cluster)
+        return cluster
+
+
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+@path
+async def one_secret(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster = await walk.create()
+        await change_secrets(walk, cluster, ["password"])
+        return cluster
+
+
+@path
+async def several_secrets_at_once(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster = await walk.create()
+        await change_secrets(walk, cluster, [f"key-{number}" for number in range(6)])
+        return cluster
+
+
+@path
+async def secret_while_git_is_away(walk: Walk) -> UUID:
+    git = Faulty(walk.centre.git, "commit", sync=True)
+    async with walk.working(git=git):
+        cluster = await walk.create()
+        git.fault = away(retry_after=5)
+        writing = asyncio.create_task(change_secrets(walk, cluster, ["password"]))
+        await asyncio.sleep(1.5)
+        git.fault = None
+        await writing
+        return cluster
+
+
+@path
+async def secrets_that_nobody_waits_for(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster = await walk.create()
+        await stage(walk.centre, cluster, "left-over")
+        await walk.nudge(cluster)
+        await eventually(lambda: is_committed(walk, cluster))
+        await walk.told(cluster)
+        return cluster
+
+
+async def is_committed(walk: Walk, cluster: UUID) -> bool:
+    return not await walk.centre.ports.staging.pending(cluster)
+
+
+# --- the edge ----------------------------------------------------------------------------------------------------
+
+
+@path
+async def edge_status_and_sealing_key(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, handle = await walk.active(), walk.centre.handle
+        pem = certificate_pem(private_key())
+        await handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"version": "1.0.0", "kubeseal_cert": pem})
+        await walk.until(cluster, lambda row: row.certificate is not None)
+        await handle(cluster).signal(names.SIGNAL_SEALING_KEY_ROTATED, "no certificate")
+        await handle(cluster).signal(names.SIGNAL_SEALING_KEY_ROTATED)
+        await handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": "no list"})
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def registration(walk: Walk) -> UUID:
+    async with walk.working():
+        return await walk.active()
+
+
+@path
+async def registration_that_is_accepted(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster = await walk.create(ClusterSettings(accept=AcceptancePolicy.MANUAL))
+        await walk.centre.bootstrap(cluster)
+        await walk.until(cluster, at_phase(Phase.PENDING_ACCEPTANCE))
+        await walk.centre.ports.access.answer(cluster, accepted=True, actor=ACTOR)
+        await walk.nudge(cluster)
+        await walk.until(cluster, at_phase(Phase.ACTIVE))
+        await walk.told(cluster)
+        return cluster
+
+
+def is_available(status: ConditionStatus) -> Callable[[ClusterRow], bool]:
+    return lambda row: bool(row.projection and row.projection.status_of(ConditionType.AVAILABLE) is status)
+
+
+@path
+async def lease_expires_and_is_renewed(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, reports = await walk.active(), walk.centre.ports.reports
+        for status in (ConditionStatus.TRUE, ConditionStatus.UNKNOWN, ConditionStatus.TRUE):
+            if status is ConditionStatus.TRUE:
+                await reports.heartbeats([Heartbeat(cluster, 1, clock_offset=0.5)])
+            else:
+                for _ in range(32):
+                    await reports.keep_listening()
+                    walk.clock.ahead += timedelta(seconds=10)
+                await reports.keep_listening()
+                assert await reports.expire_leases() == [cluster]
+            await walk.nudge(cluster)
+            await walk.until(cluster, is_available(status))
+        await walk.told(cluster)
+        return cluster
