@@ -87,6 +87,7 @@ class StepLane:
         """Cancels what runs. An attempt that goes on all the same is refused by its fence."""
         if self._task is not None:
             self._task.cancel()
+            self._task.add_done_callback(_heard)
         self._task = None
         self._running = None
 
@@ -264,6 +265,12 @@ class StepLane:
         reason = because + (f" (last error: {record.error})" if record.error else "")
         self.residue.append(Residue(step=step, reason=reason, since=now))
         self._publication.tell("step.skipped", f"Step {step} was skipped: {because}.", actor=actor, step=step.value)
+
+
+def _heard(task: "asyncio.Task[StepResult]") -> None:
+    """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
+    if not task.cancelled():
+        task.exception()
 
 
 def circumstances(wanted: Wanted) -> tuple[object, ...]:

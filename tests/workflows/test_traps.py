@@ -1,7 +1,9 @@
 """Every trap that is known of Temporal: entered on purpose, and the cluster lives on."""
 
 import asyncio
+import gc
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -216,3 +218,42 @@ async def test_a_query_while_a_backlog_drains_is_answered_or_given_up_in_time(id
         assert {type(answer) for answer in answers} <= {Projection, FleetUnavailable}
         for cluster in clusters:
             await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+
+
+# --- steps that are overtaken ----------------------------------------------------------------------------------
+
+
+class SlowRepositories:
+    """Git that takes its time to create a repository."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.entered = threading.Event()
+        self.go_on = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def create_repository(self, repository: UUID) -> None:
+        self.entered.set()
+        self.go_on.wait(10)
+        self._real.create_repository(repository)
+
+
+async def test_a_step_that_is_overtaken_leaves_no_error_in_the_log(
+    idle_centre: Centre, caplog: pytest.LogCaptureFixture
+) -> None:
+    git = SlowRepositories(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = uuid4()
+        await idle_centre.write(cluster, "overtaken")
+        await asyncio.to_thread(git.entered.wait, 20)
+        await idle_centre.write(cluster, "overtaken", values={"replicas": 3})
+        await idle_centre.until(
+            cluster, lambda row: bool(row.projection and row.projection.change_done == row.change)
+        )
+        git.go_on.set()
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await is_alive(idle_centre, cluster)
+        gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio" or "never" in record.getMessage()] == []
