@@ -22,8 +22,11 @@ def delete(
     cluster: ClusterName,
     force: Annotated[bool, typer.Option("--force", help="Do not wait for the edge.")] = False,
     deadline: Annotated[
-        str, typer.Option("--deadline", metavar="DURATION", help="How long to wait for the edge's goodbye.")
-    ] = "24h",
+        str | None,
+        typer.Option(
+            "--deadline", metavar="DURATION", help="How long to wait for the edge's goodbye.", show_default="24h"
+        ),
+    ] = None,
     keep_workloads: Annotated[
         bool, typer.Option("--keep-workloads", help="Leave what runs on the edge as it is.")
     ] = False,
@@ -38,9 +41,10 @@ def delete(
     """Delete a cluster, after showing what goes with it and asking for its name."""
     params: dict[str, str | bool] = {
         "force": force,
-        "deadline": str(seconds_of(deadline, "--deadline", longest=30 * 86400)),
         "workloads": "keep" if keep_workloads else "remove",
     }
+    if deadline is not None:  # asked for again without one, a deletion keeps the one that it has
+        params["deadline"] = str(seconds_of(deadline, "--deadline", longest=30 * 86400))
     seconds = None if timeout is None else seconds_of(timeout, "--timeout")
     with connect() as gateway:
         document = gateway.get(named(gateway, cluster).path)
