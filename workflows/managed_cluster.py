@@ -288,13 +288,10 @@ class ManagedCluster(ClusterMessages):
     def _project_as_published(self) -> Projection | None:
         """The last projection with what the lanes have done since."""
         before = self._publication.projection
-        if before is None:
-            return None
-        return before.model_copy(
-            update={
-                "plan": self._steps.plan,
-                "steps": tuple(self._steps.records.values()),
-                "residue": tuple(self._steps.residue),
-                "desired_revision": self._desired_revision(),
-            }
-        )
+        lanes = {
+            "plan": self._steps.plan,
+            "steps": tuple(self._steps.records.values()),
+            "residue": tuple(self._steps.residue),
+            "desired_revision": self._desired_revision(),
+        }
+        return before.model_copy(update=lanes) if before else None
