@@ -83,15 +83,29 @@ class RepositoryActivities:
         stale = await asyncio.to_thread(without_stale, head, list(paths))
         if not stale:
             return StepResult(commit=head)
-        names = [path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml") for path in stale]
+        names = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
         await self._clusters.record_reentry(step.fence, sorted({*row.must_reenter, *names}))
         commit = await self._commit(
             step.fence,
             without_stale,
-            subject=f"Take away {len(names)} secrets sealed for the old hardware",
+            subject=f"Take away {len(names)} secret values sealed for the old hardware",
             actor=step.actor,
         )
-        return StepResult(commit=commit, note=f"{len(names)} secrets must be entered again.")
+        return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again.")
+
+    def _keys_taken(self, repository: UUID, head: CommitId, stale: Changes) -> list[str]:
+        """``namespace/name/key`` of each value that a change takes away; a file that cannot be read: all of it."""
+        names: list[str] = []
+        for path, left in stale.items():
+            secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+            try:
+                before = read_values(self._git.read(repository, path, at=head) or b"", where=path)
+                after = read_values(left, where=path) if left else {}
+            except Stalled:
+                names.append(secret)
+                continue
+            names += [f"{secret}/{key}" for key in before if key not in after]
+        return names
 
     @activity.defn(name="remove_workloads")
     async def remove_workloads(self, step: StepInput) -> StepResult:

@@ -213,7 +213,7 @@ class Wanted(Frozen):
         observed_revision: the revision that the edge says it has applied.
         observed_descends: whether it is, or descends from, the newest commit of the centre; None: unknown.
         secrets_pending: staged secret changes that no commit holds yet.
-        must_reenter: secrets that a recreation for new hardware took away, as ``namespace/name``.
+        must_reenter: values that a recreation for new hardware took away, as ``namespace/name/key``.
         projected_sequence: sequence of the projection that the database holds; 0: none.
         unread_news: the edge said something since that projection; publishing anything tells the sweep it was read.
         review_at: when this reading may be out of date by the passing of time alone.

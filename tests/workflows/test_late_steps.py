@@ -88,11 +88,13 @@ async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(idle_cent
     await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == set()
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
     await enter(idle_centre, cluster, NEW, "new")
-    assert list((await idle_centre.row(cluster)).must_reenter) == []
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == {"new"}
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+    await enter(idle_centre, cluster, NEW, "old")
     assert list((await idle_centre.row(cluster)).must_reenter) == []
 
 
@@ -104,4 +106,4 @@ async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_i
     await enter(idle_centre, cluster, NEW, "new")
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == {"new"}
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]

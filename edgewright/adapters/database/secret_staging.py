@@ -195,8 +195,9 @@ async def _supersede_older(connection: AsyncConnection, cluster: UUID, committed
 
 
 async def _entered_again(connection: AsyncConnection, cluster: UUID, committed: Sequence[Row[Any]]) -> None:
-    """A Secret that was written again need not be entered again."""
-    written = {f"{row.namespace}/{row.name}" for row in committed if not row.deletes}
+    """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
+    written = {f"{row.namespace}/{row.name}/{row.key}" for row in committed}
+    written |= {f"{row.namespace}/{row.name}" for row in committed if not row.deletes}
     row = await find_row(connection, cluster)
     if row is not None and written & set(row.must_reenter):
         left = [secret for secret in row.must_reenter if secret not in written]

@@ -240,14 +240,16 @@ async def test_the_users_of_a_template_are_known(store: Store) -> None:
 
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.record_reentry(await store.fence(cluster), ["default/web", "default/db"])
+    await store.clusters.record_reentry(
+        await store.fence(cluster), ["default/web/password", "default/db/password", "default/db/user"]
+    )
     change = await store.change(cluster)
     await store.staging.stage([change])
     wanted = await store.clusters.read_wanted(cluster)
     assert wanted is not None
-    assert wanted.must_reenter == ("default/db", "default/web")
+    assert wanted.must_reenter == ("default/db/password", "default/db/user", "default/web/password")
     await store.staging.committed([change.request], "c0ffee")
-    assert (await store.row(cluster)).must_reenter == ("default/web",)
+    assert (await store.row(cluster)).must_reenter == ("default/db/user", "default/web/password")
 
 
 async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:
