@@ -42,7 +42,7 @@ async def measure(centre: RunningCentre, *, full: bool) -> list[Line]:
             lines.append(
                 Line(
                     f"secret PUT, {size:,} secrets in the repository, p50",
-                    f"{ms(taken)} ({git / taken:.1f}x quicker than clone, commit, push here: {ms(git)})",
+                    f"{ms(taken)}; by clone, commit, push here {ms(git)}: ratio {taken / git:.1f}",
                     before,
                 )
             )
