@@ -17,7 +17,7 @@ from edgewright.messages.steps import (
     RecordDeletion,
     RecordPause,
 )
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import GitServer
 
 
@@ -37,17 +37,14 @@ class ClusterActivities:
             return Reading()
         row = await self._clusters.get(question.cluster)
         seed = row.projection if row and question.seed else None
-        if wanted.desired is Desired.PRESENT:
-            wanted = await self._with_rendering(wanted)
+        if row is not None and wanted.desired is Desired.PRESENT:
+            wanted = await self._with_rendering(wanted, row)
         if wanted.observed_revision and question.desired_revision:
             descends = await self._descends(question.cluster, question.desired_revision, wanted.observed_revision)
             wanted = wanted.model_copy(update={"observed_descends": descends})
         return Reading(wanted=wanted, seed=seed)
 
-    async def _with_rendering(self, wanted: Wanted) -> Wanted:
-        row = await self._clusters.get(wanted.uuid)
-        if row is None:
-            return wanted
+    async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
         try:
             collected = await self._render_inputs.collect(wanted.uuid, row.spec)
             digest = collected.digest

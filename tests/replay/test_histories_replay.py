@@ -27,7 +27,7 @@ from workflows.plugin import WORKFLOWS, workflow_runner
 HISTORIES = Path(__file__).parent / "histories"
 RECORDED = sorted(HISTORIES.glob("*/*.json"))
 LARGEST = 150_000
-TRACES = re.compile(r"@(?!\w+\.)\w|/home/|/root/|/tmp/|/Users/|\.py\b")
+TRACES = re.compile(r"@(?!\w+\.)\w|/(?:home|root|tmp|Users)/|\.py\b")
 
 
 def named(path: Path) -> str:
