@@ -5,8 +5,12 @@ SHELL := /bin/sh
 BIN := .venv/bin
 ENVIRONMENT := .venv/.complete
 
-# How many test processes; the tests start real servers, so more than one per core helps nobody.
-TEST_PROCESSES ?= 2
+# How many test processes; the tests often wait for real servers, so one more than cores keeps both of those busy.
+TEST_PROCESSES ?= 3
+
+# Tests that kill whole centres again and again: minutes of waiting, so they run beside the real components.
+LONG_ONES := tests/workflows/test_kill_points.py tests/supervisor/test_up_goes_on.py
+PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.
 COMPONENTS := kubeseal kustomize
@@ -50,10 +54,11 @@ lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports --no-logo
 
 test-python: lint
-	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real -n $(TEST_PROCESSES) --dist loadfile --durations 10 </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
-test-real: $(ENVIRONMENT) ## tests against real components, built once into a cache outside the checkout
+test-real: $(ENVIRONMENT) ## the long tests, and those against real components, built once into a cache outside the checkout
 	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)
+	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(PARALLEL) </dev/null
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
 
 ##@ Work on it

@@ -2,7 +2,14 @@
 
 import pytest
 
-LONGEST_FIRST = ("tests/workflows/test_kill_points.py", "tests/workflows/", "tests/supervisor/", "tests/security/")
+LONGEST_FIRST = (
+    "tests/workflows/test_continue_as_new.py",
+    "tests/supervisor/",
+    "tests/security/",
+    "tests/workflows/",
+    "tests/mistakes/",
+    "tests/api/",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
