@@ -4,6 +4,9 @@ The move follows Git's own protocol for loose refs: create ``main.lock`` exclusi
 over ``main``. A git process (a push, a repack) and this code therefore exclude each other. Around it our own
 writers hold an advisory lock that the kernel drops when a process dies. It keeps them from contending for
 ``main.lock`` and makes the removal of a stale ``main.lock`` safe among them.
+
+Our ``main.lock`` is a hard link to a draft beside the repository's files, so that the next writer knows the lock of a
+killed one as ours, and takes it away at once; that of a git process is left alone until it is old.
 """
 
 import fcntl
@@ -21,6 +24,7 @@ from edgewright.ports.git_server import CommitId, HeadMoved
 
 MAIN = "refs/heads/main"
 WRITER_LOCK = "edgewright.writer"
+DRAFT = "edgewright.draft"
 
 
 def read_head(repository: Path) -> CommitId | None:
@@ -63,21 +67,42 @@ def move_head(
     """
     deadline = time.monotonic() + patience
     with sole_writer(repository, deadline=deadline):
-        lock = repository / f"{MAIN}.lock"
-        descriptor = _create_lock(lock, deadline=deadline, stale_after=stale_after)
+        lock, draft = repository / f"{MAIN}.lock", repository / DRAFT
+        _clear_away(draft, lock)
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            _write_draft(draft, new)
+            _link_lock(draft, lock, deadline=deadline, stale_after=stale_after)
+            try:
                 head = read_head(repository)
                 if head != expected:
                     raise head_moved(expected, head)
-                file.write(new.encode() + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            lock.rename(repository / MAIN)
-        except BaseException:
-            lock.unlink(missing_ok=True)
-            raise
+                lock.rename(repository / MAIN)
+            except BaseException:
+                lock.unlink(missing_ok=True)
+                raise
+        finally:
+            draft.unlink(missing_ok=True)
         fsync_folder(lock.parent)
+
+
+def _clear_away(draft: Path, lock: Path) -> None:
+    """Removes what a writer of ours left when it was killed; no other lives, for we are the sole writer.
+
+    The lock goes first: without its draft nobody would know it as ours.
+    """
+    try:
+        if lock.samefile(draft):
+            lock.unlink()
+    except FileNotFoundError:
+        pass
+    draft.unlink(missing_ok=True)
+
+
+def _write_draft(draft: Path, head: CommitId) -> None:
+    with draft.open("xb") as file:
+        file.write(head.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def head_moved(expected: CommitId | None, head: CommitId | None) -> HeadMoved:
@@ -114,13 +139,15 @@ def _try_lock(descriptor: int) -> bool:
     return True
 
 
-def _create_lock(lock: Path, *, deadline: float, stale_after: float) -> int:
+def _link_lock(draft: Path, lock: Path, *, deadline: float, stale_after: float) -> None:
     while True:
         try:
-            return os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            os.link(draft, lock)
         except FileExistsError:
             if not remove_if_stale(lock, stale_after=stale_after):
                 _pause(deadline, f"{MAIN}.lock is held")
+        else:
+            return
 
 
 def remove_if_stale(lock: Path, *, stale_after: float) -> bool:

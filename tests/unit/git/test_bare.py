@@ -213,7 +213,7 @@ def test_bytes_are_on_disk_before_the_ref_moves(
     assert len(contents) == len(objects)
     for path in objects:
         assert synced.index(str(path.parent)) > max(contents)
-    assert synced[-2:] == ["refs/heads/main.lock", "refs/heads"]
+    assert synced[-2:] == ["edgewright.draft", "refs/heads"]
     assert "objects" in synced
 
 
