@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.workflow import NondeterminismError
 
 from activities.composition import WorkerPorts, build_activities
 from activities.failures import FailureInterceptor
@@ -51,6 +52,7 @@ def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, s
             workflows=WORKFLOWS,
             workflow_runner=workflow_runner(),
             max_cached_workflows=CACHED_WORKFLOWS,
+            workflow_failure_exception_types=[NondeterminismError],  # the sweep begins it anew (ADR 5)
             build_id=BUILD_ID,
             graceful_shutdown_timeout=GRACE,
         ),

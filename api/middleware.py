@@ -3,6 +3,7 @@
 Written as plain ASGI, so that streams stay streams and a handler is not cancelled behind its back.
 """
 
+import asyncio
 import re
 import time
 import uuid
@@ -15,7 +16,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.metrics import Metrics
-from api.problems import unexpected
+from api.problems import stopping, unexpected
 
 REQUEST_ID_HEADER = "X-Request-Id"
 UNKNOWN_ROUTE = "(none)"
@@ -63,6 +64,12 @@ class Envelope:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._app(scope, receive, send_enveloped)
+            except asyncio.CancelledError:
+                # The server does so at the end of its patience with answers that are under way, and would send a
+                # bare 500 itself.
+                if answered:
+                    raise
+                await stopping(Request(scope))(scope, receive, send_enveloped)
             except Exception as error:  # noqa: BLE001 - the last resort: no text of an unknown error leaves the process
                 answer = unexpected(Request(scope), error)
                 if answered:

@@ -171,6 +171,18 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     return problem_of(request, status=error.status_code, code=code, detail=detail, headers=error.headers)
 
 
+def stopping(request: Request) -> Response:
+    """The answer to a request that the end of this process has interrupted."""
+    return problem_of(
+        request,
+        status=503,
+        code="gateway_stopping",
+        detail="The gateway is being stopped; whether the request took effect is not known.",
+        hint="Send it again, with the same Idempotency-Key if it had one.",
+        headers={"Retry-After": "2"},
+    )
+
+
 def unexpected(request: Request, error: Exception) -> Response:
     """A defect of ours: the log gets its kind and place, never its text, which might hold a secret."""
     frame = error.__traceback__

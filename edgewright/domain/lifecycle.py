@@ -51,13 +51,20 @@ def plan_for(wanted: Wanted, done: Done) -> Plan:
     if wanted.desired is Desired.DELETED:
         return _deletion(wanted)
     if wanted.desired is Desired.REMOVED:
-        steps = () if done.removed == wanted.commissioning else REMOVAL
-        return Plan(key=f"remove/{wanted.commissioning}", steps=steps)
+        return Plan(key=f"remove/{wanted.commissioning}", steps=_removal(wanted, done))
     if (done.generation, done.commissioning) != (wanted.generation, wanted.commissioning):
         return _commissioning(wanted, done)
     if wanted.render_digest is not None and wanted.render_digest != done.rendered_digest:
         return Plan(key=f"render/{wanted.render_digest[:16]}/{wanted.change}", steps=RENDERING)
     return Plan(key="idle")
+
+
+def _removal(wanted: Wanted, done: Done) -> tuple[StepName, ...]:
+    """The secrets of hardware that was given up go too, when the removal has overtaken the move to the new one."""
+    if done.removed == wanted.commissioning:
+        return ()
+    moved = done.generation and done.generation != wanted.generation
+    return (*REMOVAL, StepName.WITHDRAW_SECRETS) if moved else REMOVAL
 
 
 def _commissioning(wanted: Wanted, done: Done) -> Plan:

@@ -39,6 +39,9 @@ COUNT_DEADLINE = timedelta(seconds=5)
 AGAIN = 0.05
 """Seconds before an update is sent again that was refused for a moment, or lost around continue-as-new."""
 PASSING = frozenset({"draining", "busy"})
+NOT_TAKEN = frozenset({"UnprocessedUpdate", "AcceptedUpdateCompletedWorkflow"})
+"""Temporal's own words, not the workflow's: the run ended before it has taken, or answered, the update. Sent again it
+finds the next run, where it does no harm: a wish that is met already is met at once."""
 RUNNING = f"WorkflowType = '{names.WORKFLOW_TYPE}' AND ExecutionStatus = 'Running'"
 CLUSTER_ID = re.compile(r"cluster-([0-9a-f-]{36})")
 
@@ -177,7 +180,7 @@ class TemporalFleet:
         cause = error.cause
         kind = cause.type if isinstance(cause, ApplicationError) else None
         sentence = cause.message if isinstance(cause, ApplicationError) else "The workflow refused it."
-        if kind in PASSING:
+        if kind in PASSING or kind in NOT_TAKEN:
             return
         if kind == "reason_required":
             raise Invalid(sentence, code=kind, where="reason") from error

@@ -70,6 +70,13 @@ def test_a_removal_suspends_and_withdraws_once() -> None:
     assert plan_for(removed, finish(plan, removed, COMMISSIONED, None)).steps == ()
 
 
+def test_a_removal_that_overtakes_a_move_takes_the_secrets_of_the_old_hardware_along() -> None:
+    removed = wanted(desired=Desired.REMOVED, change=3, commissioning=2, generation=2)
+    plan = plan_for(removed, COMMISSIONED)
+    assert plan.steps == (*REMOVAL, StepName.WITHDRAW_SECRETS)
+    assert plan_for(removed, finish(plan, removed, COMMISSIONED, None)).steps == ()
+
+
 def test_an_entry_written_again_is_commissioned_anew() -> None:
     removed = wanted(desired=Desired.REMOVED, change=2)
     after = finish(plan_for(removed, COMMISSIONED), removed, COMMISSIONED, None)

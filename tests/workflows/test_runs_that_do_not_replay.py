@@ -1,0 +1,77 @@
+"""A run whose history no longer fits ends, and the sweep begins the cluster's workflow anew from the database.
+
+Temporal's files that were put back beside a living worker make such histories, and so would a defect of an upgrade.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from centre import Centre, eventually, open_centre, working
+from cluster_states import at_phase, is_told, kinds
+from temporal_server import temporal_server
+from temporalio import workflow
+from temporalio.client import WorkflowExecutionStatus
+
+from edgewright.domain.cluster import Phase
+from edgewright.messages import names
+from edgewright.ports.clusters import ClusterRow
+from workflows.managed_cluster import ManagedCluster
+
+
+@pytest.fixture
+def temporal(tmp_path: Path) -> Iterator[str]:
+    """A server of its own: the sweep looks at all workflows."""
+    with temporal_server(tmp_path / "temporal.log") as address:
+        yield address
+
+
+@pytest.fixture
+async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
+    async with open_centre(tmp_path / "centre", temporal) as centre:
+        yield centre
+
+
+def is_current(row: ClusterRow) -> bool:
+    return row.projection is not None and row.projection.change_done == row.change
+
+
+async def test_the_sweep_rebuilds_what_no_longer_replays(idle_centre: Centre, patchable: pytest.MonkeyPatch) -> None:
+    centre = idle_centre
+    async with working(centre):
+        cluster = await centre.create("other-history")
+        await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
+        await eventually(lambda: is_told(centre, cluster))
+    told = await kinds(centre, cluster)
+    first_run = (await centre.handle(cluster).describe()).run_id
+    look = ManagedCluster._look
+
+    async def look_later(self: ManagedCluster) -> bool:
+        await workflow.sleep(0.01)
+        return await look(self)
+
+    patchable.setattr(ManagedCluster, "_look", look_later)
+    async with working(centre):
+        await centre.ports.fleet.nudge(cluster)
+
+        async def failed() -> bool:
+            handle = centre.client.get_workflow_handle(names.workflow_id(cluster), run_id=first_run)
+            return (await handle.describe()).status is WorkflowExecutionStatus.FAILED
+
+        await eventually(failed)
+
+        async def begun_anew() -> bool:
+            await centre.client.execute_workflow(
+                names.SWEEP_TYPE, id=f"sweep-{cluster}", task_queue=names.CLUSTERS_QUEUE
+            )
+            described = await centre.handle(cluster).describe()
+            return described.run_id != first_run and described.status is WorkflowExecutionStatus.RUNNING
+
+        await eventually(begun_anew)
+        await centre.write(cluster, "other-history", values={"replicas": 3})
+        row = await centre.until(cluster, is_current)
+        assert row.projection
+        assert row.projection.ready
+    assert [kind for kind in await kinds(centre, cluster) if kind == "phase.changed"] == [
+        kind for kind in told if kind == "phase.changed"
+    ], "nothing is told twice"
