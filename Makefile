@@ -59,6 +59,7 @@ test-python: lint
 test-real: $(ENVIRONMENT) ## the long tests, and those against real components, built once into a cache outside the checkout
 	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)
 	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(PARALLEL) </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest tests/contracts/database --store postgresql $(PARALLEL) </dev/null
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
 
 ##@ Work on it

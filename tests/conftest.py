@@ -1,4 +1,4 @@
-"""The long tests come first, so that at the end no process is left alone with them."""
+"""What concerns every test: which database, and the long tests first, so that none is left alone at the end."""
 
 import pytest
 
@@ -10,6 +10,12 @@ LONGEST_FIRST = (
     "tests/mistakes/",
     "tests/api/",
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--store", choices=["sqlite", "postgresql"], default="sqlite", help="what tests/contracts/database runs on"
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -119,6 +119,7 @@ class SqlConfigStore:
             rows = await connection.execute(wanted)
             return [Change(row.position, row.app, row.object, row.etag, row.at) for row in rows]
 
+    @again_after_collision
     async def install(self, entries: Sequence[NewEntry]) -> int:
         async with self._database.write() as connection:
             at = await self._database.now(connection)

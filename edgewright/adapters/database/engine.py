@@ -194,5 +194,5 @@ def _shown(url: URL) -> str:
     """How messages call the database: no user, password or query."""
     if url.get_backend_name() == "sqlite":
         return str(url.database)
-    host = f"{url.host}:{url.port}" if url.port else str(url.host)
+    host = f"{url.host}:{url.port}" if url.port else str(url.host or url.query.get("host", "this machine"))
     return f"{url.database} on {host}"

@@ -1,38 +1,40 @@
 """A store that every test gets for itself, and as many databases on it as there are processes.
 
-To run the same suites on another server, add the fixture that makes a fresh store there to ``STORES``.
+SQLite, or with ``--store postgresql`` a real PostgreSQL of this session, which ``make test-real`` does.
 """
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from database_stores import Clock, Store
+from postgresql_server import PostgreSQL, postgresql_server
 
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.domain.default_entries import default_entries
 from edgewright.ports.config_store import NewEntry
 
-STORES = ["sqlite_store"]
-"""Names of fixtures that give the URL of a fresh store: migrated, with the entries of a first start."""
+TEMPLATE = "edgewright_template"
+
+
+async def first_start(url: str) -> None:
+    """The schema, and the entries of a first start."""
+    async with open_database(url) as database:
+        await database.migrate()
+        entries = [NewEntry(one.app, one.object, one.klass, one.body) for one in default_entries("Edgewright")]
+        await SqlConfigStore(database).install(entries)
 
 
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with the schema and the entries of a first start, to copy for each test."""
+    """A SQLite file as the first start leaves it, to copy for each test."""
     path = tmp_path_factory.mktemp("template") / "template.db"
-
-    async def prepare() -> None:
-        async with open_database(f"sqlite+aiosqlite:///{path}") as database:
-            await database.migrate()
-            entries = [NewEntry(one.app, one.object, one.klass, one.body) for one in default_entries("Edgewright")]
-            await SqlConfigStore(database).install(entries)
-
-    asyncio.run(prepare())
+    asyncio.run(first_start(f"sqlite+aiosqlite:///{path}"))
     return path
 
 
@@ -43,9 +45,48 @@ def sqlite_store(sqlite_template: Path, tmp_path: Path) -> str:
     return f"sqlite+aiosqlite:///{path}"
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """A server with a database as the first start leaves it, to copy for each test."""
+    with postgresql_server() as server:
+        server.copy_database("template1", TEMPLATE)
+        asyncio.run(first_start(server.socket_url(TEMPLATE)))
+        yield server
+
+
+@pytest.fixture
+def empty_sqlite(tmp_path: Path) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path / 'empty.db'}"
+
+
+@pytest.fixture
+def empty_postgresql(postgresql: PostgreSQL) -> Iterator[str]:
+    yield from _copy(postgresql, "template1")
+
+
+@pytest.fixture
+def postgresql_store(postgresql: PostgreSQL) -> Iterator[str]:
+    yield from _copy(postgresql, TEMPLATE)
+
+
+def _copy(server: PostgreSQL, template: str) -> Iterator[str]:
+    name = f"test_{uuid4().hex}"
+    server.copy_database(template, name)
+    yield server.socket_url(name)
+    server.drop_database(name)
+
+
+@pytest.fixture
 def database_url(request: pytest.FixtureRequest) -> str:
-    url: str = request.getfixturevalue(request.param)
+    """The URL of a fresh store: migrated, with the entries of a first start."""
+    url: str = request.getfixturevalue(f"{request.config.getoption('--store')}_store")
+    return url
+
+
+@pytest.fixture
+def empty_database_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a database without a schema."""
+    url: str = request.getfixturevalue(f"empty_{request.config.getoption('--store')}")
     return url
 
 

@@ -15,11 +15,14 @@ from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
+from edgewright.domain.default_entries import default_entries
 from edgewright.errors import Invalid, Stalled, Waiting
+from edgewright.ports.config_store import NewEntry
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -40,25 +43,44 @@ def made_of(path: Path) -> set[tuple[Any, ...]]:
     return found
 
 
-async def test_migrations_lead_to_the_tables_of_the_code(tmp_path: Path) -> None:
-    migrated, created = tmp_path / "migrated.db", tmp_path / "created.db"
-    async with open_database(f"sqlite:///{migrated}") as database:
+async def test_migrations_lead_to_the_tables_of_the_code(empty_database_url: str) -> None:
+    async with open_database(empty_database_url) as database:
         await database.migrate()
         async with database.read() as connection:
             assert await connection.run_sync(differences) == []
+
+
+async def test_migrations_lead_to_the_same_file_as_the_tables_of_the_code(tmp_path: Path) -> None:
+    migrated, created = tmp_path / "migrated.db", tmp_path / "created.db"
+    async with open_database(f"sqlite:///{migrated}") as database:
+        await database.migrate()
     async with open_database(f"sqlite:///{created}") as database, database.write() as connection:
         await connection.run_sync(metadata.create_all)
     assert made_of(migrated) == made_of(created)
 
 
-async def test_processes_that_migrate_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'new.db'}"
+async def test_processes_that_migrate_at_once_do_not_disturb_each_other(empty_database_url: str) -> None:
+    url = empty_database_url
     async with open_database(url) as one, open_database(url) as two, open_database(url) as three:
         await asyncio.gather(one.migrate(), two.migrate(), three.migrate())
         await three.migrate()
         async with three.read() as connection:
             assert await connection.scalar(text("SELECT count(*) FROM alembic_version")) == 1
             assert await connection.scalar(text("SELECT count(*) FROM feed")) == 1
+
+
+async def test_processes_that_start_first_at_once_install_each_entry_once(empty_database_url: str) -> None:
+    new = [NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in default_entries("Acme")]
+
+    async def start() -> int:
+        async with open_database(empty_database_url) as database:
+            await database.migrate()
+            return await SqlConfigStore(database).install(new)
+
+    installed = await asyncio.gather(*(start() for _ in range(5)))
+    assert sum(installed) == len(new)
+    async with open_database(empty_database_url) as database, database.read() as connection:
+        assert await connection.scalar(text("SELECT count(*) FROM entries")) == len(new)
 
 
 async def test_sqlite_is_durable_and_checks_references(sqlite_store: str) -> None:
