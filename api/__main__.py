@@ -80,7 +80,9 @@ def main() -> int:
         with asyncio.Runner(loop_factory=uvicorn.Config("api", log_config=None).get_loop_factory()) as runner:
             return 0 if runner.run(serve(settings)) else 1
     except EdgewrightError as error:
-        structlog.get_logger("edgewright.api").critical("cannot start", detail=error.detail, code=error.code)
+        structlog.get_logger("edgewright.api").critical(
+            "cannot start", detail=error.detail, code=error.code, hint=error.hint
+        )
         return 1
 
 

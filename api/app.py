@@ -36,6 +36,7 @@ from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.sole_gateway import sole_gateway
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.temporal.client import connect
@@ -104,9 +105,13 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
     """A gateway on what the settings name; closed at the end.
 
     Temporal may be away: the gateway starts, answers and takes writes all the same.
+
+    Raises:
+        Stalled: code ``second_gateway``: another one serves from the same SQLite file.
     """
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(open_database(settings.effective_database_url))
+        opened.enter_context(sole_gateway(settings.effective_database_url))
         await database.migrate()
         git = BareGitServer(settings.effective_git_root)
         address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"

@@ -30,6 +30,10 @@ sqlite3.connect = connect_to_full_disk
 """SQLite itself refuses every further page, with the error that it has for a full disk."""
 
 
+class DidNotStart(Exception):
+    """The gateway has ended instead; the text is its log."""
+
+
 @dataclass(frozen=True)
 class LoneGateway:
     """Where it is, and what a command needs to reach it."""
@@ -37,6 +41,7 @@ class LoneGateway:
     home: Path
     url: str
     temporal: str
+    process: "subprocess.Popen[bytes]"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -56,36 +61,40 @@ class LoneGateway:
 
 
 @contextmanager
-def lone_gateway(home: Path, *, full_disk: bool = False) -> Iterator[LoneGateway]:
+def lone_gateway(home: Path, *, full_disk: bool = False, database_url: str | None = None) -> Iterator[LoneGateway]:
     """Runs one until the end of the context.
 
     Args:
         full_disk: its database cannot grow any more.
+        database_url: another database than the SQLite file in the home.
     """
     port, nowhere = free_port(), f"127.0.0.1:{free_port()}"
     prepare_home(home)
-    asyncio.run(initialise_storage(Settings(home=home)))
+    asyncio.run(initialise_storage(Settings(home=home, database_url=database_url)))
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
     told = {
         "EDGEWRIGHT_HOME": str(home),
         "EDGEWRIGHT_GATEWAY_PORT": str(port),
         "EDGEWRIGHT_TEMPORAL_ADDRESS": nowhere,
     }
+    if database_url:
+        told["EDGEWRIGHT_DATABASE_URL"] = database_url
     if full_disk:
         (home / "full").mkdir()
         (home / "full" / "sitecustomize.py").write_text(FULL)
         told["PYTHONPATH"] = str(home / "full")
-    log = home / "logs" / "gateway.log"
+    log = home / "logs" / f"gateway-{port}.log"
     with (
         log.open("wb") as out,
         subprocess.Popen(
             [sys.executable, "-P", "-m", "api"], env={**kept, **told}, stdout=out, stderr=out
         ) as running,
     ):
-        gateway = LoneGateway(home, f"http://127.0.0.1:{port}", nowhere)
+        gateway = LoneGateway(home, f"http://127.0.0.1:{port}", nowhere, running)
         try:
-            eventually(lambda: _answers(gateway) or running.poll() is not None, seconds=90)
-            assert running.poll() is None, log.read_text()
+            eventually(lambda: running.poll() is not None or _answers(gateway), seconds=90)
+            if running.poll() is not None:
+                raise DidNotStart(log.read_text())
             yield gateway
         finally:
             running.terminate()
