@@ -171,7 +171,11 @@ async def recreate_cluster(
         if changes.get("chart"):
             changes["chart"] = str(await chart_uuid(gateway, changes["chart"]))
         row = await gateway.clusters.request_recreation(
-            uuid, actor=actor_of(operator), new_hardware=wish.new_hardware, changes=changes or None
+            uuid,
+            actor=actor_of(operator),
+            new_hardware=wish.new_hardware,
+            changes=changes or None,
+            request=once.uuid,
         )
         await live.nudges.nudge(uuid)
         return _outcome(gateway, row, 202)

@@ -185,9 +185,17 @@ class Clusters(Protocol):
         """Marks the point of no return of a deletion; the workflow calls it before the removal commit."""
 
     async def request_recreation(
-        self, cluster: UUID, *, actor: str, new_hardware: bool, changes: Mapping[str, Any] | None = None
+        self,
+        cluster: UUID,
+        *,
+        actor: str,
+        new_hardware: bool,
+        changes: Mapping[str, Any] | None = None,
+        request: UUID | None = None,
     ) -> ClusterRow:
         """Removes and commissions anew in one transaction; merge patch ``changes`` applied to the entry.
+
+        ``request`` names the wish: one that has happened before does not happen again.
 
         For new hardware also: generation + 1, credentials of the old generation revoked, tokens replaced, edge
         status, certificate, lease and acceptance cleared. ``Conflict`` code ``deleting`` during a deletion.

@@ -4,9 +4,17 @@ from uuid import UUID, uuid4
 
 import httpx
 from gateway_centre import GatewayCentre, basic, bearer
+from sqlalchemy import delete
 
+from edgewright.adapters.database.tables import idempotency_keys
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.ports.operators import Permission
+
+
+async def forget_answers(centre: GatewayCentre) -> None:
+    """As if each gateway had died between an act and its answer: the keys are free, the acts have happened."""
+    async with centre.database.write() as connection:
+        await connection.execute(delete(idempotency_keys))
 
 
 async def test_a_created_cluster_is_shown_where_location_points(admin: httpx.AsyncClient) -> None:
@@ -103,11 +111,23 @@ async def test_a_gateway_that_died_before_its_answer_is_not_made_up_for_twice(
 ) -> None:
     headers = {"Idempotency-Key": "k3"}
     first = await admin.post("/v1/cluster", json={"name": "half"}, headers=headers)
-    # As if the answer had never been remembered: the key is free, the cluster is there.
-    operator = (await centre.gateway.operators.list())[0]
-    await centre.gateway.idempotency.release(f"{operator.id} POST /v1/cluster", "k3")
+    await forget_answers(centre)
     again = await admin.post("/v1/cluster", json={"name": "half"}, headers=headers)
     assert (again.status_code, again.json()["uuid"]) == (201, first.json()["uuid"])
+
+
+async def test_a_recreation_whose_gateway_died_before_its_answer_happens_once(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("moved-once")
+    path, headers, body = f"/v1/cluster/{cluster}/recreate", {"Idempotency-Key": "r1"}, {"new_hardware": True}
+    first = await admin.post(path, json=body, headers=headers)
+    await forget_answers(centre)
+    again = await admin.post(path, json=body, headers=headers)
+    assert (first.status_code, again.status_code) == (202, 202)
+    row = await centre.row(cluster)
+    assert (row.generation, row.commissioning) == (2, 2)
+    assert (await admin.post(path, json=body, headers={"Idempotency-Key": "r2"})).json()["generation"] == 3
 
 
 async def test_the_list_pages_filters_and_leaves_out_what_is_gone(

@@ -34,7 +34,7 @@ from edgewright.adapters.database.entries import (
     same_json,
 )
 from edgewright.adapters.database.errors import again_after_collision
-from edgewright.adapters.database.events import record
+from edgewright.adapters.database.events import is_recorded, record
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.domain.cluster import ClusterSettings, Desired
@@ -132,12 +132,20 @@ class ClusterConfiguration:
             return True
 
     async def request_recreation(
-        self, cluster: UUID, *, actor: str, new_hardware: bool, changes: Mapping[str, Any] | None = None
+        self,
+        cluster: UUID,
+        *,
+        actor: str,
+        new_hardware: bool,
+        changes: Mapping[str, Any] | None = None,
+        request: UUID | None = None,
     ) -> ClusterRow:
         check = await self._schemas.check_of(APP_CLUSTER_CONFIGURATION)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await staying_row(connection, cluster)
+            if request is not None and await is_recorded(connection, request):
+                return await must_read_row(connection, cluster)
             body = apply_merge_patch(row.spec, changes or {})
             check(body)
             spec = spec_from(body if isinstance(body, Mapping) else {})
@@ -159,6 +167,7 @@ class ClusterConfiguration:
                 actor=actor,
                 kind="cluster.recreated",
                 message=f"The cluster {row.name} is commissioned anew {where}.",
+                event=request,
                 generation=values.get("generation", row.generation),
                 commissioning=row.commissioning + 1,
             )

@@ -23,12 +23,19 @@ async def record(
     actor: str,
     kind: str,
     message: str,
+    event: UUID | None = None,
     **detail: Fact,
 ) -> None:
-    """Writes one event with an ID of its own."""
-    event = NewEvent(id=uuid4(), cluster=cluster, actor=actor, kind=kind, message=message, detail=detail)
+    """Writes one event; ``event``: its ID, if it is to be found again, else one of its own."""
+    event_id = event or uuid4()
+    told = NewEvent(id=event_id, cluster=cluster, actor=actor, kind=kind, message=message, detail=detail)
     [position] = await take_positions(connection)
-    await connection.execute(insert(events).values(**_columns(event, at, position)))
+    await connection.execute(insert(events).values(**_columns(told, at, position)))
+
+
+async def is_recorded(connection: AsyncConnection, event: UUID) -> bool:
+    """Whether the event with an ID is there."""
+    return await connection.scalar(select(events.c.position).where(events.c.id == event)) is not None
 
 
 async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[NewEvent]) -> None:

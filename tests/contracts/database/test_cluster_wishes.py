@@ -234,6 +234,15 @@ async def test_recreation_of_a_removed_cluster_puts_the_entry_back(store: Store)
     assert (row.desired, row.commissioning, row.spec_etag) == (Desired.PRESENT, 2, written.etag)
 
 
+async def test_one_wish_to_recreate_happens_once(store: Store) -> None:
+    cluster, wish = await store.create(), uuid4()
+    for _ in range(2):
+        row = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True, request=wish)
+        assert (row.generation, row.commissioning) == (2, 2)
+    other = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True, request=uuid4())
+    assert other.generation == 3
+
+
 async def test_recreation_for_new_hardware_forgets_the_old(store: Store) -> None:
     cluster = await store.joined()
     await store.reports.write_status(
