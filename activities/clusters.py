@@ -7,7 +7,6 @@ from temporalio import activity
 
 from activities.rendering import RenderInputs
 from edgewright.domain.cluster import Desired, Wanted
-from edgewright.domain.rendering import render_repository
 from edgewright.errors import NotFound, Refused, Stalled
 from edgewright.messages.steps import (
     Publish,
@@ -50,7 +49,7 @@ class ClusterActivities:
             digest = collected.digest
             done = row.projection.done.rendered_digest if row.projection else None
             if digest != done:
-                render_repository(collected.input)
+                self._render_inputs.render(collected)
         except Stalled as problem:
             where = f" ({problem.where})" if problem.where else ""
             return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})

@@ -1,12 +1,13 @@
 """Collects what the generated files of a cluster depend on."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import JsonObject
-from edgewright.domain.rendering import RenderInput, render_digest
+from edgewright.domain.rendering import RenderInput, render_digest, render_repository
 from edgewright.domain.wellknown import (
     APP_FLUX_TEMPLATE,
     APP_HELM_CHART_TEMPLATE,
@@ -17,8 +18,10 @@ from edgewright.domain.wellknown import (
     REPOSITORY_HELM_CHARTS,
 )
 from edgewright.errors import Stalled
-from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.config_store import ConfigStore, Entry
 
+REMEMBERED = 64
+"""Renderings that are kept; each is about 15 kB."""
 Source = tuple[UUID, UUID]
 """(Application, object) of an entry that files were rendered from."""
 
@@ -43,6 +46,7 @@ class RenderInputs:
     def __init__(self, entries: ConfigStore, external_url: str) -> None:
         self._entries = entries
         self._external_url = external_url
+        self._rendered: dict[str, Mapping[str, bytes]] = {}
 
     async def collect(self, cluster: UUID, spec: ClusterSpec) -> Collected:
         """The present templates of a cluster.
@@ -53,6 +57,7 @@ class RenderInputs:
         chart = (APP_HELM_CHART_TEMPLATE, spec.chart or OBJECT_DEFAULT_CHART)
         release = (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE)
         flux = (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+        found = await self._entries.get_each((chart, release, flux))
         return Collected(
             input=RenderInput(
                 uuid=cluster,
@@ -60,23 +65,36 @@ class RenderInputs:
                 namespace=spec.namespace,
                 bare=spec.bare,
                 values=spec.values,
-                chart_template=await self._template(*chart, "Helm chart template"),
-                helm_release_template=await self._template(*release, "HelmRelease template"),
-                flux_template=await self._template(*flux, "Flux template"),
+                chart_template=_template(found[0], chart, "Helm chart template"),
+                helm_release_template=_template(found[1], release, "HelmRelease template"),
+                flux_template=_template(found[2], flux, "Flux template"),
                 url_self=f"{self._external_url}/uuid/{cluster}",
                 url_helm=f"{self._external_url}/uuid/{REPOSITORY_HELM_CHARTS}",
             ),
             sources=(chart, release, flux),
         )
 
-    async def _template(self, app: UUID, object_: UUID, word: str) -> JsonObject:
-        entry = await self._entries.get(app, object_)
-        if entry is None or not isinstance(entry.body, dict):
-            raise Stalled(
-                f"The {word} {object_} does not exist.",
-                code="template_missing",
-                hint=f"Write the entry of Application {app}, or name another chart in the cluster's configuration.",
-                where=f"{app}/{object_}",
-            )
-        body: JsonObject = entry.body
-        return body
+    def render(self, collected: Collected) -> Mapping[str, bytes]:
+        """``render_repository`` of what was collected; what was rendered lately is remembered.
+
+        A cluster is rendered once to see whether it can be, and soon after to be committed.
+        """
+        digest = collected.digest
+        rendered = self._rendered.pop(digest, None) or render_repository(collected.input)
+        self._rendered[digest] = rendered
+        while len(self._rendered) > REMEMBERED:
+            del self._rendered[next(iter(self._rendered))]
+        return rendered
+
+
+def _template(entry: Entry | None, place: Source, word: str) -> JsonObject:
+    if entry is None or not isinstance(entry.body, dict):
+        app, object_ = place
+        raise Stalled(
+            f"The {word} {object_} does not exist.",
+            code="template_missing",
+            hint=f"Write the entry of Application {app}, or name another chart in the cluster's configuration.",
+            where=f"{app}/{object_}",
+        )
+    body: JsonObject = entry.body
+    return body

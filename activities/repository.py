@@ -11,7 +11,6 @@ from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
     SECRETS_FOLDER,
     render_changes,
-    render_repository,
     workload_removal,
 )
 from edgewright.errors import NotFound, Stalled, Superseded
@@ -50,7 +49,7 @@ class RepositoryActivities:
         """Everything that is generated, in one commit; nothing if it is there."""
         row = await self._row(step.fence.cluster)
         collected = await self._render_inputs.collect(row.uuid, row.spec)
-        rendered = render_repository(collected.input)
+        rendered = self._render_inputs.render(collected)
         digest = collected.digest
         commit = await self._commit(
             step.fence,

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from api.document import document
 from api.gateway import Gateway
+from api.kept_answers import KeptAnswers
 from api.lifespan import running
 from api.live import Live, live_of
 from api.middleware import Envelope
@@ -29,6 +30,7 @@ from api.routes import (
 )
 from edgewright import __version__
 from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.change_stamp import change_stamp
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
@@ -96,6 +98,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     install_problems(app)
+    app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
     app.add_middleware(Envelope, metrics=live.metrics)
     return app
 
@@ -113,6 +116,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
         database = await opened.enter_async_context(open_database(settings.effective_database_url))
         opened.enter_context(sole_gateway(settings.effective_database_url))
         await database.migrate()
+        stamp = opened.enter_context(change_stamp(settings.effective_database_url))
         git = BareGitServer(settings.effective_git_root)
         address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
         client = await connect(address, settings.temporal_namespace, lazy=True)
@@ -135,6 +139,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
+                change_stamp=stamp,
             )
         )
 

@@ -1,5 +1,6 @@
 """Everything that the gateway's routes work with: its collaborators and the values that it was set up with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -30,6 +31,7 @@ class Gateway:
         ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
+        change_stamp: changes with every write to the database; None: that cannot be told, and no answer is kept.
     """
 
     clusters: Clusters
@@ -50,3 +52,4 @@ class Gateway:
     ca_bundle: str | None = None
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
+    change_stamp: Callable[[], int | None] | None = None

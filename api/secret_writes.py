@@ -5,7 +5,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -46,6 +46,45 @@ class KeyChange:
         return (self.namespace, self.name, self.key)
 
 
+@dataclass(frozen=True)
+class SecretWish:
+    """Who asks for a change of which keys, and how.
+
+    Args:
+        path: of the request, with its method where several share a path; part of what a repeated request is known by.
+        key: the ``Idempotency-Key``, if one was sent.
+        places: ``(namespace, name, key)`` of each change.
+        dry_run: everything is checked and sealed, nothing is stored.
+    """
+
+    cluster: UUID
+    asker: str
+    actor: str
+    path: str
+    key: str | None
+    places: Sequence[tuple[str, str, str]]
+    dry_run: bool
+
+
+async def change_keys(
+    gateway: Gateway, live: Live, wish: SecretWish, changes: Callable[[], Awaitable[Sequence[KeyChange]]]
+) -> CommitId | None:
+    """The commit that holds the changes; None after a dry run. ``changes`` is asked only if they are needed.
+
+    Raises:
+        NotFound, Conflict, Waiting, Invalid: see the functions below.
+    """
+    row = await open_cluster(gateway, wish.cluster)
+    request = request_id(wish.cluster, wish.asker, wish.path, wish.key)
+    repeated = not wish.dry_run and wish.key is not None and await first_result(gateway, request, wish.places)
+    if not repeated:
+        check_writable(row)
+        await stage(gateway, row, request, await changes(), actor=wish.actor, dry_run=wish.dry_run)
+    if wish.dry_run:
+        return None
+    return await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
+
+
 def check_names(namespace: str, name: str, key: str) -> None:
     """Raises ``Invalid`` for a name that Kubernetes would refuse, before it becomes a path."""
     check_namespace(namespace)
@@ -73,14 +112,8 @@ async def first_result(gateway: Gateway, request: UUID, places: Sequence[tuple[s
     return bool(staged)
 
 
-async def writable_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
-    """The row of a cluster that takes changes of secrets.
-
-    Raises:
-        NotFound: ``cluster_unknown``.
-        Conflict: ``deleting``, ``removed`` or ``paused``.
-    """
-    row = await open_cluster(gateway, cluster)
+def check_writable(row: ClusterRow) -> None:
+    """Raises ``Conflict`` (``deleting``, ``removed``, ``paused``) if the cluster takes no changes of secrets."""
     if row.desired is Desired.DELETED:
         raise Conflict("The cluster is being deleted and takes no more secrets.", code="deleting")
     if row.desired is Desired.REMOVED:
@@ -91,7 +124,6 @@ async def writable_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
             code="paused",
             hint=f"Resume them first: edgewright cluster resume {row.spec.name}.",
         )
-    return row
 
 
 async def stage(
@@ -137,15 +169,18 @@ async def stage(
         )
 
 
-async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID) -> CommitId:
+async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID, *, repeated: bool) -> CommitId:
     """Has the workflow commit a staged request, and returns the commit that holds it.
+
+    Args:
+        repeated: it was staged before, so that it may be settled already.
 
     Raises:
         Waiting: ``commit_unconfirmed``; the same ``Idempotency-Key`` finds the result later.
         Conflict: why the request can never be committed.
     """
     try:
-        if not _settled(await gateway.staging.request(request)):
+        if not repeated or not _settled(await gateway.staging.request(request)):
             await live.secret_lane.change(cluster, request)
     except FleetUnavailable:
         pass  # the rows may tell all the same

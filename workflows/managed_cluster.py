@@ -89,9 +89,9 @@ class ManagedCluster(ClusterMessages):
             )
 
     def _must_look(self) -> bool:
-        """Whether the last reading may be out of date. It is not when all that happened is that a step ended."""
-        step_ended = self._steps.running and self._steps.resting
-        return self._woken or self._verbs.pending or not step_ended
+        """Whether the last reading may be out of date. It is not when only work of ours has ended."""
+        work_ended = (self._steps.running and self._steps.resting) or self._secrets.progressed
+        return self._woken or self._verbs.pending or not work_ended
 
     async def _look(self) -> bool:
         """Applies what was asked for and reads what is wanted; False while the database is out of reach."""
@@ -158,18 +158,20 @@ class ManagedCluster(ClusterMessages):
                 self._woken = True
             if self._woken or wanted.closed:
                 break
-        self._note_newest_commit()
+        wanted = self._wanted = self._note_newest_commit(wanted)
         projection = self._project(wanted)
         self._publication.show(projection, wanted)
         published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
+        self._wanted = self._publication.reread(wanted)
         self._over = wanted.closed
         return published
 
-    def _note_newest_commit(self) -> None:
-        if self._secrets.progressed:
-            self._secrets.progressed = False
-            self._steps.newest_commit = self._secrets.newest_commit or self._steps.newest_commit
-            self._secrets.newest_commit = None
+    def _note_newest_commit(self, wanted: Wanted) -> Wanted:
+        """No edge has applied a commit that was made a moment ago."""
+        self._secrets.progressed = False
+        commit, self._secrets.newest_commit = self._secrets.newest_commit, None
+        self._steps.newest_commit = commit or self._steps.newest_commit
+        return wanted.model_copy(update={"observed_descends": False}) if commit else wanted
 
     def _may_wait_to_publish(self, projection: Projection) -> bool:
         """Whether a step runs of which nothing is worth telling yet: most end within milliseconds, but one may stand
@@ -268,7 +270,7 @@ class ManagedCluster(ClusterMessages):
 
     def _continue_as_new(self) -> None:
         """Carries everything over."""
-        self._note_newest_commit()
+        self._steps.newest_commit = self._secrets.newest_commit or self._steps.newest_commit
         workflow.continue_as_new(
             ManagedClusterInput(
                 cluster=self._cluster,

@@ -89,6 +89,8 @@ SECRET_WAIT = timedelta(seconds=20)
 """How long an update waits for its commit."""
 SECRET_PAUSE = timedelta(seconds=5)
 """How long a failed commit rests even though somebody waits: each caller sees a few attempts."""
+TELL_OF_COMMITS = timedelta(milliseconds=250)
+"""How long the newest commit of secrets waits to be published: a caller has its answer, and others may follow."""
 VERB_WAIT = timedelta(seconds=10)
 """How long an operator's verb waits for the loop to apply it."""
 DRAIN = timedelta(milliseconds=50)

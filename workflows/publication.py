@@ -89,6 +89,11 @@ class Publication:
         del self.events[:sent]
         return True
 
+    def reread(self, wanted: Wanted) -> Wanted:
+        """What a reading would say now of what was published since."""
+        number = self.projection.sequence if self.projection else 0
+        return wanted.model_copy(update={"projected_sequence": max(number, wanted.projected_sequence)})
+
     def _note_phase(self, projection: Projection) -> None:
         before = self.projection.phase if self.projection else None
         if before is projection.phase:

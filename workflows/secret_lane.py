@@ -3,6 +3,7 @@
 A call to Git that hangs holds up the secrets of this cluster only: deletion, pause and skip never wait for it.
 """
 
+import asyncio
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -29,7 +30,8 @@ class SecretLane:
         self.problem = ""
         self.newest_commit: str | None = None
         self.progressed = False
-        """Whether the loop has something to tell: a commit, or a problem that came or went."""
+        """Whether the loop has something to tell: commits, or a problem that came or went."""
+        self._telling: asyncio.Task[None] | None = None
         self._hurried = False
         self._sent_away = False
 
@@ -124,5 +126,12 @@ class SecretLane:
             self._waiting -= batch
         if result.commit:
             self.newest_commit = result.commit
-            self.progressed = True
+            if self._telling is None:
+                self._telling = asyncio.create_task(self._tell_soon())
         return 0
+
+    async def _tell_soon(self) -> None:
+        """Commits that follow each other closely are told of once."""
+        await asyncio.sleep(policies.TELL_OF_COMMITS.total_seconds())
+        self._telling = None
+        self.progressed = True

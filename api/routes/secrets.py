@@ -4,6 +4,7 @@ import asyncio
 import base64
 import binascii
 from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -17,10 +18,12 @@ from api.idempotency import as_json, idempotency_key
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SealedKey, SecretChange, SecretChanges, SecretList
-from api.secret_writes import KeyChange, check_names, commit_of, first_result, request_id, stage, writable_cluster
+from api.secret_writes import KeyChange, SecretWish, change_keys, check_names
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
 from edgewright.errors import Invalid, NotFound, Stalled, TooLarge
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.git_server import CommitId
+from edgewright.ports.operators import OperatorToken
 from edgewright.sealing import SECRET_LIMIT, Plaintext, read_values
 
 BULK_LIMIT = 8 * 1024 * 1024
@@ -65,16 +68,12 @@ async def put_secret(
 ) -> Response:
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`."""
     check_names(namespace, name, key)
-    row = await open_cluster(gateway, uuid)
-    once = request_id(uuid, asker(operator), request.url.path, idempotency_key(request))
-    dry_run = _is_on(dryrun)
-    if dry_run or not await first_result(gateway, once, [(namespace, name, key)]):
-        row = await writable_cluster(gateway, uuid)
-        change = KeyChange(namespace, name, key, await _plaintext(request))
-        await stage(gateway, row, once, [change], actor=actor_of(operator), dry_run=dry_run)
-    if dry_run:
-        return Response(status_code=204, headers=NO_STORE)
-    return _committed(await commit_of(gateway, live, uuid, once))
+    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
+
+    async def change() -> Sequence[KeyChange]:
+        return [KeyChange(namespace, name, key, await _plaintext(request))]
+
+    return _committed(await change_keys(gateway, live, wish, change))
 
 
 @router.delete(PATH, status_code=204, summary="Delete one key of a Secret", responses=NO_CONTENT)
@@ -92,16 +91,12 @@ async def delete_secret(
 ) -> Response:
     """The file goes with its last key. Honours `Idempotency-Key`."""
     check_names(namespace, name, key)
-    once = request_id(uuid, asker(operator), f"DELETE {request.url.path}", idempotency_key(request))
-    row = await open_cluster(gateway, uuid)
-    dry_run = _is_on(dryrun)
-    if dry_run or not await first_result(gateway, once, [(namespace, name, key)]):
-        row = await writable_cluster(gateway, uuid)
-        change = KeyChange(namespace, name, key, None)
-        await stage(gateway, row, once, [change], actor=actor_of(operator), dry_run=dry_run)
-    if dry_run:
-        return Response(status_code=204, headers=NO_STORE)
-    return _committed(await commit_of(gateway, live, uuid, once))
+    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
+
+    async def change() -> Sequence[KeyChange]:
+        return [KeyChange(namespace, name, key, None)]
+
+    return _committed(await change_keys(gateway, live, wish, change))
 
 
 @router.post("/v1/cluster/{uuid}/secret", summary="Change many keys at once", response_model=Committed)
@@ -121,16 +116,13 @@ async def change_secrets(
     twice = [place for place, count in Counter(places).items() if count > 1]
     if twice:
         raise Invalid(f"The key {'/'.join(twice[0])} is there twice.", code="request_invalid", where="/changes")
-    row = await open_cluster(gateway, uuid)
-    once = request_id(uuid, asker(operator), request.url.path, idempotency_key(request))
-    dry_run = _is_on(dryrun)
-    if dry_run or not await first_result(gateway, once, places):
-        row = await writable_cluster(gateway, uuid)
-        await stage(gateway, row, once, changes, actor=actor_of(operator), dry_run=dry_run)
-    if dry_run:
-        return JSONResponse(as_json(Committed(commit=None)), headers=NO_STORE)
-    commit = await commit_of(gateway, live, uuid, once)
-    return JSONResponse(as_json(Committed(commit=commit)), headers={**NO_STORE, COMMIT_HEADER: commit})
+
+    async def these() -> Sequence[KeyChange]:
+        return changes
+
+    commit = await change_keys(gateway, live, _wish(request, uuid, operator, places, dryrun), these)
+    named = {COMMIT_HEADER: commit} if commit else {}
+    return JSONResponse(as_json(Committed(commit=commit)), headers={**NO_STORE, **named})
 
 
 @router.get("/v1/cluster/{uuid}/secret", summary="List secrets", response_model=SecretList)
@@ -139,6 +131,25 @@ async def list_secrets(uuid: UUID, _operator: Reader, gateway: TheGateway) -> Re
     row = await open_cluster(gateway, uuid)
     listed = await asyncio.to_thread(_listed, gateway, row)
     return JSONResponse(as_json(listed), headers=NO_STORE)
+
+
+def _wish(
+    request: Request,
+    uuid: UUID,
+    operator: OperatorToken,
+    places: Sequence[tuple[str, str, str]],
+    dryrun: str | None,
+) -> SecretWish:
+    path = request.url.path
+    return SecretWish(
+        cluster=uuid,
+        asker=asker(operator),
+        actor=actor_of(operator),
+        path=f"DELETE {path}" if request.method == "DELETE" else path,
+        key=idempotency_key(request),
+        places=places,
+        dry_run=_is_on(dryrun),
+    )
 
 
 async def _plaintext(request: Request) -> Plaintext:
@@ -206,5 +217,6 @@ def _is_on(dryrun: str | None) -> bool:
             raise Invalid("dryrun is true or false.", code="request_invalid", where="query dryrun")
 
 
-def _committed(commit: str) -> Response:
-    return Response(status_code=204, headers={**NO_STORE, COMMIT_HEADER: commit})
+def _committed(commit: CommitId | None) -> Response:
+    """Without a commit after a dry run."""
+    return Response(status_code=204, headers={**NO_STORE, **({COMMIT_HEADER: commit} if commit else {})})

@@ -74,6 +74,9 @@ class ConfigStore(Protocol):
     async def get(self, app: UUID, object_: UUID) -> Entry | None:
         """The entry, or None."""
 
+    async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
+        """The entries at some places, (Application, object) each, as they were at one moment; in that order."""
+
     async def objects(self, app: UUID) -> Sequence[UUID]:
         """The objects that have an entry for an Application, sorted."""
 

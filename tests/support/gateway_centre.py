@@ -4,7 +4,7 @@ import asyncio
 import secrets
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from api.app import create_app
 from api.gateway import Gateway
 from edgewright.adapters.database.accounts import SqlAccounts
 from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.change_stamp import change_stamp
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
@@ -248,7 +249,9 @@ def fence_of(row: ClusterRow) -> Fence:
 @asynccontextmanager
 async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[GatewayCentre]:
     """A gateway whose background tasks run; everything is closed at the end."""
-    async with open_database(f"sqlite+aiosqlite:///{database_file}") as database:
+    url = f"sqlite+aiosqlite:///{database_file}"
+    async with AsyncExitStack() as opened:
+        database = await opened.enter_async_context(open_database(url))
         clusters, config, access = SqlClusters(database), SqlConfigStore(database), SqlEdgeAccess(database)
         staging, git = SqlSecretStaging(database), BareGitServer(git_root)
         workflow = Workflow(
@@ -272,6 +275,7 @@ async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[G
             fleet=fleet,
             external_url=BASE_URL,
             temporal_ui_url="http://127.0.0.1:8233",
+            change_stamp=opened.enter_context(change_stamp(url)),
         )
         app = create_app(gateway)
         centre = GatewayCentre(gateway, app, fleet, workflow, database, git)

@@ -14,6 +14,7 @@ from edgewright.adapters.database.entries import (
     delete_entry,
     install_entries,
     put_entry,
+    read_entries,
     read_entry,
     register_object,
 )
@@ -40,6 +41,11 @@ class SqlConfigStore:
     async def get(self, app: UUID, object_: UUID) -> Entry | None:
         async with self._database.read() as connection:
             return await read_entry(connection, app, object_)
+
+    async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
+        async with self._database.read() as connection:
+            found = await read_entries(connection, places)
+        return [found.get(place) for place in places]
 
     async def objects(self, app: UUID) -> Sequence[UUID]:
         async with self._database.read() as connection:

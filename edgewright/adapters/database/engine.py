@@ -69,13 +69,13 @@ class Database:
         """The clock that decides: the database's."""
         if self._clock is not None:
             return self._clock()
-        if self._on_sqlite:
-            shown = await connection.scalar(text("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"))
-            return datetime.fromisoformat(str(shown)).replace(tzinfo=UTC)
+        if self._on_sqlite:  # its clock is that of this machine; asking for it would be another trip to its thread
+            moment = datetime.now(UTC)
+            return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         # clock_timestamp, not now: a transaction may have waited long for a lock since it began.
-        moment = await connection.scalar(text("SELECT clock_timestamp()"))
-        assert isinstance(moment, datetime)  # noqa: S101 - the driver's type of a timestamp with time zone
-        return moment.astimezone(UTC)
+        shown = await connection.scalar(text("SELECT clock_timestamp()"))
+        assert isinstance(shown, datetime)  # noqa: S101 - the driver's type of a timestamp with time zone
+        return shown.astimezone(UTC)
 
     async def ping(self) -> None:
         """Returns if the database answers.

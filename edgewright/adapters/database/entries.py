@@ -1,12 +1,12 @@
 """Entries, objects and classes, inside a transaction that somebody else began."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Row, delete, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.feed import insert_if_absent, take_positions
@@ -36,8 +36,18 @@ async def read_entry(connection: AsyncConnection, app: UUID, object_: UUID, *, l
     if lock:
         statement = statement.with_for_update()
     row = (await connection.execute(statement)).one_or_none()
-    if row is None:
-        return None
+    return None if row is None else _entry(row)
+
+
+async def read_entries(
+    connection: AsyncConnection, places: Sequence[tuple[UUID, UUID]]
+) -> Mapping[tuple[UUID, UUID], Entry]:
+    """The entries that there are at some places, (Application, object) each."""
+    statement = select(entries).where(tuple_(entries.c.app, entries.c.object).in_(places))
+    return {(row.app, row.object): _entry(row) for row in await connection.execute(statement)}
+
+
+def _entry(row: Row[Any]) -> Entry:
     return Entry(row.app, row.object, row.body, row.etag, row.position, row.modified_at)
 
 

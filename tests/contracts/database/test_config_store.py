@@ -39,6 +39,13 @@ async def test_what_is_put_is_read_back(store: Store) -> None:
     assert UUID(read.etag)
 
 
+async def test_entries_are_read_together_in_the_order_that_was_asked_for(store: Store) -> None:
+    first, second = [await store.entries.put(FREE_APP, await an_object(store), {"n": n}, actor=ACTOR) for n in (1, 2)]
+    nowhere = (FREE_APP, uuid4())
+    places = [(FREE_APP, second.object), nowhere, (FREE_APP, first.object)]
+    assert await store.entries.get_each(places) == [second, None, first]
+
+
 async def test_null_is_a_body_and_not_the_absence_of_one(store: Store) -> None:
     object_ = await an_object(store)
     await store.entries.put(FREE_APP, object_, None, actor=ACTOR)
