@@ -1,0 +1,58 @@
+"""The checker of the chaos runs proves itself: whatever promise is broken in the stores, it names it."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from chaos.checker import check_stores
+from chaos.edge_keys import EdgeKey, read_keys
+from chaos.git_mutants import REPOSITORIES
+from chaos.journal import Line, read_lines
+from chaos.mutants import Mutant, copy_home
+from chaos.row_mutants import ROWS
+from chaos.run import Plan, run
+from chaos.stores import Stores, read_stores, read_tables
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+PEACE = Plan(seed=28, kills=0, lives=2)
+"""A seed whose few lives leave clusters that are there, removed, deleted and moved, and a secret that was refused."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A small run in which nothing was killed."""
+
+    home: Path
+    stores: Stores
+    lines: list[Line]
+    keys: list[EdgeKey]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    ran = asyncio.run(run(tmp_path_factory.mktemp("peace"), PEACE))
+    assert ran.left == ()
+    return Finished(ran.home, read_stores(ran.home), read_lines(ran.journal), read_keys(ran.keys))
+
+
+def test_stores_of_a_run_in_peace_keep_every_promise(finished: Finished) -> None:
+    assert check_stores(finished.stores, finished.lines, finished.keys) == []
+
+
+@pytest.mark.parametrize("mutant", ROWS, ids=lambda mutant: mutant.name)
+def test_a_promise_broken_in_the_database_is_named(finished: Finished, mutant: Mutant, tmp_path: Path) -> None:
+    home = copy_home(finished.home, tmp_path / "home", finished.lines, finished.keys, repositories=False)
+    mutant.plant(home)
+    stores = Stores(read_tables(home.path), finished.stores.repositories)
+    found = check_stores(stores, finished.lines, finished.keys)
+    assert mutant.caught_as in {violation.name for violation in found}, found
+
+
+@pytest.mark.parametrize("mutant", REPOSITORIES, ids=lambda mutant: mutant.name)
+def test_a_promise_broken_in_a_repository_is_named(finished: Finished, mutant: Mutant, tmp_path: Path) -> None:
+    home = copy_home(finished.home, tmp_path / "home", finished.lines, finished.keys)
+    mutant.plant(home)
+    found = check_stores(read_stores(home.path), finished.lines, finished.keys)
+    assert mutant.caught_as in {violation.name for violation in found}, found

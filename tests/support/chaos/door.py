@@ -1,0 +1,116 @@
+"""How the clients ask: one attempt after the other, each in the journal."""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from chaos.journal import Journal, Line, Outcome
+
+TIMEOUT = 60.0
+"""Longer than anything in the gateway waits: who gets no answer until then is not acted upon later either."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
+"""Seconds between two attempts."""
+Facts = Callable[[httpx.Response], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What goes over the wire. ``auth``: user and password; None: the operator."""
+
+    method: str
+    path: str
+    json: Any = None
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    auth: tuple[str, str] | None = None
+
+
+def nothing(_answer: httpx.Response) -> Mapping[str, Any]:
+    """For answers that say no more than their status."""
+    return {}
+
+
+class Door:
+    """A client's way to the gateway.
+
+    Args:
+        url: of the gateway; the port stays, whatever is killed.
+        token: of an operator.
+    """
+
+    def __init__(self, url: str, token: str, journal: Journal) -> None:
+        self.journal = journal
+        self.closing = math.inf
+        """By the journal's clock: from here on nobody has patience."""
+        self._operator = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.AsyncClient(base_url=url, timeout=httpx.Timeout(TIMEOUT, connect=5), trust_env=False)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def ask(
+        self, wish: str, verb: str, cluster: str, asked: Mapping[str, Any], request: Request, facts: Facts = nothing
+    ) -> Line | None:
+        """One attempt; None if it has reached nobody: nothing can have come of it."""
+        began = self.journal.now()
+        answer: httpx.Response | None = None
+        outcome: Outcome = "maybe"
+        said: Mapping[str, Any] = {}
+        code = ""
+        try:
+            answer = await self._send(request)
+            outcome = "yes" if answer.is_success else "maybe" if answer.is_server_error else "no"
+            said = facts(answer) if answer.is_success else {}
+            code = "" if answer.is_success else _code(answer)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            return None
+        except httpx.TransportError as error:
+            code = type(error).__name__
+        status = answer.status_code if answer is not None else 0
+        line = Line(wish, verb, cluster, asked, began, self.journal.now(), outcome, status, code, said)
+        self.journal.write(line)
+        return line
+
+    async def insist(
+        self,
+        wish: str,
+        verb: str,
+        cluster: str,
+        asked: Mapping[str, Any],
+        request: Request,
+        facts: Facts = nothing,
+        *,
+        patience: float,
+    ) -> Line | None:
+        """The same request until it is answered yes or no, or patience (seconds) is over; the last attempt."""
+        until, pause = self.journal.now() + patience, FIRST_PAUSE
+        line: Line | None = None
+        while True:
+            line = await self.ask(wish, verb, cluster, asked, request, facts) or line
+            if (line is not None and line.outcome != "maybe") or self.journal.now() > min(until, self.closing):
+                return line
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 1.5)
+
+    async def _send(self, request: Request) -> httpx.Response:
+        return await self._http.request(
+            request.method,
+            request.path,
+            json=request.json,
+            content=request.content,
+            params=dict(request.params),
+            headers={**({} if request.auth else self._operator), **request.headers},
+            auth=request.auth,
+        )
+
+
+def _code(answer: httpx.Response) -> str:
+    try:
+        return str(answer.json().get("code", ""))
+    except (ValueError, AttributeError):
+        return "no problem document"
