@@ -71,8 +71,8 @@ format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 hooks: $(ENVIRONMENT) ## run the linters before each commit
 	$(BIN)/pre-commit install
 
-bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains the table
-	$(HERMETIC) $(BIN)/python -m bench
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains the table; FULL=1 takes longer
+	$(HERMETIC) PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(if $(JSON),--json $(JSON))
 
 record-histories: $(ENVIRONMENT) ## record the workflow histories that the replay tests use
 	$(HERMETIC) $(BIN)/python tests/replay/record.py

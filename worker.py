@@ -37,8 +37,10 @@ log = structlog.get_logger("edgewright.worker")
 
 GRACE = timedelta(seconds=5)
 """How long a stopping worker lets activities finish."""
-CACHED_WORKFLOWS = 2000
-"""Each costs about 90 KB; a workflow that fell out of the cache is replayed from its short history."""
+STICKY = timedelta(seconds=5)
+"""How long a workflow task waits for the worker that has its workflow in memory; a dead one never comes."""
+CACHED_WORKFLOWS = 500
+"""Each costs about 240 kB; a workflow that fell out of the cache is replayed from its short history."""
 BUILD_ID = f"edgewright-{__version__}"
 """Shown in the Web UI. Without one, the SDK hashes every loaded module at each start: two seconds of a core."""
 
@@ -52,6 +54,7 @@ def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, s
             workflows=WORKFLOWS,
             workflow_runner=workflow_runner(),
             max_cached_workflows=CACHED_WORKFLOWS,
+            sticky_queue_schedule_to_start_timeout=STICKY,
             workflow_failure_exception_types=[NondeterminismError],  # the sweep begins it anew (ADR 5)
             build_id=BUILD_ID,
             graceful_shutdown_timeout=GRACE,

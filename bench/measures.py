@@ -5,7 +5,6 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -32,10 +31,16 @@ async def create(client: httpx.AsyncClient, name: str) -> tuple[str, float]:
     answer = await client.post("/v1/cluster", json={"name": name})
     answer.raise_for_status()
     uuid: str = answer.json()["uuid"]
+    await ready(client, uuid)
+    return uuid, time.perf_counter() - begun
+
+
+async def ready(client: httpx.AsyncClient, uuid: str) -> None:
+    """Returns when `ready: true` was seen in a cluster's setup status."""
     while True:
         status = await client.get(f"/v1/cluster/{uuid}/status")
         if status.status_code == 200 and status.json().get("ready"):
-            return uuid, time.perf_counter() - begun
+            return
         await asyncio.sleep(0.005)
 
 
@@ -98,28 +103,36 @@ async def put_secrets(client: httpx.AsyncClient, uuid: str, count: int) -> list[
     return taken
 
 
-async def get_bootstrap(client: httpx.AsyncClient, uuid: str, *, clients: int, requests: int) -> tuple[float, float]:
-    """Requests a second and p99 in seconds of the bootstrap script."""
-    issued = (await client.post(f"/v1/cluster/{uuid}/registration-token", json={})).raise_for_status()
-    url = issued.json()["url"]
-    return await _load(lambda: client.get(url), clients=clients, requests=requests)
-
-
-async def _load(
-    request: Callable[[], Awaitable[httpx.Response]], *, clients: int, requests: int
-) -> tuple[float, float]:
-    taken: list[float] = []
+async def put_at_once(client: httpx.AsyncClient, uuid: str, *, clients: int, requests: int) -> float:
+    """Secrets committed a second by many clients of one cluster; an answer that is none is an error."""
     left = iter(range(requests))
 
     async def one_client() -> None:
-        for _ in left:
-            begun = time.perf_counter()
-            (await request()).raise_for_status()
-            taken.append(time.perf_counter() - begun)
+        for number in left:
+            path = f"/v1/cluster/{uuid}/secret/default/secret-{number % 10}/key-{number % 7}"
+            (await client.put(path, content=uuid4().bytes)).raise_for_status()
 
     begun = time.perf_counter()
     await asyncio.gather(*(one_client() for _ in range(clients)))
-    return requests / (time.perf_counter() - begun), p99(taken)
+    return requests / (time.perf_counter() - begun)
+
+
+async def slowest_answers(client: httpx.AsyncClient, until: asyncio.Event) -> list[float]:
+    """Seconds of one light request after the other, until somebody has seen enough."""
+    taken: list[float] = []
+    while not until.is_set():
+        begun = time.perf_counter()
+        (await client.get("/ping")).raise_for_status()
+        taken.append(time.perf_counter() - begun)
+        await asyncio.sleep(0.02)
+    return taken
+
+
+async def bootstrap_url(client: httpx.AsyncClient, uuid: str) -> str:
+    """Where the bootstrap script of a cluster is, with a fresh token."""
+    issued = (await client.post(f"/v1/cluster/{uuid}/registration-token", json={})).raise_for_status()
+    url: str = issued.json()["url"]
+    return url
 
 
 def clone_commit_push(files: int, count: int) -> list[float]:

@@ -1,56 +1,94 @@
-"""A whole embedded Edgewright in a temporary home, for measuring."""
+"""A whole embedded Edgewright in a temporary home, for measuring: started, killed, started again, weighed."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 START_SECONDS = 120.0
+OURS = {"gateway": "-m api", "worker": "-m worker"}
 
 
-@dataclass(frozen=True)
 class RunningCentre:
-    """Where it listens and what opens it."""
+    """Where it listens, what opens it, and its processes."""
 
-    url: str
-    token: str
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.url = ""
+        self.token = ""
+        self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
 
-@contextmanager
-def running_centre() -> Iterator[RunningCentre]:
-    """Starts `edgewright up` on a fresh home and free ports; stops it and removes the home."""
-    with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as folder:
-        home = Path(folder) / "home"
+    def start(self) -> None:
+        """Starts `edgewright up`; returns when all of it is ready."""
         variables = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
-        variables |= {"EDGEWRIGHT_HOME": str(home), "EDGEWRIGHT_DEMO": "0"}
-        with (Path(folder) / "up.log").open("wb") as log:
-            process = subprocess.Popen(
+        variables |= {"EDGEWRIGHT_HOME": str(self.home), "EDGEWRIGHT_DEMO": "0"}
+        with (self.home.parent / "up.log").open("ab") as log:
+            self._process = subprocess.Popen(
                 [sys.executable, "-c", "from edgewright.cli.main import main; main()", "up"],
                 env=os.environ | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-            try:
-                yield _when_ready(home, process)
-            finally:
-                process.send_signal(signal.SIGTERM)
-                process.wait(60)
+        endpoints, until = self.home / "endpoints.json", time.monotonic() + START_SECONDS
+        while not (endpoints.exists() and json.loads(endpoints.read_text())["pid"] == self._process.pid):
+            if self._process.poll() is not None or time.monotonic() > until:
+                raise SystemExit("`edgewright up` did not start; run it by hand to see why")
+            time.sleep(0.02)
+        self.url = json.loads(endpoints.read_text())["gateway"]
+        self.token = (self.home / "admin-token").read_text().strip()
+
+    def kill(self) -> None:
+        """Every process of it, by -9 at once."""
+        doomed = self._processes()
+        for process in doomed:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(doomed, timeout=30)
+        if self._process is not None:
+            self._process.wait(30)
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(60)
+
+    def megabytes(self) -> dict[str, float]:
+        """Memory that each of our processes alone holds, and its share of what several hold (PSS)."""
+        weighed: dict[str, float] = {}
+        for process in self._processes():
+            command = " ".join(process.cmdline())
+            for name, part in OURS.items():
+                if part in command:
+                    weighed[name] = weighed.get(name, 0.0) + process.memory_full_info().pss / 1e6
+        return weighed
+
+    def _processes(self) -> list[psutil.Process]:
+        if self._process is None:
+            return []
+        up = psutil.Process(self._process.pid)
+        return [up, *up.children(recursive=True)]
 
 
-def _when_ready(home: Path, process: "subprocess.Popen[bytes]") -> RunningCentre:
-    until = time.monotonic() + START_SECONDS
-    endpoints = home / "endpoints.json"
-    while not endpoints.exists():
-        if process.poll() is not None or time.monotonic() > until:
-            raise SystemExit("`edgewright up` did not start; run it by hand to see why")
-        time.sleep(0.1)
-    gateway = json.loads(endpoints.read_text())["gateway"]
-    return RunningCentre(url=gateway, token=(home / "admin-token").read_text().strip())
+@contextmanager
+def running_centre() -> Iterator[RunningCentre]:
+    """One on a fresh home and free ports; it is stopped and its home removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as folder:
+        home = Path(folder) / "home"
+        centre = RunningCentre(home)
+        centre.start()
+        try:
+            yield centre
+        finally:
+            centre.stop()

@@ -36,6 +36,8 @@ QUERY_DEADLINE = timedelta(seconds=2)
 VERB_DEADLINE = timedelta(seconds=12)
 SECRETS_DEADLINE = timedelta(seconds=20)
 COUNT_DEADLINE = timedelta(seconds=5)
+TASK_TIMEOUT = timedelta(seconds=5)
+"""How soon a workflow task of a worker that died is given to another; a living one needs milliseconds."""
 AGAIN = 0.05
 """Seconds before an update is sent again that was refused for a moment, or lost around continue-as-new."""
 PASSING = frozenset({"draining", "busy"})
@@ -74,6 +76,7 @@ class TemporalFleet:
                 id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
                 start_signal=names.SIGNAL_RECONCILE,
                 start_signal_args=[ReconcileSignal(bulk=bulk)],
+                task_timeout=TASK_TIMEOUT,
                 static_summary=name or "managed cluster",
                 rpc_timeout=NUDGE_DEADLINE,
             ),
