@@ -9,13 +9,16 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
+from opentelemetry.trace import NoOpTracer, Tracer
 from temporalio.client import Client
+from temporalio.runtime import Runtime
 from temporalio.worker import Worker
 from temporalio.workflow import NondeterminismError
 
 from activities.composition import WorkerPorts, build_activities
 from activities.failures import FailureInterceptor
 from activities.heartbeat import HeartbeatInterceptor
+from activities.observation import ObservationInterceptor
 from edgewright import __version__
 from edgewright.adapters.database.accounts import SqlAccounts
 from edgewright.adapters.database.clusters import SqlClusters
@@ -25,12 +28,16 @@ from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.timed import TimedGit
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.adapters.temporal.runtime import WorkerMetrics, open_runtime
+from edgewright.adapters.tracing import open_tracer
 from edgewright.errors import EdgewrightError, Waiting
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
 from edgewright.settings import Settings
+from workflows.causes import CauseInterceptor
 from workflows.plugin import WORKFLOWS, workflow_runner
 
 log = structlog.get_logger("edgewright.worker")
@@ -44,8 +51,12 @@ CACHED_WORKFLOWS = 500
 BUILD_ID = f"edgewright-{__version__}"
 """Shown in the Web UI. Without one, the SDK hashes every loaded module at each start: two seconds of a core."""
 
+NO_TRACES = NoOpTracer()
 
-def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, slots: int) -> list[Worker]:
+
+def build_workers(
+    client: Client, activities: Sequence[Callable[..., Any]], *, slots: int, tracer: Tracer = NO_TRACES
+) -> list[Worker]:
     """One worker per task queue, all in this process."""
     return [
         Worker(
@@ -53,6 +64,7 @@ def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, s
             task_queue=CLUSTERS_QUEUE,
             workflows=WORKFLOWS,
             workflow_runner=workflow_runner(),
+            interceptors=[CauseInterceptor()],
             max_cached_workflows=CACHED_WORKFLOWS,
             sticky_queue_schedule_to_start_timeout=STICKY,
             workflow_failure_exception_types=[NondeterminismError],  # the sweep begins it anew (ADR 5)
@@ -64,7 +76,7 @@ def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, s
                 client,
                 task_queue=queue,
                 activities=activities,
-                interceptors=[FailureInterceptor(), HeartbeatInterceptor()],
+                interceptors=[ObservationInterceptor(tracer), FailureInterceptor(), HeartbeatInterceptor()],
                 max_concurrent_activities=slots,
                 build_id=BUILD_ID,
                 graceful_shutdown_timeout=GRACE,
@@ -74,11 +86,12 @@ def build_workers(client: Client, activities: Sequence[Callable[..., Any]], *, s
     ]
 
 
-async def connect_patiently(settings: Settings, stop: asyncio.Event) -> Client | None:
+async def connect_patiently(settings: Settings, stop: asyncio.Event, runtime: Runtime) -> Client | None:
     """Waits for Temporal as long as it takes; None when stopped meanwhile."""
     while not stop.is_set():
         try:
-            return await connect(settings.temporal_address or "127.0.0.1:7233", settings.temporal_namespace)
+            address = settings.temporal_address or "127.0.0.1:7233"
+            return await connect(address, settings.temporal_namespace, runtime=runtime)
         except Waiting as trouble:
             log.warning("waiting_for_temporal", detail=trouble.detail)
             try:
@@ -91,8 +104,11 @@ async def connect_patiently(settings: Settings, stop: asyncio.Event) -> Client |
 async def run(settings: Settings, stop: asyncio.Event) -> None:
     """Runs until ``stop`` is set; lets what is under way finish within the grace."""
     async with AsyncExitStack() as stack:
+        tracer = stack.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-worker"))
         database = await stack.enter_async_context(open_database(settings.effective_database_url))
-        client = await connect_patiently(settings, stop)
+        runtime = open_runtime(settings.worker_metrics_address)
+        metrics = WorkerMetrics(runtime)
+        client = await connect_patiently(settings, stop, runtime)
         if client is None:
             return
         ports = WorkerPorts(
@@ -102,13 +118,16 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             reports=SqlEdgeReports(database),
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
-            git=BareGitServer(settings.effective_git_root),
+            git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git),
             fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
         )
         activities = build_activities(
-            ports, organisation=settings.organisation, external_url=settings.effective_external_url
+            ports,
+            organisation=settings.organisation,
+            external_url=settings.effective_external_url,
+            commissioned=metrics.commissioned,
         )
-        for worker in build_workers(client, activities, slots=settings.activity_slots):
+        for worker in build_workers(client, activities, slots=settings.activity_slots, tracer=tracer):
             await stack.enter_async_context(worker)
         if settings.ready_file:
             await asyncio.to_thread(settings.ready_file.touch)

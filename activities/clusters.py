@@ -1,12 +1,13 @@
 """Reads and records on the ``clusters`` row."""
 
 import asyncio
+from collections.abc import Callable
 from uuid import UUID
 
 from temporalio import activity
 
 from activities.rendering import RenderInputs
-from edgewright.domain.cluster import Desired, Wanted
+from edgewright.domain.cluster import Desired, StepName, Wanted
 from edgewright.errors import NotFound, Refused, Stalled
 from edgewright.messages.steps import (
     Publish,
@@ -21,12 +22,20 @@ from edgewright.ports.git_server import GitServer
 
 
 class ClusterActivities:
-    """The workflow's eyes and its pen."""
+    """The workflow's eyes and its pen.
 
-    def __init__(self, clusters: Clusters, git: GitServer, render_inputs: RenderInputs) -> None:
+    Args:
+        commissioned: is told the seconds from a cluster's creation to the first time that it is ready, by the
+            database's clock; twice if a worker dies at that moment.
+    """
+
+    def __init__(
+        self, clusters: Clusters, git: GitServer, render_inputs: RenderInputs, commissioned: Callable[[float], None]
+    ) -> None:
         self._clusters = clusters
         self._git = git
         self._render_inputs = render_inputs
+        self._commissioned = commissioned
 
     @activity.defn(name="read_wanted")
     async def read_wanted(self, question: ReadWanted) -> Reading:
@@ -65,6 +74,10 @@ class ClusterActivities:
     async def publish(self, publication: Publish) -> None:
         """Writes the projection and its events."""
         await self._clusters.project(publication.cluster, publication.projection, publication.events)
+        if _tells_of_first_commissioning(publication):
+            row = await self._clusters.get(publication.cluster)
+            if row is not None and row.projected_at is not None:
+                self._commissioned((row.projected_at - row.created_at).total_seconds())
 
     @activity.defn(name="record_deletion")
     async def record_deletion(self, message: RecordDeletion) -> Receipt:
@@ -85,3 +98,11 @@ class ClusterActivities:
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)
         return Receipt()
+
+
+def _tells_of_first_commissioning(publication: Publish) -> bool:
+    """A rendering ends in the same step, but changes no phase."""
+    if publication.projection.done.commissioning != 1:
+        return False
+    told = {(event.kind, event.detail.get("step")) for event in publication.events}
+    return {("step.done", StepName.PUBLISH_STATUS.value), ("phase.changed", None)} <= told

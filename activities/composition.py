@@ -36,10 +36,16 @@ class WorkerPorts:
     fleet: Fleet
 
 
-def build_activities(ports: WorkerPorts, *, organisation: str, external_url: str) -> Sequence[Callable[..., Any]]:
-    """The activities of a worker."""
+def build_activities(
+    ports: WorkerPorts,
+    *,
+    organisation: str,
+    external_url: str,
+    commissioned: Callable[[float], None] = lambda _seconds: None,
+) -> Sequence[Callable[..., Any]]:
+    """The activities of a worker. ``commissioned``: see ``ClusterActivities``."""
     inputs = RenderInputs(ports.entries, external_url)
-    cluster = ClusterActivities(ports.clusters, ports.git, inputs)
+    cluster = ClusterActivities(ports.clusters, ports.git, inputs, commissioned)
     steps = CommissioningActivities(ports.clusters, ports.access, ports.accounts, organisation=organisation)
     repository = RepositoryActivities(ports.clusters, ports.git, inputs)
     edge = EdgeActivities(EdgeStatusDoor(ports.clusters, ports.reports, ports.entries))

@@ -10,9 +10,9 @@ from types import FrameType
 import structlog
 import uvicorn
 from fastapi import FastAPI
-from prometheus_client import start_http_server
 
 from api.app import build
+from api.metrics_port import serving_metrics
 from edgewright.errors import EdgewrightError
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
@@ -65,10 +65,9 @@ async def serve(settings: Settings) -> bool:
             timeout_graceful_shutdown=FAREWELL_SECONDS,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
-        if settings.metrics_port is not None:
-            start_http_server(settings.metrics_port, addr="127.0.0.1", registry=app.state.live.metrics.registry)
         server = Server(config, app)
-        await server.serve()
+        async with serving_metrics(app.state.live.scrape, settings.metrics_bind, settings.metrics_port):
+            await server.serve()
         return server.started
 
 

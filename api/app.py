@@ -12,6 +12,7 @@ from api.gateway import Gateway
 from api.kept_answers import KeptAnswers
 from api.lifespan import running
 from api.live import Live, live_of
+from api.metrics import Metrics
 from api.middleware import Envelope
 from api.problems import install_problems
 from api.routes import (
@@ -30,6 +31,7 @@ from api.routes import (
 )
 from edgewright import __version__
 from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.census import SqlCensus
 from edgewright.adapters.database.change_stamp import change_stamp
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
@@ -41,8 +43,11 @@ from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.sole_gateway import sole_gateway
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.adapters.git.timed import TimedGit
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.adapters.temporal.runtime import open_runtime
+from edgewright.adapters.tracing import open_tracer
 from edgewright.settings import Settings
 
 ROUTERS = tuple(
@@ -91,7 +96,13 @@ def create_app(gateway: Gateway) -> FastAPI:
 
 def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
     app = Application(
-        title="Edgewright", version=__version__, lifespan=lifespan, redirect_slashes=False, redoc_url=None
+        title="Edgewright",
+        version=__version__,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        redoc_url=None,
+        # FastAPI's own spans hold query strings, and with them registration tokens.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.gateway = gateway
     app.state.live = live
@@ -99,7 +110,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
         app.include_router(router)
     install_problems(app)
     app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
-    app.add_middleware(Envelope, metrics=live.metrics)
+    app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)
     return app
 
 
@@ -117,9 +128,11 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
         opened.enter_context(sole_gateway(settings.effective_database_url))
         await database.migrate()
         stamp = opened.enter_context(change_stamp(settings.effective_database_url))
+        tracer = opened.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-gateway"))
+        metrics = Metrics()
         git = BareGitServer(settings.effective_git_root)
         address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
-        client = await connect(address, settings.temporal_namespace, lazy=True)
+        client = await connect(address, settings.temporal_namespace, lazy=True, runtime=open_runtime())
         yield create_app(
             Gateway(
                 clusters=SqlClusters(database),
@@ -130,7 +143,8 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 idempotency=SqlIdempotencyKeys(database),
                 staging=SqlSecretStaging(database),
                 audit=SqlAuditLog(database),
-                git=git,
+                census=SqlCensus(database),
+                git=TimedGit(git, metrics.git),
                 git_http=GitHttp(git),
                 fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
                 external_url=settings.effective_external_url,
@@ -140,6 +154,8 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
                 change_stamp=stamp,
+                metrics=metrics,
+                tracer=tracer,
             )
         )
 

@@ -19,6 +19,7 @@ from fastapi import Depends, Request
 
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
+from api.log_context import about_cluster
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Acceptance, CredentialState, Role
 from edgewright.errors import Forbidden, Unauthenticated
@@ -82,6 +83,8 @@ async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Call
     if caller is None:
         count_wrong(request, live)
         raise Unauthenticated("These credentials are not valid.", hint="They are wrong, expired or revoked.")
+    if isinstance(caller, EdgeCaller):
+        about_cluster(caller.cluster)
     return caller
 
 

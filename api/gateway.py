@@ -1,12 +1,16 @@
 """Everything that the gateway's routes work with: its collaborators and the values that it was set up with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
+from opentelemetry.trace import NoOpTracer, Tracer
+
+from api.metrics import Metrics
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
 from edgewright.ports.audit import AuditLog
+from edgewright.ports.census import Census
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.edge_access import EdgeAccess
@@ -32,6 +36,8 @@ class Gateway:
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
         change_stamp: changes with every write to the database; None: that cannot be told, and no answer is kept.
+        metrics: where this gateway counts.
+        tracer: makes the spans of its requests.
     """
 
     clusters: Clusters
@@ -42,6 +48,7 @@ class Gateway:
     idempotency: IdempotencyKeys
     staging: SecretStaging
     audit: AuditLog
+    census: Census
     git: GitServer
     git_http: GitHttp
     fleet: Fleet
@@ -53,3 +60,5 @@ class Gateway:
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
     change_stamp: Callable[[], int | None] | None = None
+    metrics: Metrics = field(default_factory=Metrics)
+    tracer: Tracer = field(default_factory=NoOpTracer)

@@ -1,6 +1,7 @@
 """Collects heartbeats and writes them once a second, all in one transaction."""
 
 import asyncio
+import time
 from dataclasses import replace
 from uuid import UUID
 
@@ -26,9 +27,15 @@ class HeartbeatBatch:
         self._reports = reports
         self._nudges = nudges
         self._waiting: dict[tuple[UUID, int], Heartbeat] = {}
+        self._written_at = time.monotonic()
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    @property
+    def behind_seconds(self) -> float:
+        """Seconds since nothing waited: about ``FLUSH_SECONDS``, unless they cannot be written."""
+        return time.monotonic() - self._written_at
 
     def add(self, beat: Heartbeat) -> None:
         """Takes one heartbeat; a newer one of the same cluster and generation adds what it knows."""
@@ -53,6 +60,7 @@ class HeartbeatBatch:
                 _log.warning("heartbeats wait for the database", waiting=len(self._waiting), reason=error.detail)
                 return
             self._nudges.nudge_many(transitions)
+        self._written_at = time.monotonic()
 
     async def flush_forever(self) -> None:
         """Flushes each ``FLUSH_SECONDS``."""

@@ -11,6 +11,7 @@ from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
 from api.metrics import Metrics
 from api.nudges import Nudges
+from api.scrape import Scrape
 from api.secret_lane import SecretLane
 from api.wrong_credentials import WrongCredentials
 
@@ -30,6 +31,7 @@ class Live:
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
     metrics: Metrics
+    scrape: Scrape
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     broken: set[str] = field(default_factory=set)
 
@@ -37,13 +39,15 @@ class Live:
 def live_of(gateway: Gateway) -> Live:
     """The empty state of a gateway that starts."""
     nudges = Nudges(gateway.fleet)
+    heartbeats = HeartbeatBatch(gateway.edge_reports, nudges)
     return Live(
         nudges=nudges,
-        heartbeats=HeartbeatBatch(gateway.edge_reports, nudges),
+        heartbeats=heartbeats,
         secret_lane=SecretLane(gateway.fleet),
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
-        metrics=Metrics(),
+        metrics=gateway.metrics,
+        scrape=Scrape(gateway, heartbeats),
     )
 
 

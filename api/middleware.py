@@ -1,4 +1,4 @@
-"""What every answer has: a request ID, careful headers, a line in the log, a place in the metrics.
+"""What every answer has: a request ID, careful headers, a line in the log, a place in the metrics, a span.
 
 Written as plain ASGI, so that streams stay streams and a handler is not cancelled behind its back.
 """
@@ -8,15 +8,20 @@ import re
 import time
 import uuid
 from collections.abc import MutableMapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import structlog
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.status import HTTP_500_INTERNAL_SERVER_ERROR
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.log_context import BOUND, about_path
 from api.metrics import Metrics
 from api.problems import stopping, unexpected
+from edgewright.adapters.tracing import TRACEPARENT, span_before
 
 REQUEST_ID_HEADER = "X-Request-Id"
 UNKNOWN_ROUTE = "(none)"
@@ -37,11 +42,14 @@ class Envelope:
 
     Args:
         metrics: where requests are counted.
+        tracer: makes a span of each. It holds method, route and status: never the path or the query string, which
+            hold names and registration tokens.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, tracer: Tracer) -> None:
         self._app = app
         self._metrics = metrics
+        self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,7 +69,8 @@ class Envelope:
                     headers.setdefault(name, value)
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with structlog.contextvars.bound_contextvars(request_id=request_id), self._span(scope) as span:
+            about_path(scope["path"])
             try:
                 await self._app(scope, receive, send_enveloped)
             except asyncio.CancelledError:
@@ -76,11 +85,26 @@ class Envelope:
                     raise BrokenOff from None
                 await answer(scope, receive, send_enveloped)
             finally:
-                self._note(scope, answered.get("status", 0), time.perf_counter() - started)
+                self._note(scope, answered.get("status", 0), time.perf_counter() - started, span)
+                structlog.contextvars.unbind_contextvars(*BOUND)
 
-    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+    def _span(self, scope: Scope) -> AbstractContextManager[Span]:
+        return self._tracer.start_as_current_span(
+            "HTTP",
+            context=span_before(Headers(scope=scope).get(TRACEPARENT)),
+            kind=SpanKind.SERVER,
+            record_exception=False,  # the text of an exception may hold anything
+            set_status_on_exception=False,
+        )
+
+    def _note(self, scope: Scope, status: int, seconds: float, span: Span) -> None:
         route = getattr(scope.get("route"), "path_format", UNKNOWN_ROUTE)
         method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        span.update_name(f"{method} {route}")
+        span.set_attributes({"http.request.method": method, "http.route": route, "http.response.status_code": status})
+        span.set_attribute("edgewright.request_id", scope["state"]["request_id"])
+        if status == 0 or status >= HTTP_500_INTERNAL_SERVER_ERROR:
+            span.set_status(StatusCode.ERROR)
         self._metrics.requests.labels(method, route, str(status)).inc()
         self._metrics.duration.labels(method, route).observe(seconds)
         # The path only: query strings hold registration tokens.
@@ -103,7 +127,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 def _request_id(scope: Scope) -> str:
     given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
-    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+    sane = _SANE_ID.fullmatch(given) and not _SECRET.search(given)
+    return given if sane else uuid.uuid4().hex
 
 
 def _client(scope: Scope) -> Any:

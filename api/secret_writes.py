@@ -139,7 +139,7 @@ async def stage(
     sealing = any(change.value is not None for change in changes)
     certificate = _certificate(row) if sealing else None
     head = await asyncio.to_thread(_head, gateway, row.uuid)
-    sealed = [_seal(change, certificate) for change in changes]
+    sealed = [_seal(gateway, change, certificate) for change in changes]
     for namespace, name in dict.fromkeys((change.namespace, change.name) for change in changes):
         of_secret = [
             (change, value)
@@ -228,10 +228,11 @@ def _certificate(row: ClusterRow) -> SealingCertificate:
         ) from None
 
 
-def _seal(change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
+def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
     if change.value is None or certificate is None:
         return None
-    ciphertext = seal(change.value, certificate, scope=Scope.STRICT, namespace=change.namespace, name=change.name)
+    with gateway.metrics.seal.time():
+        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, namespace=change.namespace, name=change.name)
     return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
 
 

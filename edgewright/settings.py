@@ -36,7 +36,15 @@ class Settings(BaseSettings):
     temporal_ui_port: int = Field(default=8233, ge=0, le=65535)
     """Port of Temporal's Web UI; 0 picks a free one."""
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
-    """Port that serves /metrics without a token, on the loopback address; none by default."""
+    """Port on which the gateway serves /metrics without a token; none by default."""
+    worker_metrics_port: int | None = Field(default=None, ge=1, le=65535)
+    """Port on which the worker serves /metrics; none by default, but `edgewright up` picks a free one."""
+    metrics_bind: str = "127.0.0.1"
+    """Address of both metrics ports. Everybody who reaches it may read them."""
+    otlp_endpoint: str | None = Field(
+        default=None, validation_alias=AliasChoices("EDGEWRIGHT_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    )
+    """Base URL of an OpenTelemetry collector's OTLP/HTTP receiver; without one nothing is traced."""
     external_url: str | None = None
     """URL under which people and edges reach the gateway; default: its loopback address."""
     allow_plain_http: bool = False
@@ -112,6 +120,14 @@ class Settings(BaseSettings):
             return self.external_url
         scheme = "https" if self.tls_cert else "http"
         return f"{scheme}://127.0.0.1:{self.gateway_port}"
+
+    @property
+    def worker_metrics_address(self) -> str | None:
+        """``host:port`` of the worker's metrics; None: it serves none."""
+        if self.worker_metrics_port is None:
+            return None
+        host = f"[{self.metrics_bind}]" if ":" in self.metrics_bind else self.metrics_bind
+        return f"{host}:{self.worker_metrics_port}"
 
     @property
     def external_url_is_loopback(self) -> bool:

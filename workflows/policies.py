@@ -103,6 +103,9 @@ LONGEST_DRAIN = timedelta(seconds=30)
 HISTORY_LIMIT = 1000
 """Events after which a run continues as new: a cold replay stays far below Temporal's 2 s deadlock limit."""
 
+LONGEST_EFFECT = timedelta(minutes=10)
+"""How long after a message activities are still told to its request and trace: later, something else has happened."""
+
 SWEEP_STEP = _policy(BULK_QUEUE, attempt=120, total=300, attempts=2)
 
 

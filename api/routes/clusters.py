@@ -12,6 +12,7 @@ from api.durations import duration
 from api.gateway import Gateway
 from api.idempotency import Once, Outcome, as_json, first_answer, once_of
 from api.live import TheGateway, TheLive
+from api.log_context import about_cluster
 from api.lookup import chart_uuid, open_cluster, settings_of
 from api.preconditions import precondition_of, quoted
 from api.presentation import cluster_body, summary_body
@@ -77,6 +78,7 @@ async def create_cluster(
     async def create() -> Outcome:
         check_cluster_name(wish.name)
         row = await _create(gateway, wish, operator, once)
+        about_cluster(row.uuid)
         await live.nudges.nudge(row.uuid)
         return _outcome(gateway, row, 201)
 

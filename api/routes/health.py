@@ -53,9 +53,8 @@ async def readyz(gateway: TheGateway, live: TheLive) -> Health:
 
 @router.get("/metrics", summary="Prometheus", response_class=Response)
 async def metrics(_operator: Reader, live: TheLive) -> Response:
-    """Counters and histograms of this gateway."""
-    live.metrics.heartbeats_waiting.set(len(live.heartbeats))
-    return Response(live.metrics.exposition(), media_type=CONTENT_TYPE)
+    """Series of this gateway, and of the fleet as the database has it."""
+    return Response(await live.scrape.exposition(), media_type=CONTENT_TYPE)
 
 
 async def _reaches_database(gateway: TheGateway) -> bool:

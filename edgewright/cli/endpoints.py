@@ -21,12 +21,14 @@ class Endpoints:
         temporal: ``host:port`` of the Temporal server.
         temporal_ui: base URL of its Web UI; empty if it is not known.
         pid: the `edgewright up` that wrote this.
+        worker_metrics: URL of the worker's Prometheus metrics; the gateway's are at ``/metrics``.
     """
 
     gateway: str
     temporal: str
     temporal_ui: str
     pid: int
+    worker_metrics: str = ""
 
 
 def write_endpoints(home: Path, endpoints: Endpoints) -> None:
@@ -54,6 +56,7 @@ def read_endpoints(home: Path) -> Endpoints | None:
             temporal=str(content["temporal"]),
             temporal_ui=str(content["temporal_ui"]),
             pid=int(content["pid"]),
+            worker_metrics=str(content.get("worker_metrics", "")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

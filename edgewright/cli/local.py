@@ -81,8 +81,10 @@ def port_wishes(settings: Settings) -> list[PortWish]:
             PortWish("the Temporal server", "EDGEWRIGHT_TEMPORAL_PORT", "127.0.0.1", settings.temporal_port),
             PortWish("Temporal's Web UI", "EDGEWRIGHT_TEMPORAL_UI_PORT", "127.0.0.1", settings.temporal_ui_port),
         ]
+    worker, bind = settings.worker_metrics_port or 0, settings.metrics_bind
+    wishes.append(PortWish("the worker's metrics", "EDGEWRIGHT_WORKER_METRICS_PORT", bind, worker))
     if settings.metrics_port is not None:
-        wishes.append(PortWish("the metrics", "EDGEWRIGHT_METRICS_PORT", "127.0.0.1", settings.metrics_port))
+        wishes.append(PortWish("the metrics", "EDGEWRIGHT_METRICS_PORT", bind, settings.metrics_port))
     return wishes
 
 
@@ -97,7 +99,10 @@ def with_ports(settings: Settings) -> Settings:
     """
     ports = resolve_ports(port_wishes(settings), before=_remembered(settings.home))
     write_atomically(settings.home / _PORTS, json.dumps(ports) + "\n")
-    update: dict[str, object] = {"gateway_port": ports["EDGEWRIGHT_GATEWAY_PORT"]}
+    update: dict[str, object] = {
+        "gateway_port": ports["EDGEWRIGHT_GATEWAY_PORT"],
+        "worker_metrics_port": ports["EDGEWRIGHT_WORKER_METRICS_PORT"],
+    }
     if "EDGEWRIGHT_METRICS_PORT" in ports:
         update["metrics_port"] = ports["EDGEWRIGHT_METRICS_PORT"]
     if settings.temporal_address is None:

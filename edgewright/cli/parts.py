@@ -98,6 +98,7 @@ def told(settings: Settings) -> dict[str, str]:
         "EDGEWRIGHT_HOME": settings.home,
         "EDGEWRIGHT_GATEWAY_PORT": settings.gateway_port,
         "EDGEWRIGHT_METRICS_PORT": settings.metrics_port,
+        "EDGEWRIGHT_WORKER_METRICS_PORT": settings.worker_metrics_port,
         "EDGEWRIGHT_TEMPORAL_ADDRESS": settings.temporal_address,
         "EDGEWRIGHT_TEMPORAL_UI_URL": settings.temporal_ui_url,
         "EDGEWRIGHT_EXTERNAL_URL": settings.effective_external_url,

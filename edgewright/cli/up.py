@@ -116,6 +116,7 @@ class Embedded:
             temporal=str(settings.temporal_address),
             temporal_ui=settings.temporal_ui_url or "",
             pid=os.getpid(),
+            worker_metrics=f"http://{settings.worker_metrics_address}/metrics",
         )
         write_endpoints(settings.home, endpoints)
 

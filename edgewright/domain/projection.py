@@ -35,6 +35,18 @@ class StepRecord(Frozen):
     skipped_because: str = ""
 
 
+class Failing(Frozen):
+    """That a step has failed.
+
+    Args:
+        state: ``waiting`` for its next attempt, or ``blocked`` until a person acts.
+        step: None when no step has begun: the templates cannot be rendered.
+    """
+
+    state: str
+    step: StepName | None = None
+
+
 class Residue(Frozen):
     """What a deletion could not clean."""
 
@@ -90,6 +102,17 @@ class Projection(Frozen):
     def face(self) -> tuple[object, ...]:
         """What lists and conditions show, but for sentences."""
         return self.phase, self.lease_epoch, tuple(condition.status for condition in self.conditions)
+
+    @property
+    def failing(self) -> Failing | None:
+        """What does not go on by itself, or only after another attempt; None when nothing has failed."""
+        blocked = self.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
+        for record in self.steps:
+            if record.state == "blocked" or (blocked and record.state not in {"done", "skipped"}):
+                return Failing(state="blocked", step=record.name)
+            if record.state == "waiting" or (record.state == "running" and record.error):
+                return Failing(state="waiting", step=record.name)
+        return Failing(state="blocked") if blocked else None
 
     def status_of(self, kind: ConditionType) -> ConditionStatus:
         """The status of one condition; Unknown if it was never stated."""

@@ -29,6 +29,9 @@ QUERY_READINESS: Final = "readiness"
 QUERY_STATUS: Final = "status"
 QUERY_STEPS: Final = "steps"
 
+HEADER_CAUSE: Final = "edgewright-cause"
+"""Beside messages and activities. A workflow hands it on as it is."""
+
 ATTRIBUTE_NAME: Final = "EdgewrightName"
 ATTRIBUTE_PHASE: Final = "EdgewrightPhase"
 ATTRIBUTE_READY: Final = "EdgewrightReady"

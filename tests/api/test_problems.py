@@ -12,7 +12,7 @@ from gateway_centre import GatewayCentre, gateway_centre, make_database
 
 from api.app import create_app
 from api.openapi import PLACE, text
-from edgewright.domain.credentials import registration_token
+from edgewright.domain.credentials import operator_token, registration_token
 from edgewright.errors import Waiting
 from edgewright.ports.operators import Permission
 
@@ -40,6 +40,14 @@ async def test_a_sane_request_id_is_kept_and_another_is_not(anybody: httpx.Async
     for bad in ("x" * 65, "a b", "", '"><script>'):
         answer = await anybody.get("/ping", headers={"X-Request-Id": bad})
         assert answer.headers["X-Request-Id"] != bad
+
+
+async def test_a_token_that_is_sent_as_request_id_goes_into_no_log(
+    anybody: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = operator_token(b"8" * 8, b"3" * 32).text
+    answer = await anybody.get("/v1/cluster", headers={"X-Request-Id": token})
+    assert token not in answer.headers["X-Request-Id"] + answer.text + "".join(capsys.readouterr())
 
 
 async def test_unknown_paths_and_methods_are_problems(anybody: httpx.AsyncClient) -> None:

@@ -22,6 +22,7 @@ from edgewright.domain import lifecycle
 from edgewright.domain.cluster import StepName
 from edgewright.domain.lifecycle import WAITS
 from edgewright.messages import names
+from workflows.causes import CauseInterceptor
 from workflows.plugin import WORKFLOWS, workflow_runner
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -48,9 +49,11 @@ def readable(value: Any) -> str:
     return str(value)
 
 
-async def replay(path: Path) -> None:
+async def replay(path: Path, *, causes: bool = True) -> None:
+    """Replays a history. ``causes``: with what hands request IDs and traces on, as a worker has it."""
     replayer = Replayer(
         workflows=WORKFLOWS,
+        interceptors=[CauseInterceptor()] if causes else [],
         workflow_runner=workflow_runner(),
         data_converter=pydantic_data_converter,
         build_id="replay",
@@ -61,6 +64,10 @@ async def replay(path: Path) -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=named)
 async def test_recorded_history_replays(path: Path) -> None:
     await replay(path)
+
+
+async def test_history_replays_whether_or_not_causes_are_handed_on() -> None:
+    await replay(next(path for path in RECORDED if path.stem == "commissioning"), causes=False)
 
 
 async def test_another_order_of_steps_does_not_replay(monkeypatch: pytest.MonkeyPatch) -> None:

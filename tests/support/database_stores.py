@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from edgewright.adapters.database.accounts import SqlAccounts
 from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.census import SqlCensus
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
@@ -19,6 +20,7 @@ from edgewright.domain.cluster import ClusterSettings, Fence, Phase, Role
 from edgewright.domain.projection import Projection
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.audit import AuditLog
+from edgewright.ports.census import Census
 from edgewright.ports.clusters import ClusterRow, Clusters, Written
 from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.edge_access import Credential, EdgeAccess, Registration
@@ -58,6 +60,7 @@ class Store:
     keys: IdempotencyKeys = field(init=False)
     accounts: Accounts = field(init=False)
     audit: AuditLog = field(init=False)
+    census: Census = field(init=False)
 
     def __post_init__(self) -> None:
         self.clusters = SqlClusters(self.database)
@@ -69,6 +72,7 @@ class Store:
         self.keys = SqlIdempotencyKeys(self.database)
         self.accounts = SqlAccounts(self.database)
         self.audit = SqlAuditLog(self.database)
+        self.census = SqlCensus(self.database)
 
     async def write(self, cluster: UUID, name: str = "press-shop", **more: Any) -> Written:
         body = {"name": name, "namespace": "edgewright", **more}

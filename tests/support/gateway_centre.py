@@ -23,6 +23,7 @@ from api.app import create_app
 from api.gateway import Gateway
 from edgewright.adapters.database.accounts import SqlAccounts
 from edgewright.adapters.database.audit import SqlAuditLog
+from edgewright.adapters.database.census import SqlCensus
 from edgewright.adapters.database.change_stamp import change_stamp
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
@@ -270,6 +271,7 @@ async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[G
             idempotency=SqlIdempotencyKeys(database),
             staging=staging,
             audit=SqlAuditLog(database),
+            census=SqlCensus(database),
             git=git,
             git_http=GitHttp(git),
             fleet=fleet,

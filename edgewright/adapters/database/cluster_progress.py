@@ -40,6 +40,7 @@ class ClusterProgress:
         self._database = database
 
     async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
+        failing = projection.failing
         newer = (clusters.c.uuid == cluster) & (clusters.c.projection_sequence < projection.sequence)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
@@ -52,6 +53,8 @@ class ClusterProgress:
                 "change_done": projection.change_done,
                 "lease_epoch_taken": projection.lease_epoch,
                 "projected_at": at,
+                "failing": failing.state if failing else None,
+                "failing_step": failing.step if failing else None,
             }
             published = await connection.execute(update(clusters).where(newer).values(**columns))
             if published.rowcount:

@@ -134,6 +134,9 @@ clusters = Table(
     Column("settings", DOCUMENT, nullable=False),
     Column("spec", DOCUMENT, nullable=False),
     Column("certificate_pem", Text),
+    # added by later versions
+    Column("failing", String(8)),
+    Column("failing_step", String(32)),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
     Index("ix_clusters_lease", "lease_state"),
@@ -146,6 +149,13 @@ Index(
     postgresql_where=clusters.c.closed_at.is_(None),
 )
 Index("ix_clusters_name", clusters.c.name_key, clusters.c.uuid)
+Index(
+    "ix_clusters_failing",
+    clusters.c.failing,
+    clusters.c.failing_step,
+    sqlite_where=clusters.c.failing.is_not(None),
+    postgresql_where=clusters.c.failing.is_not(None),
+)
 ACTIVE_IDENTITY = (
     clusters.c.closed_at.is_(None)
     & (clusters.c.desired == "present")

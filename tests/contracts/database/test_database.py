@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from database_stores import Store
+from database_stores import Clock, Store
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -20,7 +20,9 @@ from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
+from edgewright.domain.cluster import Phase, StepName
 from edgewright.domain.default_entries import default_entries
+from edgewright.domain.projection import StepRecord
 from edgewright.errors import Invalid, Stalled, Waiting
 from edgewright.ports.config_store import NewEntry
 
@@ -218,3 +220,25 @@ def test_a_text_that_no_database_can_hold_is_the_callers_mistake() -> None:
 
 def test_a_fault_of_the_program_stays_one() -> None:
     assert translate(ValueError("oops"), "edgewright.db") is None
+
+
+async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None:
+    """The columns are newer than the projections: a workflow that has nothing new to say publishes none for years."""
+    url = f"sqlite:///{tmp_path / 'earlier.db'}"
+    async with open_database(url) as database:
+        await database.migrate()
+        store = Store(database, Clock())
+        failing = (StepRecord(name=StepName.POPULATE_REPOSITORY, state="blocked", error="No chart."),)
+        for name, steps in (("one", failing), ("two", ())):
+            cluster = await store.create(name)
+            await store.publish(cluster, Phase.COMMISSIONING, ready=False, steps=steps)
+        async with database.write() as connection:
+            for statement in (
+                "DROP INDEX ix_clusters_failing",
+                "ALTER TABLE clusters DROP COLUMN failing",
+                "ALTER TABLE clusters DROP COLUMN failing_step",
+                "UPDATE alembic_version SET version_num = '0001'",
+            ):
+                await connection.execute(text(statement))
+        await database.migrate()
+        assert (await store.census.count()).failing == {("blocked", StepName.POPULATE_REPOSITORY): 1}

@@ -13,7 +13,7 @@ from edgewright.cli.endpoints import Endpoints, read_endpoints, remove_endpoints
 
 
 def endpoints(pid: int) -> Endpoints:
-    return Endpoints("http://127.0.0.1:1", "127.0.0.1:2", "http://127.0.0.1:3", pid)
+    return Endpoints("http://127.0.0.1:1", "127.0.0.1:2", "http://127.0.0.1:3", pid, "http://127.0.0.1:4/metrics")
 
 
 def test_endpoints_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -24,6 +24,7 @@ def test_endpoints_are_read_as_they_were_written(tmp_path: Path) -> None:
         "temporal": "127.0.0.1:2",
         "temporal_ui": "http://127.0.0.1:3",
         "pid": os.getpid(),
+        "worker_metrics": "http://127.0.0.1:4/metrics",
     }
 
 

@@ -1,0 +1,89 @@
+"""Every activity is seen: its log lines say what they are about, and it is a span of the trace that it belongs to."""
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
+from structlog.contextvars import bound_contextvars
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+
+from edgewright.adapters.tracing import span_before
+from edgewright.messages.cause import Cause, cause_in
+
+log = structlog.get_logger("edgewright.activities")
+
+_OF_CLUSTER = re.compile(r"cluster-([0-9a-f-]{36})")
+_ROUTINE = frozenset({"read_wanted", "publish", "sweep_expire", "sweep_nudge", "sweep_upkeep"})
+"""Activities that happen all the time and change nothing that anybody asked for: logged at DEBUG."""
+
+
+class ObservationInterceptor(Interceptor):
+    """The outermost one, so that it sees how an activity ends."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
+        return _Inbound(next, self._tracer)
+
+
+class _Inbound(ActivityInboundInterceptor):
+    def __init__(self, following: ActivityInboundInterceptor, tracer: Tracer) -> None:
+        super().__init__(following)
+        self._tracer = tracer
+
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the SDK's name
+        info, cause = activity.info(), cause_in(input.headers)
+        began, outcome = time.perf_counter(), "done"
+        with bound_contextvars(**_about(info, cause)), self._span(info, cause) as span:
+            try:
+                return await super().execute_activity(input)
+            except BaseException as error:
+                outcome = _code(error)
+                span.set_status(StatusCode.ERROR, outcome)
+                raise
+            finally:
+                level = logging.DEBUG if info.activity_type in _ROUTINE and outcome == "done" else logging.INFO
+                milliseconds = round((time.perf_counter() - began) * 1000, 1)
+                log.log(level, "activity", activity=info.activity_type, outcome=outcome, milliseconds=milliseconds)
+
+    @contextmanager
+    def _span(self, info: activity.Info, cause: Cause) -> Iterator[Span]:
+        attributes: dict[str, str | int] = {
+            "temporal.workflow_id": info.workflow_id or "",
+            "temporal.run_id": info.workflow_run_id or "",
+            "temporal.task_queue": info.task_queue,
+            "temporal.attempt": info.attempt,
+            **({"edgewright.request_id": cause.request} if cause.request else {}),
+        }
+        with self._tracer.start_as_current_span(
+            f"activity {info.activity_type}",
+            context=span_before(cause.traceparent),
+            kind=SpanKind.CONSUMER,
+            attributes=attributes,
+            record_exception=False,  # the text of an exception may hold anything
+            set_status_on_exception=False,
+        ) as span:
+            yield span
+
+
+def _about(info: activity.Info, cause: Cause) -> dict[str, str | int]:
+    """What each line says that is logged on behalf of an activity."""
+    about: dict[str, str | int] = {"workflow_id": info.workflow_id or "", "attempt": info.attempt}
+    if match := _OF_CLUSTER.fullmatch(info.workflow_id or ""):
+        about["cluster"] = match[1]
+    if cause.request:
+        about["request_id"] = cause.request
+    return about
+
+
+def _code(error: BaseException) -> str:
+    """What an error is called, without its text."""
+    return (error.type if isinstance(error, ApplicationError) else None) or type(error).__name__

@@ -1,0 +1,74 @@
+"""Measures how long each operation on the repositories takes, whoever implements them."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from uuid import UUID
+
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer
+
+Observe = Callable[[str, float], None]
+"""Takes the name of an operation and the seconds that it took, also of one that failed."""
+
+
+class TimedGit:
+    """Implements the port ``GitServer`` by another one. ``observe`` is called from many threads."""
+
+    def __init__(self, git: GitServer, observe: Observe) -> None:
+        self._git = git
+        self._observe = observe
+
+    @contextmanager
+    def _timed(self, operation: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._observe(operation, time.perf_counter() - began)
+
+    def create_repository(self, repository: UUID) -> None:
+        with self._timed("create_repository"):
+            self._git.create_repository(repository)
+
+    def exists(self, repository: UUID) -> bool:
+        with self._timed("exists"):
+            return self._git.exists(repository)
+
+    def head(self, repository: UUID) -> CommitId | None:
+        with self._timed("head"):
+            return self._git.head(repository)
+
+    def commit(
+        self,
+        repository: UUID,
+        changes: Mapping[str, bytes | None],
+        message: CommitMessage,
+        *,
+        expected_head: CommitId | None,
+    ) -> CommitId:
+        with self._timed("commit"):
+            return self._git.commit(repository, changes, message, expected_head=expected_head)
+
+    def read(self, repository: UUID, path: str, *, at: CommitId) -> bytes | None:
+        with self._timed("read"):
+            return self._git.read(repository, path, at=at)
+
+    def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
+        with self._timed("list"):
+            return self._git.list(repository, prefix, at=at)
+
+    def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
+        with self._timed("is_ancestor"):
+            return self._git.is_ancestor(repository, ancestor, descendant)
+
+    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+        with self._timed("log"):
+            return self._git.log(repository, limit=limit)
+
+    def archive(self, repository: UUID) -> None:
+        with self._timed("archive"):
+            self._git.archive(repository)
+
+    def upkeep(self, repository: UUID) -> None:
+        with self._timed("upkeep"):
+            self._git.upkeep(repository)

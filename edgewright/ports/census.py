@@ -1,0 +1,45 @@
+"""The fleet in numbers, for whoever watches over it: no names, no UUIDs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from edgewright.domain.cluster import LeaseState, Phase, StepName
+
+LEASE_AGES = (30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21600.0, 86400.0)
+"""Upper bounds of the classes of lease ages, in seconds; a last class holds what is older."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was counted in one reading. Deleted clusters are not in it.
+
+    Args:
+        phases: clusters by phase; phases without clusters are left out.
+        failing: clusters by (``waiting`` or ``blocked``, the step that fails; None: a template).
+        leases: clusters by the state of their lease.
+        lease_ages: for each bound of ``LEASE_AGES``, clusters whose edge was heard within it; each holds the one
+            before.
+        heard: clusters whose edge was ever heard.
+        oldest_commissioning: seconds since the creation of the oldest cluster that never was ready; 0 without one.
+        staged: sealed values that no commit holds yet.
+        oldest_staged: seconds since the oldest of them was sealed; 0 without one.
+    """
+
+    phases: Mapping[Phase, int] = field(default_factory=dict)
+    failing: Mapping[tuple[str, StepName | None], int] = field(default_factory=dict)
+    leases: Mapping[LeaseState, int] = field(default_factory=dict)
+    lease_ages: tuple[int, ...] = (0,) * len(LEASE_AGES)
+    heard: int = 0
+    oldest_commissioning: float = 0.0
+    staged: int = 0
+    oldest_staged: float = 0.0
+
+
+class Census(Protocol):
+    async def count(self) -> Counted:
+        """One consistent reading, in a few queries whatever the size of the fleet.
+
+        Raises:
+            edgewright.errors.Waiting: the database is out of reach.
+        """

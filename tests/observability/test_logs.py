@@ -1,0 +1,45 @@
+"""Every line of a log is JSON, and the lines about a request can be put together."""
+
+from supervised import eventually
+from watched import SECRET, Watched
+
+
+def lines_of(watched: Watched, part: str, what: str) -> list[dict[str, object]]:
+    return [line for line in watched.log(part) if line.get("request_id") == watched.requests[what]]
+
+
+def test_commissioning_can_be_read_from_the_request_to_its_steps(watched: Watched) -> None:
+    about = {"cluster": watched.cluster, "workflow_id": f"cluster-{watched.cluster}"}
+    (answered,) = lines_of(watched, "gateway", "create")
+    assert (answered["event"], answered["status"]) == ("request", 201)
+    assert about.items() <= answered.items()
+
+    eventually(lambda: any(line["activity"] == "publish_status" for line in lines_of(watched, "worker", "create")))
+    steps = lines_of(watched, "worker", "create")
+    assert [line["activity"] for line in steps] == [
+        "allocate_address",
+        "create_accounts",
+        "create_repository",
+        "populate_repository",
+        "publish_status",
+    ]
+    assert all(about.items() <= line.items() for line in steps)
+    assert {(line["outcome"], line["attempt"]) for line in steps} == {("done", 1)}
+
+
+def test_secret_can_be_followed_to_its_commit(watched: Watched) -> None:
+    eventually(lambda: lines_of(watched, "worker", "secret"))
+    assert [line["activity"] for line in lines_of(watched, "worker", "secret")] == ["commit_secrets"]
+
+
+def test_every_line_is_json_with_a_level_a_time_and_an_event(watched: Watched) -> None:
+    for part in ("gateway", "worker"):
+        lines = watched.log(part)
+        assert lines
+        assert [line for line in lines if not {"event", "level", "timestamp"} <= set(line)] == []
+
+
+def test_no_line_holds_a_secret(watched: Watched) -> None:
+    token = (watched.centre.home / "admin-token").read_text().strip()
+    text = watched.centre.logs()
+    assert [secret for secret in (SECRET, token, watched.registration_token) if secret in text] == []
