@@ -16,7 +16,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         variables = {
             "EDGEWRIGHT_DEMO": "0",
             "EDGEWRIGHT_METRICS_PORT": str(metrics_port),
-            "EDGEWRIGHT_SWEEP_SECONDS": "1",
+            "EDGEWRIGHT_SWEEP_SECONDS": "86400",  # it could nudge before the request does, and has no request ID
             # The standard variable, with which FastAPI would send spans of its own if it were let.
             "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint,
             "FASTAPI_OTEL_AUTO_CONFIGURE": "true",

@@ -16,7 +16,7 @@ def test_commissioning_can_be_read_from_the_request_to_its_steps(watched: Watche
 
     eventually(lambda: any(line["activity"] == "publish_status" for line in lines_of(watched, "worker", "create")))
     steps = lines_of(watched, "worker", "create")
-    assert [line["activity"] for line in steps] == [
+    assert list(dict.fromkeys(line["activity"] for line in steps)) == [  # each is safe to repeat, and may be
         "allocate_address",
         "create_accounts",
         "create_repository",
@@ -24,12 +24,12 @@ def test_commissioning_can_be_read_from_the_request_to_its_steps(watched: Watche
         "publish_status",
     ]
     assert all(about.items() <= line.items() for line in steps)
-    assert {(line["outcome"], line["attempt"]) for line in steps} == {("done", 1)}
+    assert {line["activity"] for line in steps if line["outcome"] == "done"} == {line["activity"] for line in steps}
 
 
 def test_secret_can_be_followed_to_its_commit(watched: Watched) -> None:
     eventually(lambda: lines_of(watched, "worker", "secret"))
-    assert [line["activity"] for line in lines_of(watched, "worker", "secret")] == ["commit_secrets"]
+    assert {line["activity"] for line in lines_of(watched, "worker", "secret")} == {"commit_secrets"}
 
 
 def test_every_line_is_json_with_a_level_a_time_and_an_event(watched: Watched) -> None:

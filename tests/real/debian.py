@@ -13,7 +13,12 @@ from pathlib import Path
 from components import ComponentMissing, components_dir
 from filelock import FileLock
 
-PACKAGES = {"busybox": ("busybox-static", "bin/busybox"), "dash": ("dash", "bin/dash"), "bash": ("bash", "bin/bash")}
+PACKAGES = {
+    "busybox": ("busybox-static", "bin/busybox"),
+    "dash": ("dash", "bin/dash"),
+    "bash": ("bash", "bin/bash"),
+    "promtool": ("prometheus", "usr/bin/promtool"),
+}
 """Program -> (package, path in it). All need nothing but libc, which every Debian has."""
 TREES = {
     "postgresql": "about a minute, 200 MB kept",
@@ -38,7 +43,7 @@ def debian_program(name: str, *, say: Callable[[str], None] = print) -> Path:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(kept.parent.with_suffix(".lock")):
         if not kept.is_file():
-            say(f"{name} is not on PATH: taking Debian's {package} (about 30 s, 2 MB kept).")
+            say(f"{name} is not on PATH: taking Debian's {package} (about 30 s, 2 MB kept, of promtool 48).")
             with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
                 tree = _unpack(["download", package], Path(folder))
                 (tree / member).replace(kept)

@@ -1,5 +1,6 @@
 """A running `edgewright up` with everything on that can be watched, and a cluster that lives a little."""
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,9 @@ import httpx
 from embedded import EmbeddedEdgewright
 from otlp_collector import Collector
 from supervised import eventually
+
+from edgewright.adapters.temporal.client import connect
+from edgewright.messages.names import SWEEP_SCHEDULE
 
 ROOT = Path(__file__).parents[2]
 STATUS_APP = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
@@ -38,7 +42,7 @@ class Watched:
         return answer
 
     def live(self) -> None:
-        """A cluster is created, gets its bootstrap script and a status, takes a secret."""
+        """A cluster is created, gets its bootstrap script and a status, takes a secret; the sweep comes by once."""
         self.cluster = self.ask("create", "POST", "/v1/cluster", json={"name": NAME}).json()["uuid"]
         eventually(lambda: self.centre.is_ready(NAME), seconds=60)
         url = self.ask("url", "POST", f"/v1/cluster/{self.cluster}/bootstrap-url").json()
@@ -47,6 +51,12 @@ class Watched:
         status = json.loads((ROOT / "docs" / "examples" / "edge-status.json").read_text())
         self.ask("status", "PUT", f"/v1/app/{STATUS_APP}/object/{self.cluster}", json=status)
         self.ask("secret", "PUT", f"/v1/cluster/{self.cluster}/secret/default/db/password", content=SECRET)
+
+        asyncio.run(self._sweep())
+
+    async def _sweep(self) -> None:
+        client = await connect(self.centre.endpoints()["temporal"], "default")
+        await client.get_schedule_handle(SWEEP_SCHEDULE).trigger()
 
     def gateway_metrics(self) -> str:
         return httpx.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=30, trust_env=False).text
