@@ -1,0 +1,21 @@
+"""The page of defects that must not come back names tests that exist, for all fifteen."""
+
+import re
+from pathlib import Path
+
+TEST = re.compile(r"`(?P<file>tests/[\w/]+\.py)::(?P<name>test_\w+)`")
+
+
+def test_each_defect_names_tests_that_exist(root: Path) -> None:
+    lines = (root / "docs" / "defects.md").read_text("utf-8").splitlines()
+    defects = [line for line in lines if re.match(r"\| \d+ \|", line)]
+    assert [int(line.split("|")[1]) for line in defects] == list(range(1, 16))
+    for line in defects:
+        tests = [(match["file"], match["name"]) for match in TEST.finditer(line)]
+        assert tests, line
+        missing = [
+            (file, name)
+            for file, name in tests
+            if not (root / file).exists() or f"def {name}(" not in (root / file).read_text("utf-8")
+        ]
+        assert missing == []
