@@ -18,8 +18,10 @@ DEATHS, WINDOW = 4, 62.0
 """The supervisor gives up at the fifth death of a part within a minute: what it promises is a restart before that."""
 KINDS = {"one": 14, "two": 3, "parts": 1, "put back": 2, "copy": 6}
 UP_KINDS = {"up": 1, "everything": 1}
-"""These take several seconds to recover from; a short run has each of them once."""
+"""These take several seconds to recover from; a short run has one of them."""
 SHORT = 100
+LONGEST_WAIT = 12.0
+"""Seconds that a kill is put off for an answer; the next kill may well hit what is just coming up."""
 
 
 class Killer:
@@ -47,14 +49,16 @@ class Killer:
 
     async def kill(self, count: int) -> None:
         """Returns when so many processes were killed; what is due at least once has happened then, too."""
-        due = ["put back", "up", "everything"]
+        due = ["put back", self._random.choice(list(UP_KINDS))]
         self._random.shuffle(due)
         step = max(1, count // (len(due) + 1))
         kinds = KINDS if count < SHORT else KINDS | UP_KINDS
         while self.total < count and not self.enough:
             await asyncio.sleep(self._random.uniform(0.2, 2 * self._pace - 0.2))
+            if self._random.random() < 0.7:
+                await self._until_something_is_answered()
             await self._restart_if_ended()
-            if due and self.total >= step * (4 - len(due)) and await self._strike(due[0]):
+            if due and self.total >= step * (3 - len(due)) and await self._strike(due[0]):
                 due = due[1:]
             elif not any(map(self._may_die, PARTS)):
                 await self._kill_up(everything=True)
@@ -65,6 +69,15 @@ class Killer:
         """Everything runs again."""
         await self._restart_if_ended()
         await asyncio.to_thread(self._wait_until_up)
+
+    async def _until_something_is_answered(self) -> None:
+        """However slow the machine is, work is done between most kills."""
+        killed = self._journal.kills[-1].at if self._journal.kills else 0.0
+        until = self._journal.now() + LONGEST_WAIT
+        while self._journal.now() < until:
+            if any(line.outcome == "yes" and line.began > killed for line in self._journal.lines[-20:]):
+                return
+            await asyncio.sleep(0.1)
 
     async def _strike(self, kind: str) -> bool:
         match kind:

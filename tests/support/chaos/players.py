@@ -204,6 +204,8 @@ class _Play:
                 code = ""
             except RPCError as error:
                 code = error.status.name
+            except RuntimeError:
+                code = "not connected"
             asked, now = step.asked, self._door.journal.now()
             self._door.journal.write(Line(step.wish, "delete", self._cluster, asked, began, now, "maybe", code=code))
             for _ in range(10):
