@@ -9,7 +9,7 @@ ENVIRONMENT := .venv/.complete
 TEST_PROCESSES ?= 3
 
 # Tests that kill whole centres again and again: minutes of waiting, so they run beside the real components.
-LONG_ONES := tests/workflows/test_kill_points.py tests/supervisor/test_up_goes_on.py
+LONG_ONES := tests/workflows/test_kill_points.py tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from uuid import UUID
 
 import structlog
@@ -17,6 +18,10 @@ from edgewright.ports.git_server import GitServer
 
 log = structlog.get_logger("edgewright.sweep")
 
+LATE_SECONDS = 20.0
+"""A cluster that some sweep found unfinished, and that still is so long after, is looked at more closely."""
+MOST_LOOKS = 50
+"""Of those at each sweep: each costs two calls to Temporal, and most of them just wait for something."""
 UPKEEP_SLOTS = 120
 """Each sweep keeps one in so many repositories: at a sweep every 30 s, each repository about once an hour."""
 
@@ -32,6 +37,7 @@ class UpkeepActivities:
         self._reports = reports
         self._git = git
         self._fleet = fleet
+        self._unfinished_since: dict[UUID, float] = {}
 
     @activity.defn(name="sweep_expire")
     async def expire(self) -> SweepResult:
@@ -47,11 +53,22 @@ class UpkeepActivities:
         """Clusters whose row the workflow has not taken, and clusters whose workflow is gone."""
         unfinished = set(await self._clusters.unfinished())
         missing = await self._missing()
-        for cluster in unfinished | missing:
+        still = await self._standing_still(unfinished - missing)
+        for cluster in still:
+            log.warning("workflow_begun_anew", cluster=str(cluster))
+            await self._fleet.begin_anew(cluster)
+        for cluster in (unfinished | missing) - still:
             await self._fleet.nudge(cluster, bulk=True)
         if missing:
             log.warning("workflows_missing", count=len(missing))
-        return SweepResult(nudged=len(unfinished), restarted=len(missing))
+        return SweepResult(nudged=len(unfinished - still), restarted=len(missing), begun_anew=len(still))
+
+    async def _standing_still(self, unfinished: set[UUID]) -> set[UUID]:
+        """Of the clusters that were unfinished for a while, those whose workflow no worker can read (ADR 5)."""
+        now = time.monotonic()
+        self._unfinished_since = {cluster: self._unfinished_since.get(cluster, now) for cluster in unfinished}
+        late = [cluster for cluster, since in self._unfinished_since.items() if now - since >= LATE_SECONDS]
+        return {cluster for cluster in late[:MOST_LOOKS] if await self._fleet.stands_still(cluster)}
 
     async def _missing(self) -> set[UUID]:
         wanted = set(await self._clusters.open_clusters())

@@ -85,6 +85,15 @@ class MemoryFleet:
         self._demand_available()
         return {cluster for cluster, _ in self.nudged} & set(await self.clusters.open_clusters())
 
+    async def stands_still(self, cluster: UUID) -> bool:
+        """See the port: nothing is tried here, so nothing fails."""
+        self._demand_available()
+        return False
+
+    async def begin_anew(self, cluster: UUID) -> None:
+        """See the port."""
+        await self.nudge(cluster, bulk=True)
+
     async def healthy(self) -> bool:
         """See the port."""
         return self.available

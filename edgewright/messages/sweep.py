@@ -10,4 +10,5 @@ class SweepResult(Frozen):
     tokens: int = 0
     nudged: int = 0
     restarted: int = 0
+    begun_anew: int = 0
     kept: int = 0

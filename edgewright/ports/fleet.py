@@ -45,5 +45,11 @@ class Fleet(Protocol):
     async def running(self) -> set[UUID]:
         """The clusters whose workflows run; a few seconds behind."""
 
+    async def stands_still(self, cluster: UUID) -> bool:
+        """Whether what workers try of the cluster's workflow fails again and again; False where none runs."""
+
+    async def begin_anew(self, cluster: UUID) -> None:
+        """Ends the workflow's run where it stands, and starts it empty: it goes on from the database."""
+
     async def healthy(self) -> bool:
         """Whether Temporal answers within a second."""

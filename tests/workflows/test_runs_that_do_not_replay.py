@@ -5,6 +5,7 @@ Temporal's files that were put back beside a living worker make such histories, 
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from centre import Centre, eventually, open_centre, working
@@ -75,3 +76,38 @@ async def test_the_sweep_rebuilds_what_no_longer_replays(idle_centre: Centre, pa
     assert [kind for kind in await kinds(centre, cluster) if kind == "phase.changed"] == [
         kind for kind in told if kind == "phase.changed"
     ], "nothing is told twice"
+
+
+async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    centre = idle_centre
+    async with working(centre):
+        cluster = await centre.create("stands-still")
+        await eventually(lambda: is_told(centre, cluster))
+        assert not await centre.ports.fleet.stands_still(cluster)
+    look = ManagedCluster._look
+
+    async def defect(_self: ManagedCluster) -> bool:
+        raise RuntimeError("a defect")
+
+    patchable.setattr(ManagedCluster, "_look", defect)
+    async with working(centre):
+        await centre.write(cluster, "stands-still", values={"replicas": 3})
+
+        async def still() -> bool:
+            await centre.ports.fleet.nudge(cluster)
+            return await centre.ports.fleet.stands_still(cluster)
+
+        await eventually(still, seconds=60)
+        patchable.setattr(ManagedCluster, "_look", look)
+        await centre.ports.fleet.begin_anew(cluster)
+        await centre.until(cluster, is_current)
+        assert not await centre.ports.fleet.stands_still(cluster)
+
+
+async def test_what_waits_for_a_worker_does_not_stand_still(idle_centre: Centre) -> None:
+    cluster = uuid4()
+    await idle_centre.write(cluster, "no-worker")
+    assert not await idle_centre.ports.fleet.stands_still(cluster)
+    assert not await idle_centre.ports.fleet.stands_still(uuid4())

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID, uuid4
@@ -17,6 +18,7 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from edgewright.adapters.temporal.standstill import tasks_only_fail
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid, NotFound
@@ -137,6 +139,20 @@ class TemporalFleet:
         except RPCError as error:
             raise unavailable(error) from error
         return found
+
+    async def stands_still(self, cluster: UUID) -> bool:
+        """See the port."""
+        try:
+            return await self._within(QUERY_DEADLINE, tasks_only_fail(self._client, cluster))
+        except NotFound:
+            return False
+
+    async def begin_anew(self, cluster: UUID) -> None:
+        """See the port."""
+        with suppress(NotFound):
+            reason = "its history can no longer be read; it goes on from the database"
+            await self._within(NUDGE_DEADLINE, self._handle(cluster).terminate(reason=reason))
+        await self.nudge(cluster, bulk=True)
 
     async def healthy(self) -> bool:
         """See the port."""

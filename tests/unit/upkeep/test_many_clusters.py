@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from activities.upkeep import UPKEEP_SLOTS, UpkeepActivities
+from activities.upkeep import LATE_SECONDS, UPKEEP_SLOTS, UpkeepActivities
 from edgewright.adapters.temporal.setup import NUDGES_AT_ONCE, nudge_all
 from edgewright.errors import Waiting
 from edgewright.ports.fleet import Fleet
@@ -71,3 +71,57 @@ async def test_every_repository_is_kept_in_shape_whatever_the_interval_of_the_sw
     for _ in range(UPKEEP_SLOTS * 10):  # all of them in one second, as far as a clock is concerned
         await activities.upkeep()
     assert len(centre.kept) == len(centre.clusters)
+
+
+class StillFleet:
+    """One cluster's workflow can no longer be read."""
+
+    def __init__(self, still: UUID) -> None:
+        self._still = still
+        self.begun: list[UUID] = []
+        self.nudged: list[UUID] = []
+        self.looked_at: list[UUID] = []
+
+    async def count_running(self) -> int:
+        return 1000
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        self.nudged.append(cluster)
+
+    async def stands_still(self, cluster: UUID) -> bool:
+        self.looked_at.append(cluster)
+        return cluster == self._still
+
+    async def begin_anew(self, cluster: UUID) -> None:
+        self.begun.append(cluster)
+
+
+class Unfinished:
+    """Clusters that have not taken what is wanted of them."""
+
+    def __init__(self, clusters: list[UUID]) -> None:
+        self.clusters = clusters
+
+    async def unfinished(self) -> list[UUID]:
+        return self.clusters
+
+    async def open_clusters(self) -> list[UUID]:
+        return self.clusters
+
+
+async def test_what_is_unfinished_for_long_and_stands_still_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    still, waits, young = uuid4(), uuid4(), uuid4()
+    fleet, clusters, now = StillFleet(still), Unfinished([still, waits]), [0.0]
+    monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
+    unused = cast(Any, None)
+    upkeep = UpkeepActivities(cast(Any, clusters), unused, unused, unused, cast(Fleet, fleet))
+    assert (await upkeep.nudge()).begun_anew == 0
+    assert fleet.looked_at == []
+    now[0] = LATE_SECONDS
+    clusters.clusters = [still, waits, young]
+    fleet.nudged.clear()
+    found = await upkeep.nudge()
+    assert (found.begun_anew, found.nudged) == (1, 2)
+    assert set(fleet.looked_at) == {still, waits}
+    assert fleet.begun == [still]
+    assert set(fleet.nudged) == {waits, young}

@@ -1,0 +1,77 @@
+"""A home that an earlier version made is taken over by this one, with everything in it.
+
+`homes/first-landing.tar.gz` was made by the first version that anybody could run, with a cluster in each kind of
+state; its workflows' histories are of that version's code.
+"""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+from embedded import EmbeddedEdgewright
+from supervised import eventually
+
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
+
+pytestmark = pytest.mark.timeout(400)
+
+HOME = Path(__file__).parent / "homes" / "first-landing.tar.gz"
+PATIENCE = 180.0
+
+
+def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.home.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(HOME) as packed:
+        packed.extractall(edgewright.home.parent, filter="data")
+    assert edgewright.home.is_dir()
+    edgewright.variables["EDGEWRIGHT_SWEEP_SECONDS"] = "5"
+    edgewright.up()
+    found = {item["name"]: item for phase in ("", "?phase=Removed") for item in listed(edgewright, phase)}
+    assert {"demo", "awaiting", "active", "removed"} <= set(found)
+    uuid = {name: item["uuid"] for name, item in found.items()}
+
+    keys = edgewright.api("GET", f"/v1/cluster/{uuid['active']}/secret").json()["items"]
+    assert sorted(item["key"] for item in keys) == ["password", "user"]
+    kinds = [line["kind"] for line in timeline(edgewright, uuid["active"])]
+    assert "cluster.created" in kinds
+    assert kinds.count("secret.put") == 2
+
+    patched = edgewright.api("PATCH", f"/v1/cluster/{uuid['active']}", json={"values": {"replicas": 5}})
+    assert patched.is_success, patched.text
+    eventually(lambda: rendered(edgewright, uuid["active"]) > kinds.count("step.done"), seconds=PATIENCE)
+    put = edgewright.api("PUT", f"/v1/cluster/{uuid['active']}/secret/default/db/third", content=b"x")
+    assert put.status_code in {204, 503}, put.text
+    eventually(lambda: len(secrets(edgewright, uuid["active"])) == 3, seconds=PATIENCE)
+
+    body = {"name": "removed", "namespace": "edgewright"}
+    written = edgewright.api("PUT", f"/v1/app/{APP_CLUSTER_CONFIGURATION}/object/{uuid['removed']}", json=body)
+    assert written.is_success, written.text
+    eventually(lambda: edgewright.is_ready("removed"), seconds=PATIENCE)
+
+    for name in ("awaiting", "active"):
+        assert edgewright.api("DELETE", f"/v1/cluster/{uuid[name]}?force=true").status_code == 202
+        eventually(
+            lambda name=name: edgewright.api("GET", f"/v1/cluster/{uuid[name]}").status_code == 404, seconds=PATIENCE
+        )
+    edgewright.create("newcomer")
+    eventually(lambda: edgewright.is_ready("newcomer"), seconds=PATIENCE)
+    assert edgewright.interrupt() == 0
+
+
+def listed(edgewright: EmbeddedEdgewright, query: str) -> list[dict[str, str]]:
+    items: list[dict[str, str]] = edgewright.api("GET", f"/v1/cluster{query}").json()["items"]
+    return items
+
+
+def timeline(edgewright: EmbeddedEdgewright, uuid: str) -> list[dict[str, str]]:
+    items: list[dict[str, str]] = edgewright.api("GET", f"/v1/cluster/{uuid}/timeline").json()["items"]
+    return items
+
+
+def rendered(edgewright: EmbeddedEdgewright, uuid: str) -> int:
+    return [line["kind"] for line in timeline(edgewright, uuid)].count("step.done")
+
+
+def secrets(edgewright: EmbeddedEdgewright, uuid: str) -> list[dict[str, str]]:
+    items: list[dict[str, str]] = edgewright.api("GET", f"/v1/cluster/{uuid}/secret").json()["items"]
+    return items
