@@ -126,12 +126,13 @@ def sole_writer(repository: Path, *, deadline: float) -> Iterator[None]:
     """
     descriptor = os.open(repository / WRITER_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "rb") as file:
-        while not _try_lock(file.fileno()):
+        while not try_lock(file.fileno()):
             _pause(deadline, "another change is being written")
         yield
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Whether the file is now locked by us; the kernel drops the lock when it is closed, or the process dies."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -3,14 +3,16 @@
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from edgewright.adapters.git.commands import run_git
 from edgewright.adapters.git.layout import remove_leftovers
-from edgewright.adapters.git.refs import is_stale, remove_if_stale, sole_writer
+from edgewright.adapters.git.refs import is_stale, remove_if_stale, sole_writer, try_lock
 
 GC_TIMEOUT = 600.0
 """Seconds that one repack may take."""
+KEEPER_LOCK = "edgewright.keeper"
 
 _DAY = 24 * 3600.0
 _MANY_PACKS = 20
@@ -33,7 +35,17 @@ def repack_if_worth_it(repository: Path, *, loose_limit: int) -> None:
     What is unreachable stays for two weeks: it may belong to a commit or a push that is under way.
     """
     if _loose_objects(repository) > loose_limit or _packs(repository) > _MANY_PACKS:
-        run_git(repository, ["gc", "--quiet", "--prune=2.weeks.ago"], timeout=GC_TIMEOUT)
+        with _sole_keeper(repository) as alone:
+            if alone:
+                run_git(repository, ["gc", "--quiet", "--prune=2.weeks.ago"], timeout=GC_TIMEOUT)
+
+
+@contextmanager
+def _sole_keeper(repository: Path) -> Iterator[bool]:
+    """Whether nobody else of ours repacks now; git refuses a second one, and one is enough."""
+    descriptor = os.open(repository / KEEPER_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "rb") as file:
+        yield try_lock(file.fileno())
 
 
 def _locks(repository: Path) -> Iterator[Path]:
