@@ -36,4 +36,7 @@ def init() -> None:
     address = settings.temporal_address or embedded
     asyncio.run(initialise.initialise_temporal(settings.model_copy(update={"temporal_address": address})))
     typer.echo(f"Temporal at {address} is prepared.")
+    if settings.temporal_address:  # on a home of its own `edgewright up` does this, and knows the URL
+        rebuilt = asyncio.run(initialise.rebuild_workflows(settings))
+        typer.echo(f"Every cluster has its workflow{f'; {rebuilt} were started anew' if rebuilt else ''}.")
     typer.echo(f"Admin token: {storage.token_file}{' (new)' if storage.token_written else ''}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from edgewright.cli.failures import CliError, ExitCode
 
 _LOCK = "lock"
+_SETUP_LOCK = "setup.lock"
 _HANDOVER_SECONDS = 0.5
 
 
@@ -60,6 +61,17 @@ def exclusive_home(home: Path) -> Iterator[None]:
             yield
         finally:
             os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def one_setup_at_a_time(home: Path) -> Iterator[None]:
+    """Waits for whoever sets the same home up just now: two at once would each make an admin token."""
+    descriptor = os.open(home / _SETUP_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(descriptor)
 

@@ -24,6 +24,7 @@ from edgewright.adapters.temporal.setup import nudge_all, prepare, rebuild
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.home import one_setup_at_a_time
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.rendering import RENDERER_VERSION
 from edgewright.domain.wellknown import APP_INSTALLATION, CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
@@ -53,6 +54,11 @@ async def initialise_storage(settings: Settings, *, demo: bool = False) -> Initi
         CliError: the organisation is not the one of the first start.
         EdgewrightError: the database or the repositories cannot be used.
     """
+    with one_setup_at_a_time(settings.home):
+        return await _initialise_storage(settings, demo=demo)
+
+
+async def _initialise_storage(settings: Settings, *, demo: bool) -> InitialisedStorage:
     async with open_database(settings.effective_database_url) as database:
         await database.migrate()
         config = SqlConfigStore(database)
@@ -68,13 +74,21 @@ async def initialise_storage(settings: Settings, *, demo: bool = False) -> Initi
 
 
 async def initialise_temporal(settings: Settings) -> None:
-    """Registers what the namespace needs: search attributes and the schedule of the sweep.
+    """Makes what is missing of the namespace, its search attributes and the schedule of the sweep.
 
     Raises:
         FleetUnavailable: Temporal does not answer.
     """
     async with _temporal(settings) as client:
-        await prepare(client, sweep_every=timedelta(seconds=settings.sweep_seconds))
+        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return await prepare(client, sweep_every=timedelta(seconds=settings.sweep_seconds))
+            except FleetUnavailable:
+                # A server that has just begun to answer does not know all its parts yet.
+                if asyncio.get_running_loop().time() > until:
+                    raise
+            await asyncio.sleep(0.2)
 
 
 async def rebuild_workflows(settings: Settings) -> int:

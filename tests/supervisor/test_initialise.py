@@ -1,6 +1,8 @@
 """An installation is made ready once, and making it ready again changes nothing."""
 
+import asyncio
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,19 @@ async def test_later_starts_change_nothing(settings: Settings) -> None:
         await content(settings),
         BareGitServer(settings.effective_git_root).head(REPOSITORY_HELM_CHARTS),
     )
+
+
+def test_starts_at_once_make_one_token(settings: Settings) -> None:
+    asyncio.run(initialise_storage(settings)).token_file.unlink()
+    with ThreadPoolExecutor(4) as pool:
+        started = list(pool.map(lambda _: asyncio.run(initialise_storage(settings)), range(4)))
+    assert sorted(storage.token_written for storage in started) == [False, False, False, True]
+
+    async def tokens() -> int:
+        async with open_database(settings.effective_database_url) as database:
+            return len(await SqlOperatorTokens(database).list())
+
+    assert asyncio.run(tokens()) == 2  # the one whose file was lost, and one new
 
 
 async def test_organisation_of_the_first_start_is_kept(settings: Settings) -> None:
