@@ -62,6 +62,21 @@ def test_a_cached_binary_that_does_not_run_is_built_again(cache: Path, broken: s
     assert components.works(components.PROGRAMS["kubeseal"], binary)
 
 
+def test_programs_of_one_module_are_built_together(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "".join(
+        f"printf '#!/bin/sh\\necho version 1.31.0\\n' > $GOBIN/{name}; chmod +x $GOBIN/{name}\n"
+        for name in ("server", "sql")
+    )
+    give_go(tmp_path, monkeypatch, GO + made)
+    tool, server = (components.component(name, say=silent) for name in ("temporal-sql-tool", "temporal-server"))
+    assert tool.is_file() and server.is_file() and tool != server
+    assert builds(cache) == [
+        "install go.temporal.io/server/cmd/server@v1.31.0 go.temporal.io/server/cmd/tools/sql@v1.31.0"
+    ]
+
+
 def test_two_builders_build_once(cache: Path) -> None:
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda _: components.component("kubeseal", say=silent), range(4)))
@@ -91,6 +106,9 @@ def test_a_go_that_is_too_old_is_not_used(tmp_path: Path, monkeypatch: pytest.Mo
     assert components.go_on_path() is None
     give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.23rc1"))
     assert components.go_on_path() is not None
+    give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.26.1"))
+    assert components.go_on_path((1, 26, 2)) is None
+    assert components.go_on_path((1, 26, 1)) is not None
 
 
 def test_the_script_names_the_binary(cache: Path) -> None:
