@@ -1,4 +1,4 @@
-# One image for both processes: the gateway (the default command) and the worker (`python -m worker`).
+# One image for both processes: the gateway (the default command) and the worker (`python -P -m worker`).
 FROM python:3.12-slim-bookworm AS build
 RUN pip install --no-cache-dir uv==0.13.8
 ENV UV_COMPILE_BYTECODE=1 \
@@ -35,7 +35,5 @@ VOLUME /var/lib/edgewright
 EXPOSE 8484
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8484/healthz', timeout=2)"]
-# No access log of uvicorn's: it would hold query strings, and with them registration tokens. No proxy headers: every
-# URL that Edgewright hands out comes from EDGEWRIGHT_EXTERNAL_URL.
-CMD ["python", "-m", "uvicorn", "--factory", "api.app:create_app", "--host", "0.0.0.0", "--port", "8484", \
-     "--no-access-log", "--no-proxy-headers", "--no-server-header"]
+# -P: a file in the volume must not be imported in place of a module.
+CMD ["python", "-P", "-m", "api"]

@@ -1,12 +1,16 @@
 """Image and compose file agree with the settings model, and give nothing away by default."""
 
+import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from components import PROGRAMS
 
+from edgewright.cli.parts import gateway_part
 from edgewright.settings import Settings
 
 BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_TOKEN_FILE", "EDGEWRIGHT_URL"}
@@ -107,6 +111,16 @@ def test_each_service_is_pinned_waited_for_and_kept(compose: dict[str, Any]) -> 
         assert named <= set(volumes)
 
 
+@pytest.mark.parametrize(
+    ("service", "program"),
+    [("temporal", "temporal-server"), ("temporal-schema", "temporal-sql-tool"), ("temporal-ui", "temporal-ui")],
+)
+def test_the_compose_file_has_the_versions_that_the_tests_run(
+    compose: dict[str, Any], service: str, program: str
+) -> None:
+    assert compose["services"][service]["image"].partition(":")[2] == PROGRAMS[program].version.lstrip("v")
+
+
 def test_the_image_runs_as_somebody_and_tells_its_health(dockerfile: list[str]) -> None:
     last_stage = dockerfile[max(number for number, line in enumerate(dockerfile) if line.startswith("FROM")) :]
     (user,) = [line.split()[1] for line in last_stage if line.startswith("USER")]
@@ -116,10 +130,10 @@ def test_the_image_runs_as_somebody_and_tells_its_health(dockerfile: list[str]) 
     assert any(line.startswith("RUN") and " git " in f"{line} " for line in last_stage)
 
 
-def test_uvicorns_own_access_log_stays_off(dockerfile: list[str]) -> None:
-    (command,) = [line for line in dockerfile if line.startswith("CMD")]
-    assert "api.app:create_app" in command
-    assert "--no-access-log" in command
+def test_the_image_runs_what_edgewright_up_runs(dockerfile: list[str]) -> None:
+    """That the command starts a gateway is shown by tests/real/production, which runs it."""
+    (command,) = [json.loads(line.removeprefix("CMD")) for line in dockerfile if line.startswith("CMD")]
+    assert [sys.executable, *command[1:]] == gateway_part(Settings()).command
 
 
 def test_all_that_the_image_copies_exists_and_reaches_the_builder(root: Path, dockerfile: list[str]) -> None:

@@ -1,0 +1,28 @@
+"""One topology for the tests of this folder; each makes clusters of its own."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from production.topology import Topology, running
+
+
+@pytest.fixture(scope="session")
+def topology() -> Iterator[Topology]:
+    """PostgreSQL, Temporal, two workers, two gateways, a TLS proxy: as ``docker-compose.yml`` says."""
+    folder = Path(tempfile.mkdtemp(prefix="edgewright-production-"))
+    try:
+        with running(folder, print) as made:
+            yield made
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def client(topology: Topology) -> Iterator[httpx.Client]:
+    """An administrator beyond the proxy."""
+    with topology.client() as made:
+        yield made

@@ -1,0 +1,42 @@
+"""Which ports the processes of the topology listen on."""
+
+import random
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+def free_port() -> int:
+    """One below those that the kernel gives to clients: Temporal keeps its own in columns that end at 32767."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return port
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Free ports of the loopback address. ``temporal``: one for each of the server's own listeners."""
+
+    postgresql: int = field(default_factory=free_port)
+    temporal: Mapping[str, int] = field(
+        default_factory=lambda: {
+            f"{service}_{kind}_PORT": free_port()
+            for service, kinds in (
+                ("FRONTEND", ("GRPC", "HTTP", "MEMBERSHIP")),
+                ("MATCHING", ("GRPC", "MEMBERSHIP")),
+                ("HISTORY", ("GRPC", "MEMBERSHIP")),
+                ("WORKER", ("GRPC", "MEMBERSHIP")),
+            )
+            for kind in kinds
+        }
+    )
+    ui: int = field(default_factory=free_port)
+    gateways: tuple[int, int] = field(default_factory=lambda: (free_port(), free_port()))
+    proxy: int = field(default_factory=free_port)
+
+    @property
+    def temporal_address(self) -> str:
+        """``host:port`` of the front end."""
+        return f"127.0.0.1:{self.temporal['FRONTEND_GRPC_PORT']}"

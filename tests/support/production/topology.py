@@ -1,0 +1,302 @@
+"""Starts and watches the topology: PostgreSQL, Temporal, its Web UI, init, workers, gateways, a TLS proxy."""
+
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from components import component
+from postgresql_server import PostgreSQL, postgresql_server
+
+from edgewright.cli.background import in_background
+from edgewright.cli.failures import CliError
+from edgewright.cli.ledger import ProcessLedger
+from edgewright.cli.probes import answers, connects
+from edgewright.cli.supervisor import Part, StopRequested, StopSignals, Supervisor
+from production.certificates import make_certificates
+from production.compose import ComposeFile, Places, image_command, image_environment
+from production.ports import Ports
+from production.proxy import proxy_command
+
+READY_SECONDS = 120.0
+INIT_SECONDS = 180
+
+
+class Topology:
+    """All of it, in one folder. Use ``running``.
+
+    Args:
+        folder: for everything but PostgreSQL's data; made by the caller, removed by the caller.
+        say: takes one plain line for whoever waits.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        ports: Ports,
+        postgresql: PostgreSQL,
+        say: Callable[[str], None],
+        signals: StopSignals,
+    ) -> None:
+        self.folder = folder
+        self.home = folder / "home"
+        self.ports = ports
+        self.postgresql = postgresql
+        self._say = say
+        for made in (self.home, folder / "logs", folder / "bin"):
+            made.mkdir(mode=0o700)
+        make_certificates(folder)
+        self._places = Places(
+            whole={"postgres": "127.0.0.1", "5432": str(ports.postgresql), "0.0.0.0": "127.0.0.1"},
+            parts={
+                "@postgres:5432": f"@127.0.0.1:{ports.postgresql}",
+                "--ep postgres -p 5432": f"--ep 127.0.0.1 -p {ports.postgresql}",
+                "temporal:7233": ports.temporal_address,
+                "/var/lib/edgewright": str(self.home),
+                "/etc/temporal/dynamic.yaml": str(folder / "dynamic.yaml"),
+            },
+        )
+        answered = {
+            "POSTGRES_PASSWORD": postgresql.password,
+            "EDGEWRIGHT_EXTERNAL_URL": self.url,
+            "EDGEWRIGHT_CA_BUNDLE": str(self.ca),
+            "EDGEWRIGHT_TEMPORAL_UI_URL": self.ui_url,
+        }
+        self.compose = ComposeFile(answered, self._places)
+        self._signals = signals
+        self.supervisor = Supervisor(ProcessLedger(folder), signals, say)
+        self._watcher: threading.Thread | None = None
+        self.failure: CliError | None = None
+
+    @property
+    def url(self) -> str:
+        """The external URL: the proxy's."""
+        return f"https://127.0.0.1:{self.ports.proxy}"
+
+    @property
+    def ui_url(self) -> str:
+        """Temporal's Web UI."""
+        return f"http://127.0.0.1:{self.ports.ui}"
+
+    @property
+    def ca(self) -> Path:
+        """PEM of the authority that vouches for the proxy."""
+        return self.folder / "ca.pem"
+
+    @property
+    def token_file(self) -> Path:
+        """The admin token, once ``init`` has run."""
+        return self.home / "admin-token"
+
+    @property
+    def gateways(self) -> list[str]:
+        """Names of the parts."""
+        return [f"gateway-{number}" for number in range(1, self.compose.replicas("gateway") + 1)]
+
+    @property
+    def workers(self) -> list[str]:
+        """Names of the parts."""
+        return [f"worker-{number}" for number in range(1, self.compose.replicas("worker") + 1)]
+
+    def start(self) -> None:
+        """Starts everything, each when what it waits for is there, and watches over it from then on."""
+        self._make_databases()
+        self._begin(self._temporal(), "answers at " + self.ports.temporal_address)
+        self._begin(self._ui(), self.ui_url)
+        self._say(f"  init         {self._beside(self.init).splitlines()[-1]}")
+        parts = [self._worker(name) for name in self.workers]
+        parts += [self._gateway(*each) for each in zip(self.gateways, self.ports.gateways, strict=True)]
+        for part in parts:
+            self.supervisor.start(part)
+        for part in parts:
+            self._await(part.name, "runs")
+        self._begin(self._proxy(), self.url)
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """Stops everything in the opposite order of its start."""
+        self._signals.ask()
+        if self._watcher:
+            self._watcher.join(60)
+        self.supervisor.stop()
+
+    def init(self, **instead: str) -> str:
+        """Runs the one-shot that the others wait for; returns what it printed. May be repeated, also at once.
+
+        Args:
+            instead: variables with another value than the file gives them.
+
+        Raises:
+            RuntimeError: it failed; the text is what it said.
+        """
+        done = subprocess.run(
+            self._ours(self.compose.command("init")),
+            env=self._surroundings(self.compose.environment("init") | instead),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=INIT_SECONDS,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout + done.stderr)
+        return done.stdout
+
+    def client(self) -> httpx.Client:
+        """A client of the proxy with the admin token."""
+        return httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {self.token_file.read_text().strip()}"},
+            verify=ssl.create_default_context(cafile=self.ca),
+            trust_env=False,
+            timeout=60,
+        )
+
+    def _watch(self) -> None:
+        try:
+            self.supervisor.watch()
+        except StopRequested:
+            pass
+        except CliError as error:
+            self.failure = error
+            self._say(f"{error.sentence} {error.hint or ''}")
+
+    def _beside(self, work: Callable[[], str]) -> str:
+        """The result of work that runs while the children are watched."""
+        outcome = in_background(work)
+        assert self.supervisor.wait_for(outcome.done, seconds=INIT_SECONDS), "it did not end in time"
+        return outcome.result()
+
+    def _begin(self, part: Part, where: str) -> None:
+        self.supervisor.start(part)
+        self._await(part.name, where)
+
+    def _await(self, name: str, where: str) -> None:
+        self.supervisor.wait_ready(name, seconds=READY_SECONDS)
+        self._say(f"  {name:<12} {where}")
+
+    def _make_databases(self) -> None:
+        given = self.compose.environment("postgres")
+        self.postgresql.sql(f'CREATE DATABASE "{given["POSTGRES_DB"]}"')
+        (self.folder / "bin" / "temporal-sql-tool").symlink_to(component("temporal-sql-tool", say=self._say))
+        tools = {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(
+            self.compose.command("temporal-schema"),
+            env=self._surroundings(self.compose.environment("temporal-schema") | tools),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout + done.stderr)
+        self._say(f"  postgresql   127.0.0.1:{self.ports.postgresql}, with Temporal's schemas")
+
+    def _temporal(self) -> Part:
+        (self.folder / "dynamic.yaml").write_text(self.compose.config("temporal-dynamic"))
+        environment = self.compose.environment("temporal")
+        ports = {name: str(port) for name, port in self.ports.temporal.items()}
+        return self._part(
+            "temporal",
+            [str(component("temporal-server", say=self._say)), "start"],  # what the image's entrypoint runs
+            self._surroundings(environment | ports),
+            ready=lambda: connects(self.ports.temporal_address),
+        )
+
+    def _ui(self) -> Part:
+        address = self.compose.environment("temporal-ui")["TEMPORAL_ADDRESS"]
+        (self.folder / "ui").mkdir()
+        told = f"temporalGrpcAddress: {address}\nhost: 127.0.0.1\nport: {self.ports.ui}\nenableUi: true\n"
+        (self.folder / "ui" / "base.yaml").write_text(told)
+        command = [
+            str(component("temporal-ui", say=self._say)),
+            "--root",
+            str(self.folder),
+            "--config",
+            "ui",
+            "start",
+        ]
+        return self._part(
+            "temporal-ui", command, self._surroundings({}), ready=lambda: answers(f"{self.ui_url}/healthz")
+        )
+
+    def _worker(self, name: str) -> Part:
+        ready_file = self.folder / f"{name}.ready"
+        told = {"EDGEWRIGHT_READY_FILE": str(ready_file)}
+        environment = self._surroundings(self.compose.environment("worker") | told)
+        command = self._ours(self.compose.command("worker"))
+        return self._part(name, command, environment, ready=ready_file.exists, ready_file=ready_file)
+
+    def _gateway(self, name: str, port: int) -> Part:
+        own = {"EDGEWRIGHT_GATEWAY_PORT": str(port)}
+        image = image_environment(self._places)
+        environment = self._surroundings({**image, **self.compose.environment("gateway"), **own})
+        url = f"http://127.0.0.1:{port}/readyz"
+        return self._part(name, self._ours(image_command()), environment, ready=lambda: answers(url))
+
+    def _proxy(self) -> Part:
+        libraries, command = proxy_command(self.folder, self.ports, self._say)
+        return self._part(
+            "proxy", command, self._surroundings(libraries), ready=lambda: answers(f"{self.url}/healthz")
+        )
+
+    def _part(
+        self,
+        name: str,
+        command: list[str],
+        environment: Mapping[str, str],
+        *,
+        ready: Callable[[], bool],
+        ready_file: Path | None = None,
+    ) -> Part:
+        return Part(
+            name=name,
+            command=command,
+            environment=environment,
+            log=self.folder / "logs" / f"{name}.log",
+            ready=ready,
+            ready_file=ready_file,
+            folder=self.home,
+        )
+
+    def _surroundings(self, told: Mapping[str, str]) -> dict[str, str]:
+        """What a container would have: nothing of this shell's settings, and what the file says."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG", "TZ") if name in os.environ}
+        return {**kept, "PYTHONUNBUFFERED": "1", **told}
+
+    def _ours(self, command: list[str]) -> list[str]:
+        """The same command in this environment instead of the image's."""
+        first = {"python": sys.executable, "edgewright": str(Path(sys.executable).parent / "edgewright")}
+        return [first[command[0]], *command[1:]]
+
+
+@contextmanager
+def running(
+    folder: Path, say: Callable[[str], None], ports: Ports | None = None, signals: StopSignals | None = None
+) -> Iterator[Topology]:
+    """The whole topology, until the end of the context.
+
+    Args:
+        folder: see ``Topology``.
+        signals: end the start, too.
+
+    Raises:
+        StopRequested: during the start.
+        CliError, RuntimeError, ComponentMissing: a part does not come up.
+    """
+    for name in ("temporal-server", "temporal-sql-tool", "temporal-ui"):
+        component(name, say=say)
+    chosen = ports or Ports()
+    with postgresql_server(port=chosen.postgresql, settings={"max_connections": "300"}) as postgresql:
+        topology = Topology(folder, chosen, postgresql, say, signals or StopSignals())
+        try:
+            topology.start()
+            yield topology
+        finally:
+            topology.stop()
