@@ -1,4 +1,4 @@
-"""One PostgreSQL for the tests of this folder, and a database of its own for each."""
+"""One PostgreSQL for the tests of this folder, and a database of its own for each file."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -14,7 +14,7 @@ def postgresql() -> Iterator[PostgreSQL]:
         yield server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database_url(postgresql: PostgreSQL) -> Iterator[str]:
     """The URL of an empty database."""
     name = f"test_{uuid4().hex}"
