@@ -1,4 +1,4 @@
-"""Any gateway and any worker may die; what was answered stays, and what was not is answered by the other."""
+"""Any process may die; what was answered stays, and what was not is answered by another, or a little later."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def back(topology: Topology, part: str, old: int | None) -> bool:
     return pid is not None and pid != old and topology.failure is None
 
 
-@pytest.mark.parametrize("part", ["gateway-1", "worker-1"])
+@pytest.mark.parametrize("part", ["gateway-1", "worker-1", "temporal"])
 def test_nothing_answered_is_lost_when_a_process_is_killed_among_writers(
     topology: Topology, tmp_path: Path, part: str
 ) -> None:
@@ -60,3 +60,14 @@ def test_nothing_answered_is_lost_when_a_process_is_killed_among_writers(
         timeline = operators[0].http.get(f"/v1/cluster/{cluster}/timeline", params={"limit": 500}).json()
         told = [event["message"] for event in timeline["items"] if event["kind"] == "secret.put"]
         assert len(told) == len(set(told)) == WRITERS * SECRETS
+
+
+def test_sessions_that_the_database_cuts_off_are_opened_again(topology: Topology, tmp_path: Path) -> None:
+    with topology.client() as client:
+        operator = Operator(topology, client, tmp_path)
+        operator.await_ready(operator.create("before-the-cut"))
+        cut = (
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname"
+        )
+        assert int(topology.postgresql.sql(f"{cut} IN ('edgewright', 'temporal', 'temporal_visibility')")) > 2
+        operator.await_ready(operator.create("after-the-cut"))
