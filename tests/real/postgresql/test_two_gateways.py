@@ -9,7 +9,7 @@ import pytest
 from lone_gateway import LoneGateway, lone_gateway
 from supervised import eventually
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # PostgreSQL and two gateways start inside the first
 
 
 @pytest.fixture(scope="module")
