@@ -12,7 +12,7 @@ from production.operator import Operator
 from production.topology import Topology
 from supervised import eventually
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]  # the topology is started inside the first test
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 
 WRITERS = 4
 SECRETS = 6

@@ -13,7 +13,7 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.domain.wellknown import APP_INSTALLATION
 from edgewright.messages.names import SEARCH_ATTRIBUTES, SWEEP_SCHEDULE
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]  # the topology is started inside the first test
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 
 TOKENS = "SELECT count(*) FROM operator_tokens WHERE revoked_at IS NULL"
 INSTALLED = "SELECT count(*) FROM events WHERE kind = 'entries.installed'"

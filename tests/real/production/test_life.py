@@ -9,7 +9,7 @@ import pytest
 from production.operator import Operator
 from production.topology import Topology
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]  # the topology is started inside the first test
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 
 
 @pytest.fixture
