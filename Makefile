@@ -13,7 +13,7 @@ LONG_ONES := tests/workflows/test_kill_points.py tests/supervisor/test_up_goes_o
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.
-COMPONENTS := kubeseal kustomize
+COMPONENTS := kubeseal kustomize temporal-server temporal-ui
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
@@ -30,7 +30,7 @@ $(ENVIRONMENT): uv.lock pyproject.toml bin/make-environment
 	@bin/make-environment
 
 ##@ Use
-.PHONY: help install up
+.PHONY: help install up production-demo
 help: ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ install: $(ENVIRONMENT) ## make the environment (.tools, .venv); nothing to do w
 
 up: $(ENVIRONMENT) ## start everything on this machine and commission the cluster `demo`
 	@exec $(BIN)/edgewright up
+
+production-demo: $(ENVIRONMENT) ## the topology of docker-compose.yml as processes of this machine, until Ctrl-C
+	@exec $(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m production
 
 ##@ Prove
 .PHONY: test test-real lint test-python
