@@ -65,6 +65,10 @@ test-real: $(ENVIRONMENT) ## the long tests, and those against real components, 
 	$(HERMETIC) $(BIN)/python -m pytest tests/contracts/database --store postgresql $(PARALLEL) </dev/null
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
 
+.PHONY: fuzz
+fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, other ones each time
+	$(HERMETIC) FUZZ_EXAMPLES=200 $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
+
 ##@ Work on it
 .PHONY: format hooks bench record-histories clean
 format: $(ENVIRONMENT) ## format the code and mend what ruff can mend

@@ -178,6 +178,7 @@ async def registration_door(request: Request, gateway: TheGateway, live: TheLive
     if token is None:
         count_wrong(request, live)
         raise Unauthenticated("The registration token is not valid.", hint=FRESH_LINE)
+    about_cluster(token.cluster)
     return token
 
 

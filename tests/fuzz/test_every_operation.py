@@ -1,0 +1,130 @@
+"""Every operation of the OpenAPI document can be used, and its answers are what the document says."""
+
+import secrets
+from datetime import timedelta
+from uuid import uuid4
+
+import httpx
+import pytest
+from gateway_centre import STATUS_APP, bearer
+from live_gateway import STATUS, LiveGateway, Population
+from tour import OPERATIONS, Tour
+
+from edgewright.domain.cluster import Order, Phase, Role, StepName
+from edgewright.domain.credentials import cluster_secret
+from edgewright.domain.projection import StepRecord
+from edgewright.domain.wellknown import APP_OBJECT_INFO, CLASS_EDGE_CLUSTER
+
+WANT_NOTHING = b"0000"
+"""A flush: a fetch that wants nothing, and a push that changes nothing."""
+
+
+def test_every_operation_is_reached_with_success(live: LiveGateway, population: Population) -> None:
+    tour = Tour(live, population.admin)
+    look_around(tour, population)
+    live_a_life(tour, live, population)
+    keep_entries(tour)
+    missed = [operation for operation in OPERATIONS if operation not in tour.reached]
+    assert len(missed) <= len(OPERATIONS) * 0.05, missed
+    assert missed == [("POST", "/v1/agent/resealed")], "taken only once the centre asks for re-sealed values"
+
+
+def look_around(tour: Tour, population: Population) -> None:
+    """Everything that is read."""
+    cluster = {"uuid": population.active}
+    for path in ("/ping", "/healthz", "/readyz", "/metrics", "/v1/cluster", "/v1/residue", "/v1/token"):
+        tour.visit(f"GET {path}")
+    tour.visit("GET /v1/events", params={"after": 0})
+    for end in ("", "/status", "/ready", "/timeline", "/secret"):
+        tour.visit(f"GET /v1/cluster/{{uuid}}{end}", fill=cluster)
+    for repository, name in (("/git/cluster/{name}", "active"), ("/git/shared/{name}", "helm-charts")):
+        _use_git(tour, repository, {"name": name})
+    _use_git(tour, "/uuid/{uuid}", cluster)
+
+
+def _use_git(tour: Tour, repository: str, fill: dict[str, object]) -> None:
+    service = "git-upload-pack"
+    tour.visit(f"GET {repository}/info/refs", fill=fill, params={"service": service})
+    tour.visit(
+        f"POST {repository}/{{service}}",
+        fill={**fill, "service": service},
+        content=WANT_NOTHING,
+        headers={"Content-Type": f"application/x-{service}-request"},
+    )
+
+
+def live_a_life(tour: Tour, live: LiveGateway, population: Population) -> None:
+    """A cluster from its creation to its deletion, and what its edge says meanwhile."""
+    cluster = {"uuid": tour.visit("POST /v1/cluster", json={"name": "tourist"}).json()["uuid"]}
+    tour.visit("PATCH /v1/cluster/{uuid}", fill=cluster, json={"labels": {"line": "4"}})
+    tour.visit("POST /v1/cluster/{uuid}/registration-token", fill=cluster, json={"expires_in": 600})
+    token = tour.visit("POST /v1/cluster/{uuid}/bootstrap-url", fill=cluster).json().partition("token=")[2]
+    tour.visit("GET /v1/cluster/{uuid}/bootstrap", fill=cluster, params={"token": token})
+    made = {role: cluster_secret(role, secrets.token_bytes(32)).text for role in (Role.FLUX, Role.AGENT)}
+    wish = {"kube_system_uid": "uid-t", "kubernetes_version": "v1.33.1"}
+    wish |= {"flux_secret": made[Role.FLUX], "agent_secret": made[Role.AGENT]}
+    tour.visit("POST /v1/register", json=wish, headers=bearer(token))
+
+    agent = population.edge.as_agent
+    tour.visit("POST /v1/agent/heartbeat", json={"nonce": "n"}, headers=agent)
+    tour.visit("PUT /v1/agent/status", json=STATUS, headers=agent)
+    tour.visit("POST /v1/agent/resealed", headers=agent)
+    successor = cluster_secret(Role.AGENT, secrets.token_bytes(32)).text
+    tour.visit("POST /v1/agent/credential", json={"role": "agent", "secret": successor}, headers=agent)
+    tour.visit("POST /token", headers=None)
+
+    secret = {"uuid": population.active, "namespace": "default", "name": "db", "key": "user"}
+    path = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
+    tour.visit(f"PUT {path}", fill=secret, content=b"\x00\xff")
+    tour.visit(f"DELETE {path}", fill=secret)
+    changes = [{"namespace": "default", "name": "more", "key": "k", "value_base64": "czNjcjN0"}]
+    tour.visit("POST /v1/cluster/{uuid}/secret", fill={"uuid": population.active}, json={"changes": changes})
+
+    tour.visit("POST /v1/cluster/{uuid}/reject", fill={"uuid": population.pending})
+    live.run(live.centre.register(population.pending, uid="uid-4"))
+    tour.visit("POST /v1/cluster/{uuid}/accept", fill={"uuid": population.pending})
+    for verb in ("pause", "resume"):
+        tour.visit(f"POST /v1/cluster/{{uuid}}/{verb}", fill={"uuid": population.active}, json={"reason": "a tour"})
+    waiting = (StepRecord(name=StepName.POPULATE_REPOSITORY, state="waiting"),)
+    live.run(live.centre.project(population.pending, steps=waiting))
+    step = {"uuid": population.pending, "name": "populate_repository"}
+    tour.visit("POST /v1/cluster/{uuid}/step/{name}/retry", fill=step)
+    tour.visit("DELETE /v1/cluster/{uuid}/credential", fill={"uuid": population.pending})
+
+    tour.visit("DELETE /v1/cluster/{uuid}", fill=cluster)
+    tour.visit("POST /v1/cluster/{uuid}/undelete", fill=cluster)
+    tour.visit("POST /v1/cluster/{uuid}/recreate", fill=cluster, json={"new_hardware": True})
+    tour.visit("DELETE /v1/cluster/{uuid}", fill={"uuid": population.active})
+    leaving = (StepRecord(name=StepName.AWAIT_EMPTY, state="waiting"),)
+    live.run(live.centre.project(population.active, phase=Phase.DETACHING, steps=leaving, order=Order.DETACH))
+    step = {"uuid": population.active, "name": "await_empty"}
+    tour.visit("POST /v1/cluster/{uuid}/step/{name}/skip", fill=step, json={"reason": "it is scrap"})
+    tour.visit("POST /v1/agent/detached", headers=agent)
+
+
+def keep_entries(tour: Tour) -> None:
+    """The Config Store, by both of its prefixes, and operator tokens."""
+    for version in ("v1", "v2"):
+        item = uuid4()
+        entry = {"app": APP_OBJECT_INFO, "object_uuid": item}
+        member = {"klass": CLASS_EDGE_CLUSTER, "object_uuid": item}
+        tour.visit(f"POST /{version}/object", json={"class": str(CLASS_EDGE_CLUSTER), "uuid": str(item)})
+        for method in ("PUT", "GET", "DELETE"):
+            tour.visit(f"{method} /{version}/class/{{klass}}/direct/member/{{object_uuid}}", fill=member)
+        place = f"/{version}/app/{{app}}/object/{{object_uuid}}"
+        tour.visit(f"PUT {place}", fill=entry, json={"name": "thing"})
+        tour.visit(f"PATCH {place}", fill=entry, json={"name": "thing 2"})
+        tour.visit(f"GET {place}", fill=entry)
+        tour.visit(f"GET /{version}/app/{{app}}/object", fill={"app": STATUS_APP})
+        tour.visit(f"DELETE {place}", fill=entry)
+    made = tour.visit("POST /v1/token", json={"name": "tour", "permissions": ["read"]}).json()
+    tour.visit("DELETE /v1/token/{token_id}", fill={"token_id": made["id"]})
+
+
+def test_answer_that_breaks_the_document_would_be_found(live: LiveGateway) -> None:
+    tour = Tour(live, {})
+    request = httpx.Request("GET", f"{live.url}/ping")
+    answer = httpx.Response(200, json={"service": 5}, request=request)
+    answer.elapsed = timedelta(0)
+    with pytest.raises(BaseExceptionGroup, match=r"(?i)schema"):
+        tour.check("GET", "/ping", answer)
