@@ -41,7 +41,8 @@ class CommissioningActivities:
         """The setup status says ``ready: true``."""
         row = await self._row(step.fence)
         spec = row.spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        body = {"ready": True, "spec": spec, "generation": row.generation}
+        counted = {"generation": row.generation, "commissioning": row.commissioning}
+        body = {"ready": True, "spec": spec, **counted}
         await self._clusters.publish_setup_status(step.fence, body)
         return StepResult()
 

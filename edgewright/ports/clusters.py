@@ -246,7 +246,7 @@ class Clusters(Protocol):
         """Writes the *Edge cluster setup status* entry, fenced; an equal one keeps its revision."""
 
     async def withdraw_setup_status(self, fence: Fence) -> None:
-        """Deletes the setup status entry, fenced."""
+        """Deletes the setup status entry, fenced. One with the row's own ``commissioning`` stays: it is newer."""
 
     async def allocate_address(self, fence: Fence, group_id: str) -> None:
         """Writes the Sparkplug address entry, fenced. ``Stalled`` code ``address_taken`` if another has it."""

@@ -98,6 +98,21 @@ async def test_the_steps_of_commissioning_write_their_entries_once(store: Store)
     assert (await store.row(cluster)).change == fence.change
 
 
+async def test_a_withdrawal_that_wakes_late_leaves_the_status_of_its_own_commissioning(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.publish_setup_status(await store.fence(cluster), {"ready": True, "commissioning": 1})
+    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False)
+    fence = await store.fence(cluster)
+    await store.clusters.withdraw_setup_status(fence)
+    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+    await store.clusters.publish_setup_status(fence, {"ready": True, "commissioning": 2})
+    await store.clusters.withdraw_setup_status(fence)
+    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is not None
+    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.clusters.withdraw_setup_status(await store.fence(cluster))
+    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+
+
 async def test_an_address_belongs_to_one_cluster(store: Store) -> None:
     one, two = await store.create("one"), await store.create("two")
     await store.clusters.allocate_address(await store.fence(one), "Edgewright-x")
