@@ -77,7 +77,7 @@ def _check_status(case: Case, row: Row) -> Iterator[Violation]:
         yield case.violation("not_settled", f"{case.desired}, {row['phase']}, ready {row['ready']}")
     if (status is not None and status.get("ready") is True) != present:
         yield case.violation("status_disagrees", f"{case.desired}, setup status {status}")
-    elif present and status["generation"] != row["generation"]:
+    elif present and status and status["generation"] != row["generation"]:
         yield case.violation("status_disagrees", f"generation {row['generation']}, setup status {status}")
     if _has_entry(case, CONFIGURATION) != present:
         yield case.violation("update_lost", f"{case.desired}, configuration entry {not present}")

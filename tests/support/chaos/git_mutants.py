@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from secrets import token_bytes
+from typing import Any
 
 import yaml
 from cryptography.hazmat.primitives import hashes
@@ -210,8 +211,8 @@ def _reseal(repository: Repository, path: str, again: Callable[[str, str], str])
     commit(repository.folder, {path: yaml.safe_dump(content)})
 
 
-def _document(repository: Repository, path: str) -> dict[str, dict[str, dict[str, str]]]:
-    content: dict[str, dict[str, dict[str, str]]] = yaml.safe_load(repository.blobs[repository.files[path]])
+def _document(repository: Repository, path: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load(repository.blobs[repository.files[path]])
     return content
 
 

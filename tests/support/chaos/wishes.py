@@ -123,8 +123,8 @@ class _Planner:
         if random.random() < 0.3:
             return [self._step("delete", door="signal", force=True, secrets=secrets, calm=False)]
         how = random.choice(["force", "deadline", "goodbye"]) if attached else "at once"
-        asked = {"force": how == "force", "goodbye": how == "goodbye"}
-        asked |= {"deadline": {"deadline": "4s", "goodbye": "30s"}.get(how)}
+        deadline = {"deadline": "4s", "goodbye": "30s"}.get(how)
+        asked = {"force": how == "force", "goodbye": how == "goodbye", "deadline": deadline}
         return [self._step("delete", door="rest", secrets=secrets, calm=False, **asked)]
 
     def _create(self, name: str, uuid: str | None) -> Step:

@@ -1,6 +1,9 @@
 """The checker of the chaos runs proves itself: whatever promise is broken in the stores, it names it."""
 
 import asyncio
+import base64
+import json
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,12 +13,15 @@ from chaos.edge_keys import EdgeKey, read_keys
 from chaos.git_mutants import REPOSITORIES
 from chaos.journal import Line, read_lines
 from chaos.mutants import Mutant, copy_home
+from chaos.repositories import Repository, is_secret
 from chaos.row_mutants import ROWS
 from chaos.run import Plan, run
+from chaos.sealed import Opener
 from chaos.stores import Stores, read_stores, read_tables
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]
 
+SHOWN = 5
 PEACE = Plan(seed=28, kills=0, lives=2)
 """A seed whose few lives leave clusters that are there, removed, deleted and moved, and a secret that was refused."""
 
@@ -39,6 +45,25 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
 
 def test_stores_of_a_run_in_peace_keep_every_promise(finished: Finished) -> None:
     assert check_stores(finished.stores, finished.lines, finished.keys) == []
+
+
+def test_the_real_kubeseal_opens_what_the_checker_opens(finished: Finished, kubeseal: Path, tmp_path: Path) -> None:
+    opener, key_file = Opener(finished.keys), tmp_path / "key.pem"
+    documents = [text for repository in finished.stores.repositories for text in _secrets(repository)]
+    assert documents
+    for document in documents[:SHOWN]:
+        values = opener.values(document)
+        number = next(iter(values.values())).key
+        assert number is not None
+        key_file.write_text(finished.keys[number].private)
+        command = [str(kubeseal), "--recovery-unseal", "--recovery-private-key", str(key_file)]
+        done = subprocess.run(command, input=document, capture_output=True, text=True, check=True)
+        found = {key: base64.b64decode(value).decode() for key, value in json.loads(done.stdout)["data"].items()}
+        assert found == {place.rpartition("/")[2]: opened.value for place, opened in values.items()}
+
+
+def _secrets(repository: Repository) -> list[str]:
+    return [repository.blobs[blob] for path, blob in repository.files.items() if is_secret(path)]
 
 
 @pytest.mark.parametrize("mutant", ROWS, ids=lambda mutant: mutant.name)
