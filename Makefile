@@ -70,13 +70,17 @@ fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, other
 	$(HERMETIC) FUZZ_EXAMPLES=200 $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
 
 ##@ Work on it
-.PHONY: format hooks bench record-histories clean
+.PHONY: format hooks chaos bench record-histories clean
 format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 hooks: $(ENVIRONMENT) ## run the linters before each commit
 	$(BIN)/pre-commit install
+
+chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n
+	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
+		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) </dev/null
 
 bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains the table; FULL=1 takes longer
 	$(HERMETIC) PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(if $(JSON),--json $(JSON))
