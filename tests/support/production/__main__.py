@@ -12,7 +12,6 @@ from pathlib import Path
 
 from components import ComponentMissing
 
-from edgewright.cli.failures import CliError
 from edgewright.cli.supervisor import StopRequested, StopSignals
 from production.compose import CHECKOUT
 from production.ports import Ports, free_port
@@ -39,8 +38,8 @@ def main() -> int:
             return 1 if topology.failure else 0
     except StopRequested:
         return 130
-    except (ComponentMissing, CliError, RuntimeError) as error:
-        sys.stderr.write(f"{error}\n{_last_words(folder)}")
+    except (ComponentMissing, RuntimeError) as error:
+        sys.stderr.write(f"{error}\n")
         return 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -97,12 +96,6 @@ Try next, in another terminal:
   kill -9 {pids["worker-1"]}    (worker-1; the other one goes on)
 
 Ctrl-C stops everything and removes the folder.""")
-
-
-def _last_words(folder: Path) -> str:
-    """The end of each log, before the folder goes."""
-    logs = sorted((folder / "logs").glob("*.log"))
-    return "".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1000:]}\n" for log in logs)
 
 
 def _say(line: str) -> None:

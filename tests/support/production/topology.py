@@ -158,6 +158,11 @@ class Topology:
             timeout=60,
         )
 
+    def last_words(self) -> str:
+        """The end of each log."""
+        logs = sorted((self.folder / "logs").glob("*.log"))
+        return "".join(f"--- {log.name}\n{log.read_text(errors='replace')[-1000:]}\n" for log in logs)
+
     def _watch(self) -> None:
         try:
             self.supervisor.watch()
@@ -288,7 +293,7 @@ def running(
 
     Raises:
         StopRequested: during the start.
-        CliError, RuntimeError, ComponentMissing: a part does not come up.
+        RuntimeError, ComponentMissing: a part does not come up; the text has the end of each log.
     """
     for name in ("temporal-server", "temporal-sql-tool", "temporal-ui"):
         component(name, say=say)
@@ -296,7 +301,10 @@ def running(
     with postgresql_server(port=chosen.postgresql, settings={"max_connections": "300"}) as postgresql:
         topology = Topology(folder, chosen, postgresql, say, signals or StopSignals())
         try:
-            topology.start()
+            try:
+                topology.start()
+            except CliError as error:
+                raise RuntimeError(f"{error.sentence}\n{topology.last_words()}") from error
             yield topology
         finally:
             topology.stop()
