@@ -34,6 +34,10 @@ PATCH_ATTEMPTS = 5
 _JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
 _MERGE_BODY = {"requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {}}}}}
 
+_NEW: dict[int | str, dict[str, Any]] = {201: {"description": "The entry is new."}}
+_THERE: dict[int | str, dict[str, Any]] = {200: {"description": "It was there already.", "model": ObjectBody}}
+_SAME: dict[int | str, dict[str, Any]] = {304: {"description": "It has the revision that `If-None-Match` names."}}
+
 router = APIRouter(tags=["config store"])
 
 
@@ -44,8 +48,8 @@ async def list_entries(app: UUID, _operator: Reader, gateway: TheGateway) -> lis
     return list(await gateway.config.objects(app))
 
 
-@router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any)
-@router.get("/v2" + ENTRY, summary="Read an entry", response_model=Any)
+@router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
+@router.get("/v2" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 async def get_entry(
     app: UUID, object_uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway
 ) -> Response:
@@ -59,8 +63,8 @@ async def get_entry(
     return JSONResponse(entry.body, headers=headers)
 
 
-@router.put("/v1" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY)
-@router.put("/v2" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY)
+@router.put("/v1" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
+@router.put("/v2" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 async def put_entry(
     *, app: UUID, object_uuid: UUID, caller: Known, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
@@ -109,8 +113,8 @@ async def delete_entry_route(
     return Response(status_code=204)
 
 
-@router.post("/v1/object", status_code=201, summary="Register an object", response_model=ObjectBody)
-@router.post("/v2/object", status_code=201, summary="Register an object", response_model=ObjectBody)
+@router.post("/v1/object", status_code=201, summary="Register an object", response_model=ObjectBody, responses=_THERE)
+@router.post("/v2/object", status_code=201, summary="Register an object", response_model=ObjectBody, responses=_THERE)
 async def create_object(
     _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], gateway: TheGateway
 ) -> Response:

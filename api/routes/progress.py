@@ -35,7 +35,10 @@ PAGE = 1000
 
 
 @router.get(
-    "/v1/cluster/{uuid}/status", summary="Setup status, as ACS clients read it", response_model=dict[str, Any]
+    "/v1/cluster/{uuid}/status",
+    summary="Setup status, as ACS clients read it",
+    response_model=dict[str, Any],
+    responses={304: {"description": "It has the revision that `If-None-Match` names."}},
 )
 async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> Response:
     """`ready: true` when the cluster is commissioned. 404 for an unknown or removed cluster."""

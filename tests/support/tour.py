@@ -48,5 +48,7 @@ class Tour:
     def check(self, method: str, template: str, answer: httpx.Response) -> None:
         """Fails unless the document allows this answer."""
         assert answer.status_code < 500 or answer.status_code == 503, f"{method} {template}: {answer.text}"
+        documented = DOCUMENT["paths"][template][method.lower()]["responses"]
+        assert not answer.is_success or str(answer.status_code) in documented, f"{method} {template}: {answer}"
         if answer.headers.get("content-type", "").startswith(("application/json", "application/problem+json")):
             self._schema[template][method].validate_response(answer)
