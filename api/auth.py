@@ -28,6 +28,8 @@ from edgewright.ports.edge_access import Credential, RegistrationToken
 from edgewright.ports.operators import OperatorToken, Permission
 
 FRESH_LINE = "Get a fresh line: edgewright cluster bootstrap NAME."
+REATTACH = " An edge is attached again with a fresh line: edgewright cluster bootstrap NAME."
+"""A restored backup may be older than the edge's registration."""
 SESSION_PREFIX = "session:"
 """Names of the short-lived tokens that ``POST /token`` makes: ``session:<id of the first token>:<own id>``."""
 
@@ -82,7 +84,8 @@ async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Call
     caller = await _match(gateway, presented)
     if caller is None:
         count_wrong(request, live)
-        raise Unauthenticated("These credentials are not valid.", hint="They are wrong, expired or revoked.")
+        hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"
+        raise Unauthenticated("These credentials are not valid.", hint=hint)
     if isinstance(caller, EdgeCaller):
         about_cluster(caller.cluster)
     return caller
@@ -223,6 +226,15 @@ def _presented(request: Request) -> _Presented | None:
             return _Presented(user, secret)
         case _:
             return None
+
+
+def _of_an_edge(presented: _Presented) -> bool:
+    """Whether the secret is spelled as those are that edges make."""
+    try:
+        spelling.parse_cluster_secret(presented.secret)
+    except Unauthenticated:
+        return False
+    return True
 
 
 async def _match(gateway: Gateway, presented: _Presented) -> Caller | None:

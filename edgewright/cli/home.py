@@ -11,6 +11,7 @@ from edgewright.cli.failures import CliError, ExitCode
 
 _LOCK = "lock"
 _SETUP_LOCK = "setup.lock"
+_HALF_RESTORED = "restore-unfinished"
 _HANDOVER_SECONDS = 0.5
 
 
@@ -74,6 +75,35 @@ def one_setup_at_a_time(home: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Whatever is made meanwhile, by this process or a child, is this user's alone."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def being_restored(home: Path) -> Iterator[None]:
+    """Marks the home while its parts change places; one whose restore was interrupted keeps the mark."""
+    mark = home / _HALF_RESTORED
+    mark.touch(mode=0o600)
+    yield
+    mark.unlink()
+
+
+def refuse_half_restored(home: Path) -> None:
+    """Raises ``CliError`` for a home in which a restore was interrupted: parts of it may be missing."""
+    if (home / _HALF_RESTORED).exists():
+        raise CliError(
+            f"A restore of {home} was interrupted; parts of it may be missing.",
+            "Restore again: edgewright admin restore FOLDER.",
+            ExitCode.REFUSED,
+        )
 
 
 def holder(home: Path) -> int | None:

@@ -33,7 +33,12 @@ _GATEWAY = "Through a gateway, here or elsewhere"
 app.command("up", rich_help_panel=_HERE)(up.up)
 app.command("down", rich_help_panel=_HERE)(down.down)
 app.command("doctor", rich_help_panel=_HERE)(doctor.doctor)
-app.add_typer(admin.app, name="admin", help="Set this machine's installation up.", rich_help_panel=_HERE)
+app.add_typer(
+    admin.app,
+    name="admin",
+    help="Set this machine's installation up, back it up, restore it.",
+    rich_help_panel=_HERE,
+)
 app.add_typer(cluster.app, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
 app.add_typer(secret.app, name="secret", help="Seal secrets for a cluster.", rich_help_panel=_GATEWAY)
 app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)

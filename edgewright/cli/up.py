@@ -15,7 +15,7 @@ from edgewright.cli.background import in_background
 from edgewright.cli.demo import DEMO_NAME, commission_demo, demo_is_due
 from edgewright.cli.endpoints import Endpoints, remove_endpoints, write_endpoints
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.cli.home import exclusive_home, prepare_home
+from edgewright.cli.home import exclusive_home, prepare_home, refuse_half_restored
 from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.local import gateway_url, local_settings, require_git, with_ports
@@ -43,6 +43,7 @@ def up() -> None:
     stop_signals.listen()
     prepare_home(settings.home)
     with exclusive_home(settings.home):
+        refuse_half_restored(settings.home)
         Embedded(settings, stop_signals, Console(highlight=False, soft_wrap=True)).run()
 
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -161,6 +162,18 @@ def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> D
         pool_pre_ping=True,
     )
     return Database(engine, clock=clock)
+
+
+def sqlite_file(database_url: str) -> Path | None:
+    """The file of a SQLite database, absolute; None for any other database, and for one in memory.
+
+    Args:
+        database_url: one that ``open_database`` takes.
+    """
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+        return None
+    return Path(url.database).resolve()
 
 
 def _sqlite(url: URL) -> AsyncEngine:

@@ -4,6 +4,7 @@ Messages name the database by host and name, never with its user or password; pa
 hidden by the engine.
 """
 
+import sqlite3
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -59,6 +60,8 @@ def translate(error: Exception, database: str) -> EdgewrightError | None:
         return _unavailable(f"The database {database} cannot be reached: {error.strerror or type(error).__name__}.")
     if isinstance(error, DBAPIError):
         return _from_driver(error, database)
+    if isinstance(error, sqlite3.Error):
+        return _from_sqlite(getattr(error, "sqlite_errorname", ""), database)
     return None
 
 
@@ -97,7 +100,7 @@ def _from_sqlite(name: str, database: str) -> EdgewrightError | None:
         return Stalled(
             f"The file {database} is damaged or no database.",
             code="database_damaged",
-            hint="Put a backup in its place.",
+            hint="Put a backup in its place: edgewright admin restore FOLDER.",
         )
     return None
 

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
-
+from edgewright.adapters.database.engine import sqlite_file
 from edgewright.adapters.database.errors import translate
 from edgewright.errors import Stalled
 
@@ -32,11 +31,10 @@ def sole_gateway(database_url: str) -> Iterator[None]:
         Stalled: code ``second_gateway``.
         Waiting: code ``database_unavailable``: the folder of the file cannot be written.
     """
-    url = make_url(database_url)
-    if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
+    file = sqlite_file(database_url)
+    if file is None:
         yield
         return
-    file = Path(url.database).resolve()
     try:
         descriptor = os.open(f"{file}.gateway", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:

@@ -64,7 +64,7 @@ def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None
     remove_leftovers(unfinished, str(repository), older_than=stale_after)
     draft = unfinished / f"{repository}-{secrets.token_hex(8)}"
     try:
-        _write_repository(draft)
+        write_repository(draft)
         draft.rename(repository_folder(root, repository))
     except OSError:
         shutil.rmtree(draft, ignore_errors=True)
@@ -100,7 +100,8 @@ def remove_leftovers(folder: Path, prefix: str, *, older_than: float) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _write_repository(draft: Path) -> None:
+def write_repository(draft: Path) -> None:
+    """Makes the folder ``draft`` an empty repository; durable but for the name of the folder itself."""
     for folder in ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads"):
         (draft / folder).mkdir()
     for name, text in (("config", _CONFIG), ("HEAD", "ref: refs/heads/main\n")):

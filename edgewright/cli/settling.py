@@ -1,0 +1,87 @@
+"""Makes a restored database and the repositories fit each other, before anything runs on them."""
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from alembic.util.exc import CommandError
+
+from activities.secrets import REQUEST_TRAILER
+from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
+from edgewright.adapters.database.engine import Database, open_database, sqlite_file
+from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.sqlite_copy import check_sqlite
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.bundles import return_from_archive
+from edgewright.cli.backup_manifest import Manifest
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.errors import NotFound
+from edgewright.ports.git_server import CommitId
+from edgewright.settings import Settings
+
+_EVERYTHING = 1_000_000
+
+
+async def refuse_while_served(settings: Settings) -> None:
+    """Raises ``CliError`` if a gateway somewhere serves from this database; for PostgreSQL, where no lock tells."""
+    if sqlite_file(settings.effective_database_url) is not None:
+        return
+    async with open_database(settings.effective_database_url) as database:
+        await database.migrate()
+        if await is_listened_to(database):
+            raise CliError(
+                "A gateway serves from this database, or did so until a moment ago.",
+                "Stop all gateways and workers, and wait 15 seconds.",
+                ExitCode.REFUSED,
+            )
+
+
+async def bring_up_to_date(copy: Path, manifest: Manifest) -> None:
+    """Checks the copy of a SQLite database, and brings its schema to this version.
+
+    Raises:
+        CliError: a newer version has made it.
+        Stalled: it is damaged.
+    """
+    check_sqlite(copy)
+    try:
+        async with open_database(f"sqlite+aiosqlite:///{copy}") as database:
+            await database.migrate()
+    except CommandError as error:
+        raise CliError(
+            f"The database in this backup is of Edgewright {manifest.edgewright}, which this version cannot read.",
+            "Nothing was changed. Restore it with that version or a newer one.",
+            ExitCode.REFUSED,
+        ) from error
+
+
+async def settle(settings: Settings, made_at: datetime) -> int:
+    """Prepares the database in its place; returns how many repositories came back from the archive."""
+    git = BareGitServer(settings.effective_git_root)
+    async with open_database(settings.effective_database_url) as database:
+        wanted = await begin_anew(database, made_at=made_at)
+        back = sum(return_from_archive(git.root, cluster) for cluster in wanted)
+        for cluster in await clusters_with_staged_secrets(database):
+            await _find_committed(database, git, cluster)
+    return back
+
+
+async def _find_committed(database: Database, git: BareGitServer, cluster: UUID) -> None:
+    """Records the commits of requests that were staged when the backup was made, and committed after.
+
+    Committed once more, each would put an old value in the place of whatever was written to its key since.
+    """
+    staging = SqlSecretStaging(database)
+    requests = {change.request for change in await staging.pending(cluster, limit=_EVERYTHING)}
+    try:
+        log = await asyncio.to_thread(git.log, cluster, limit=_EVERYTHING)
+    except NotFound:
+        return
+    found: dict[CommitId, list[UUID]] = {}
+    for commit in reversed(log):
+        for request in requests:
+            if f"{REQUEST_TRAILER}: {request}" in commit.message:
+                found.setdefault(commit.commit, []).append(request)
+    for commit_id, of_commit in found.items():
+        await staging.committed(of_commit, commit_id)

@@ -1,0 +1,119 @@
+"""The drill: a centre that people and edges use is backed up, loses a store, is restored, and goes on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from backed_up import LONG, BackedUp, Edge, lose
+from embedded import EmbeddedEdgewright
+from supervised import eventually
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture
+def drill(tmp_path: Path) -> Iterator[BackedUp]:
+    centre = EmbeddedEdgewright(tmp_path / "home", {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"})
+    try:
+        centre.up()
+        yield BackedUp(centre)
+    finally:
+        centre.clear_up()
+
+
+def test_each_store_that_is_lost_comes_back_with_all_that_was_answered(drill: BackedUp) -> None:
+    centre = drill.centre
+    kept, gone = centre.create("kept"), centre.create("gone")
+    eventually(lambda: drill.is_ready(kept) and drill.is_ready(gone), seconds=LONG)
+    drill.take_certificate(kept)
+    assert centre.api("DELETE", f"/v1/cluster/{gone}").status_code == 202
+    eventually(lambda: drill.is_gone(gone), seconds=LONG)
+
+    with drill.written_to(kept) as answered:
+        eventually(lambda: len(answered.secrets) > 5 and len(answered.clusters) > 2, seconds=LONG)
+        before = answered.copy()
+        backup = drill.back_up()
+        eventually(lambda: len(answered.secrets) > len(before.secrets), seconds=LONG)
+    token = (drill.home / "admin-token").read_text()
+
+    losses = ("database", "database damaged", "repositories", "everything", "Temporal's file")
+    for number, loss in enumerate(losses):
+        assert centre.interrupt() == 0
+        lose(drill.home, loss)
+        if loss != "Temporal's file":
+            drill.restore(backup)
+        centre.up()
+        assert (drill.home / "admin-token").read_text() == token
+        drill.check(kept, before)
+        assert drill.is_gone(gone), f"a deletion that had finished came back with the {loss}"
+        later = centre.create(f"after-loss-{number}")
+        eventually(lambda later=later: drill.is_ready(later), seconds=LONG)
+        key = f"after-loss-{number}"
+        eventually(lambda key=key: drill.put_secret(kept, key, "newer"), seconds=LONG)
+        assert drill.opened(kept)[key] == "newer"
+
+
+def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> None:
+    centre = drill.centre
+    names = ("press-shop", "late", "rotates", "gone")
+    press_shop, late, rotates, gone = (centre.create(name) for name in names)
+    for uuid in (press_shop, late, rotates, gone):
+        eventually(lambda uuid=uuid: drill.is_ready(uuid), seconds=LONG)
+    drill.take_certificate(press_shop)
+    assert drill.put_secret(press_shop, "before", "older")
+    rotating = Edge(centre, rotates)
+    assert rotating.beat().status_code == 200
+    backup = drill.back_up()
+
+    assert drill.put_secret(press_shop, "after", "newer")
+    changed = centre.api("PATCH", f"/v1/cluster/{press_shop}", json={"values": {"marker": "after-the-backup"}})
+    assert changed.is_success, changed.text
+    eventually(lambda: drill.git(press_shop, "grep", "after-the-backup", "main"), seconds=LONG)
+    latecomer = Edge(centre, late)
+    assert latecomer.beat().status_code == 200
+    successor = rotating.rotate()
+    assert rotating.beat().status_code == 401
+    new = centre.create("new")
+    eventually(lambda: drill.is_ready(new), seconds=LONG)
+    assert centre.api("DELETE", f"/v1/cluster/{gone}").status_code == 202
+    eventually(lambda: drill.is_gone(gone), seconds=LONG)
+    head = drill.git(press_shop, "rev-parse", "main")
+
+    assert centre.interrupt() == 0
+    lose(drill.home, "database")
+    said = drill.restore(backup, "--keep-repositories")
+    assert "1 repositories were archived after the backup; they are in service again." in said
+    centre.up()
+
+    for uuid in (press_shop, late, rotates, gone):
+        eventually(lambda uuid=uuid: drill.is_settled(uuid), seconds=LONG)
+    the_repository_that_is_ahead_goes_on(drill, press_shop, head)
+    the_edge_that_is_not_known_is_told_how_to_attach(latecomer)
+    assert rotating.beat(successor).status_code == 401
+    assert rotating.beat().status_code == 200, "the edge's previous credential works"
+    assert drill.is_gone(new)
+    other = centre.create("new")
+    eventually(lambda: drill.is_ready(other), seconds=LONG)
+    assert centre.api("DELETE", f"/v1/cluster/{gone}").status_code == 202
+    eventually(lambda: drill.is_gone(gone), seconds=LONG)
+    told = centre.api("GET", f"/v1/cluster/{press_shop}/timeline").text
+    assert "The centre was restored from the backup of" in told
+
+
+def the_repository_that_is_ahead_goes_on(drill: BackedUp, uuid: str, head: str) -> None:
+    """What was committed stays; what is wanted is the database's again; both keys are there, and a third is taken."""
+    assert head.strip() in drill.git(uuid, "log", "--format=%H")
+    assert not drill.git(uuid, "grep", "after-the-backup", "main")
+    assert drill.opened(uuid) == {"before": "older", "after": "newer"}
+    assert drill.put_secret(uuid, "later", "newest")
+    assert drill.opened(uuid) == {"before": "older", "after": "newer", "later": "newest"}
+    listed = drill.centre.api("GET", f"/v1/cluster/{uuid}/secret").text
+    assert all(f'"{key}"' in listed for key in ("before", "after", "later"))
+
+
+def the_edge_that_is_not_known_is_told_how_to_attach(edge: Edge) -> None:
+    refused = edge.beat()
+    assert refused.status_code == 401
+    assert "edgewright cluster bootstrap NAME" in refused.json()["hint"]
+    again = Edge(edge.centre, edge.cluster, kube_system_uid=edge.kube_system_uid)
+    assert again.beat().status_code == 200

@@ -1,0 +1,221 @@
+"""An Edgewright that is backed up, destroyed and restored, and what must be true of it afterwards."""
+
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from embedded import EmbeddedEdgewright
+from sealing_keys import certificate_pem, open_envelope, private_key
+from supervised import eventually
+
+from edgewright.domain.cluster import Role
+from edgewright.domain.credentials import cluster_secret
+from edgewright.sealing import read_values
+
+EDGE_STATUS = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
+LONG = 120.0
+
+
+@dataclass
+class Answered:
+    """What the centre has said yes to: clusters by name, and keys of ``default/db`` of one cluster."""
+
+    clusters: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> "Answered":
+        return Answered(dict(self.clusters), dict(self.secrets))
+
+
+@dataclass
+class BackedUp:
+    """One home, and a folder of backups beside it."""
+
+    centre: EmbeddedEdgewright
+
+    @property
+    def home(self) -> Path:
+        return self.centre.home
+
+    @property
+    def backups(self) -> Path:
+        return self.home.parent / "backups"
+
+    def back_up(self) -> Path:
+        done = self.centre.command("admin", "backup", str(self.backups))
+        assert done.returncode == 0, done.stderr
+        return Path(done.stdout.removeprefix("Backup: ").strip())
+
+    def restore(self, backup: Path, *options: str) -> str:
+        done = self.centre.command("admin", "restore", str(backup), *options)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def take_certificate(self, uuid: str) -> None:
+        """An admin writes the edge's status by hand, so that secrets can be sealed."""
+        now = datetime.now(UTC)
+        dates = {"not_before": now - timedelta(days=1), "not_after": now + timedelta(days=3650)}
+        status = {"hosts": [], "kubeseal_cert": certificate_pem(private_key(), **dates)}
+        answer = self.centre.api("PUT", f"/v1/app/{EDGE_STATUS}/object/{uuid}", json=status)
+        assert answer.is_success, answer.text
+
+    def put_secret(self, uuid: str, key: str, value: str) -> bool:
+        answer = self.centre.api("PUT", f"/v1/cluster/{uuid}/secret/default/db/{key}", content=value.encode())
+        return answer.status_code == 204
+
+    def opened(self, uuid: str) -> dict[str, str]:
+        """Every key of ``default/db`` in the tree at the head, as the edge opens it."""
+        document = self.git(uuid, "show", "main:edo/secrets/default/db.yaml").encode()
+        return {
+            key: open_envelope(value.ciphertext, private_key(), b"default/db").decode()
+            for key, value in (read_values(document)).items()
+        }
+
+    def git(self, uuid: str, *arguments: str) -> str:
+        folder = self.home / "repositories" / f"{uuid}.git"
+        done = subprocess.run(
+            ["git", "-c", "safe.directory=*", f"--git-dir={folder}", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout if done.returncode == 0 else ""
+
+    def is_ready(self, uuid: str) -> bool:
+        return self.centre.api("GET", f"/v1/cluster/{uuid}/ready", params={"wait": 5}).is_success
+
+    def is_settled(self, uuid: str) -> bool:
+        """Ready, and nothing is being done: what is wanted is what is delivered."""
+        shown = self.centre.api("GET", f"/v1/cluster/{uuid}").json()
+        done = self.rows("SELECT change = change_done FROM clusters WHERE uuid = ?", uuid.replace("-", ""))
+        return bool(shown["ready"]) and done == [(1,)] and all(step["state"] == "done" for step in shown["steps"])
+
+    def is_gone(self, uuid: str) -> bool:
+        return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 404
+
+    def rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.home / "edgewright.db", timeout=30)) as database:
+            return list(database.execute(statement, values))
+
+    @contextmanager
+    def written_to(self, uuid: str) -> Iterator[Answered]:
+        """Clusters are created and secrets of one put, all the time; what is answered stands in the result."""
+        answered, stop = Answered(), threading.Event()
+
+        def create() -> None:
+            for number in range(100_000):
+                if stop.is_set():
+                    return
+                name = f"line-{number}"
+                answered.clusters[name] = self.centre.create(name)
+                stop.wait(0.3)
+
+        def put() -> None:
+            for number in range(100_000):
+                if stop.is_set():
+                    return
+                if self.put_secret(uuid, f"k{number}", f"value {number}"):
+                    answered.secrets[f"k{number}"] = f"value {number}"
+
+        threads = [threading.Thread(target=work, daemon=True) for work in (create, put)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield answered
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join(60)
+
+    def check(self, uuid: str, before: Answered) -> None:
+        """Everything that was answered before a backup is there, once."""
+        for cluster in (uuid, *before.clusters.values()):
+            eventually(lambda cluster=cluster: self.is_settled(cluster), seconds=LONG)
+        opened = self.opened(uuid)
+        assert {key: opened.get(key) for key in before.secrets} == before.secrets
+        listed = self.centre.api("GET", "/v1/cluster", params={"limit": 500}).json()["items"]
+        names = [item["name"] for item in listed]
+        assert len(names) == len(set(names))
+        assert {(item["name"], item["uuid"]) for item in listed} >= set(before.clusters.items())
+        eventually(lambda: self._nothing_is_doubled([item["uuid"] for item in listed]), seconds=LONG)
+        requests = re.findall(r"^Edgewright-Request: (\S+)$", self.git(uuid, "log", "--format=%B"), re.MULTILINE)
+        assert len(requests) == len(set(requests)), "a request was committed twice"
+
+    def _nothing_is_doubled(self, clusters: list[str]) -> bool:
+        """Two accounts and one repository each."""
+        accounts = dict(self.rows("SELECT cluster, count(*) FROM accounts GROUP BY cluster"))
+        folders = [path.name for path in (self.home / "repositories").glob("*.git")]
+        return all(accounts.get(uuid.replace("-", "")) == 2 and f"{uuid}.git" in folders for uuid in clusters)
+
+
+def lose(home: Path, what: str) -> None:
+    """One store is gone, or all of them."""
+    match what:
+        case "database":
+            for path in home.glob("edgewright.db*"):
+                path.unlink()
+        case "database damaged":
+            (home / "edgewright.db").write_bytes(b"not a database" * 1000)
+        case "repositories":
+            shutil.rmtree(home / "repositories")
+        case "Temporal's file":
+            for path in home.glob("temporal.db*"):
+                path.unlink()
+        case "everything":
+            shutil.rmtree(home)
+
+
+class Edge:
+    """An edge that has registered: its credentials, and how it calls."""
+
+    def __init__(self, centre: EmbeddedEdgewright, cluster: str, *, kube_system_uid: str | None = None) -> None:
+        self.centre, self.cluster = centre, cluster
+        self.kube_system_uid = kube_system_uid or str(uuid4())
+        self.agent = new_secret(Role.AGENT)
+        line = centre.api("POST", f"/v1/cluster/{cluster}/registration-token", json={}).json()
+        body = {
+            "kube_system_uid": self.kube_system_uid,
+            "kubernetes_version": "v1.31.2",
+            "flux_secret": new_secret(Role.FLUX),
+            "agent_secret": self.agent,
+        }
+        token = str(line["url"]).partition("token=")[2]
+        answer = self._post("/v1/register", body, headers={"Authorization": f"Bearer {token}"})
+        assert answer.status_code == 200, answer.text
+
+    def beat(self, secret: str | None = None) -> httpx.Response:
+        return self._post("/v1/agent/heartbeat", {}, auth=(self.cluster, secret or self.agent))
+
+    def rotate(self) -> str:
+        """The successor of the agent's credential, proven by use; the one before is revoked by that."""
+        secret = new_secret(Role.AGENT)
+        wish = {"role": "agent", "secret": secret}
+        assert self._post("/v1/agent/credential", wish, auth=(self.cluster, self.agent)).status_code == 200
+        assert self.beat(secret).status_code == 200
+        return secret
+
+    def _post(
+        self,
+        path: str,
+        body: dict[str, str],
+        *,
+        auth: tuple[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> httpx.Response:
+        url = f"{self.centre.endpoints()['gateway']}{path}"
+        return httpx.post(url, content=json.dumps(body), auth=auth, headers=headers, timeout=60, trust_env=False)
+
+
+def new_secret(role: Role) -> str:
+    return cluster_secret(role, uuid4().bytes + uuid4().bytes).text
