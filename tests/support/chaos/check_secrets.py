@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from chaos.evidence import Case, Violation
 from chaos.repositories import Commit, Repository, is_secret
 from chaos.sealed import Opened, ciphertexts
-from chaos.secret_history import Place, places_of, secret_wishes
+from chaos.secret_history import Place, Wish, places_of, secret_wishes
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,14 @@ def _check_commits(case: Case, repository: Repository, introduced: list[Introduc
             found = where.get((place, value), []) if value is not None else []
             if wish.last.outcome == "yes":
                 yield from _check_commit(case, commits, str(wish.last.said["commit"]), place, value, found)
-            elif wish.last.outcome == "no" and found:
+            elif found and _says_that_it_did_not_happen(wish):
                 refused = f"{wish.last.wish} {place} was refused ({wish.last.code}) and is in {found}"
                 yield case.violation("refused_yet_committed", refused)
+
+
+def _says_that_it_did_not_happen(wish: Wish) -> bool:
+    """Not of a cluster that was deleted after an attempt without an answer: then the cluster is what is not there."""
+    return wish.outcome == "no" or (wish.last.outcome == "no" and wish.last.code != "cluster_unknown")
 
 
 def _check_commit(
