@@ -16,8 +16,10 @@ from stopped_home import StoppedHome
 from supervised import eventually
 
 from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.sqlite_copy import copy_sqlite
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import read_bundle
+from edgewright.cli import backup as copying
 from edgewright.cli.backup_manifest import checked_manifest
 from edgewright.cli.failures import CliError
 from edgewright.errors import EdgewrightError
@@ -39,7 +41,9 @@ def test_a_backup_holds_database_repositories_and_token_for_its_owner_only(home:
     assert not any(mode & 0o077 for mode in modes), "others can read it"
 
 
-def test_no_repository_is_behind_the_database_while_others_write(home: StoppedHome, tmp_path: Path) -> None:
+def test_no_repository_is_behind_the_database_while_others_write(
+    home: StoppedHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster, stop, rounds = home.create(), threading.Event(), []
 
     async def write() -> None:
@@ -50,6 +54,14 @@ def test_no_repository_is_behind_the_database_while_others_write(home: StoppedHo
                 await store.write(cluster, values={"commit": commit})
                 rounds.append(commit)
 
+    def copy_while_they_write(source: Path, target: Path) -> None:
+        """A commit before the copy and one after it, whatever the scheduler does."""
+        for work in (lambda: copy_sqlite(source, target), lambda: None):
+            before = len(rounds)
+            eventually(lambda before=before: len(rounds) > before + 1, seconds=60)
+            work()
+
+    monkeypatch.setattr(copying, "copy_sqlite", copy_while_they_write)
     writer = threading.Thread(target=lambda: asyncio.run(write()), daemon=True)
     writer.start()
     try:
