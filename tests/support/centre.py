@@ -74,7 +74,7 @@ class Centre:
         assert row is not None
         return row
 
-    async def until(self, cluster: UUID, holds: Callable[[ClusterRow], bool], *, seconds: float = 30.0) -> ClusterRow:
+    async def until(self, cluster: UUID, holds: Callable[[ClusterRow], bool], *, seconds: float = 90.0) -> ClusterRow:
         """Waits for a condition on the row."""
         latest: list[ClusterRow] = []
 
@@ -106,7 +106,7 @@ class Centre:
 
 
 async def eventually(
-    holds: Callable[[], Awaitable[bool]], *, seconds: float = 30.0, shows: Callable[[], str] = lambda: ""
+    holds: Callable[[], Awaitable[bool]], *, seconds: float = 90.0, shows: Callable[[], str] = lambda: ""
 ) -> None:
     """Waits until a condition holds; fails with what was seen last."""
     try:

@@ -36,7 +36,7 @@ while True: time.sleep(0.01)
 DIES = "import sys; print('the reason'); sys.exit(3)"
 
 
-def eventually(condition: Callable[[], object], *, seconds: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], *, seconds: float = 60.0) -> None:
     """Returns when a condition holds; fails the test if it does not in time."""
     until = time.monotonic() + seconds
     while not condition():
