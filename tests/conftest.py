@@ -4,9 +4,11 @@ import pytest
 
 LONGEST_FIRST = (
     "tests/workflows/test_continue_as_new.py",
+    "tests/workflows/test_kill_points.py",
     "tests/supervisor/",
     "tests/security/",
     "tests/workflows/",
+    "tests/observability/",
     "tests/mistakes/",
     "tests/api/",
 )

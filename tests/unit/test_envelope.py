@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from opentelemetry.trace import NoOpTracer
 from starlette.types import Message, Receive, Scope, Send
 
 from api.metrics import Metrics
@@ -27,7 +28,8 @@ async def cancelled_while_it_waits(begins: bool) -> list[Message]:
             await send({"type": "http.response.start", "status": 200, "headers": []})
         await asyncio.Event().wait()
 
-    request = asyncio.create_task(Envelope(waits, Metrics())(dict(SCOPE), nothing, send))  # type: ignore[arg-type]  # a coroutine it is
+    envelope = Envelope(waits, metrics=Metrics(), tracer=NoOpTracer())
+    request = asyncio.create_task(envelope(dict(SCOPE), nothing, send))  # type: ignore[arg-type]  # a coroutine it is
     await asyncio.sleep(0)
     request.cancel()
     await request
