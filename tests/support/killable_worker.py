@@ -204,6 +204,7 @@ def main() -> None:
         folder, temporal, *death = json.loads(line)
         pid = os.fork()
         if pid == 0:
+            os.dup2(2, 1)  # numbers alone go to the test; what a worker logs goes to the log
             asyncio.run(work(Path(folder), temporal, Death(*death) if death else None))
             os._exit(1)
         os.write(1, f"{pid}\n".encode())
