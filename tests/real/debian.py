@@ -14,7 +14,7 @@ from components import ComponentMissing, components_dir
 from filelock import FileLock
 
 PACKAGES = {
-    "busybox": ("busybox-static", "bin/busybox"),
+    "busybox": ("busybox", "bin/busybox"),  # not -static: that one prefers its own programs to those on PATH
     "dash": ("dash", "bin/dash"),
     "bash": ("bash", "bin/bash"),
     "promtool": ("prometheus", "usr/bin/promtool"),
@@ -39,7 +39,7 @@ def debian_program(name: str, *, say: Callable[[str], None] = print) -> Path:
     if found:
         return Path(found)
     package, member = PACKAGES[name]
-    kept = components_dir() / f"debian-{name}" / name
+    kept = components_dir() / f"debian-{package}-package" / name
     kept.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(kept.parent.with_suffix(".lock")):
         if not kept.is_file():
