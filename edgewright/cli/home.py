@@ -2,11 +2,11 @@
 
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from edgewright.adapters.file_lock import take
 from edgewright.cli.failures import CliError, ExitCode
 
 _LOCK = "lock"
@@ -123,24 +123,15 @@ def holder(home: Path) -> int | None:
 
 
 def _take(descriptor: int, home: Path) -> None:
-    # Somebody who only asks who holds the home has it for a moment: one refusal is not an answer yet.
-    until = time.monotonic() + _HANDOVER_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() < until:
-                time.sleep(0.05)
-                continue
-            pid = _said_pid(descriptor)
-            who = f"process {pid}" if pid else "another process"
-            raise CliError(
-                f"Edgewright already runs on {home}: {who} has it.",
-                "Use that one, stop it with `edgewright down`, or set EDGEWRIGHT_HOME to another folder.",
-                ExitCode.REFUSED,
-            ) from None
-        else:
-            return
+    if take(descriptor, patience=_HANDOVER_SECONDS):
+        return
+    pid = _said_pid(descriptor)
+    who = f"process {pid}" if pid else "another process"
+    raise CliError(
+        f"Edgewright already runs on {home}: {who} has it.",
+        "Use that one, stop it with `edgewright down`, or set EDGEWRIGHT_HOME to another folder.",
+        ExitCode.REFUSED,
+    )
 
 
 def _said_pid(descriptor: int) -> int:

@@ -5,15 +5,14 @@ time and no fair queue between processes: under load the second gateway would ke
 seconds, now and then. PostgreSQL is there for several.
 """
 
-import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from edgewright.adapters.database.engine import sqlite_file
 from edgewright.adapters.database.errors import translate
+from edgewright.adapters.file_lock import take
 from edgewright.errors import Stalled
 
 HANDOVER_SECONDS = 3.0
@@ -50,19 +49,11 @@ def sole_gateway(database_url: str) -> Iterator[None]:
 
 
 def _take(descriptor: int, file: Path) -> None:
-    until = time.monotonic() + HANDOVER_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() < until:
-                time.sleep(0.05)
-                continue
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-            raise Stalled(
-                f"Another gateway (process {holder or 'unknown'}) serves from {file}, and SQLite is for one only.",
-                code="second_gateway",
-                hint="Several gateways need PostgreSQL: set EDGEWRIGHT_DATABASE_URL.",
-            ) from None
-        else:
-            return
+    if take(descriptor, patience=HANDOVER_SECONDS):
+        return
+    holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+    raise Stalled(
+        f"Another gateway (process {holder or 'unknown'}) serves from {file}, and SQLite is for one only.",
+        code="second_gateway",
+        hint="Several gateways need PostgreSQL: set EDGEWRIGHT_DATABASE_URL.",
+    )
