@@ -10,9 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, update_row
 from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.entries import delete_entry, put_entry, read_entry
+from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.feed import insert_if_absent
+from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import addresses, clusters, labels, projections, rendered_from
 from edgewright.domain.cluster import ConditionType, Desired, Fence, Phase, StepName
 from edgewright.domain.projection import Projection
@@ -76,7 +77,7 @@ class ClusterProgress:
     async def withdraw_setup_status(self, fence: Fence) -> None:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
-            if await _is_of_this_commissioning(connection, row):
+            if await says_ready(connection, row):
                 return
             at = await self._database.now(connection)
             await delete_entry(connection, at, APP_CLUSTER_SETUP_STATUS, fence.cluster)
@@ -144,17 +145,6 @@ async def _free_of_deleted(connection: AsyncConnection, at: datetime, group_id: 
     for cluster in list(await connection.scalars(select(addresses.c.cluster).where(left))):
         await connection.execute(delete(addresses).where(addresses.c.cluster == cluster))
         await delete_entry(connection, at, APP_SPARKPLUG_ADDRESS, cluster)
-
-
-async def _is_of_this_commissioning(connection: AsyncConnection, row: ClusterRecord) -> bool:
-    """Whether the setup status was published in the commissioning that the row asks for.
-
-    Withdrawing comes before publishing under one fence, so the fence does not stop an attempt that wakes late.
-    """
-    status = await read_entry(connection, APP_CLUSTER_SETUP_STATUS, row.uuid)
-    if row.desired != Desired.PRESENT or status is None or not isinstance(status.body, Mapping):
-        return False
-    return bool(status.body.get("commissioning") == row.commissioning)
 
 
 async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> None:

@@ -27,6 +27,7 @@ from edgewright.adapters.database.cluster_rows import (
 from edgewright.adapters.database.credential_proof import CredentialProof
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.registration import EdgeRegistration
+from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
 from edgewright.errors import Conflict
@@ -42,7 +43,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await present_row(connection, cluster)
-            if not row.ready:
+            if not (row.ready or await says_ready(connection, row)):
                 raise Conflict(
                     f"The cluster {row.name} is not commissioned yet.",
                     code="not_ready",

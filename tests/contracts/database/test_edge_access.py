@@ -14,6 +14,7 @@ from edgewright.domain.cluster import (
     AcceptancePolicy,
     ClusterSettings,
     CredentialState,
+    Fence,
     Phase,
     Role,
     StepName,
@@ -75,6 +76,17 @@ async def test_a_token_is_issued_only_for_a_cluster_that_is_ready(store: Store) 
     assert await code_of(store.token(cluster)) == "removed"
     await store.clusters.request_deletion(cluster, actor=ACTOR)
     assert await code_of(store.token(cluster)) == "deleting"
+
+
+async def test_who_has_read_that_a_cluster_is_ready_gets_a_token(store: Store) -> None:
+    """The setup status says so a moment before the workflow publishes it."""
+    cluster = await store.create()
+    row = await store.row(cluster)
+    fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+    await store.clusters.publish_setup_status(fence, {"ready": True, "commissioning": row.commissioning - 1})
+    assert await code_of(store.token(cluster)) == "not_ready"
+    await store.clusters.publish_setup_status(fence, {"ready": True, "commissioning": row.commissioning})
+    assert await store.token(cluster) == "t1"
 
 
 async def test_a_token_expires_unless_it_was_spent(timed: Store) -> None:
