@@ -49,7 +49,7 @@ class ManagedCluster(ClusterMessages):
         published = state.projection
         self._done = state.done
         self._runs = state.runs
-        self._publication = Publication(self._cluster, published, state.events, state.attempted)
+        self._publication = Publication(self._cluster, published, state.events, state.attempted, untold=state.untold)
         self._steps = StepLane(
             self._publication,
             plan=published.plan if published else "",
@@ -125,7 +125,7 @@ class ManagedCluster(ClusterMessages):
     async def _read(self) -> Reading:
         reading: Reading = await workflow.execute_activity(
             "read_wanted",
-            ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._desired_revision()),
+            ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._steps.newest_commit),
             result_type=Reading,
             **policies.READ,
         )
@@ -204,9 +204,6 @@ class ManagedCluster(ClusterMessages):
             or self._ready_to_continue_as_new()
         )
 
-    def _desired_revision(self) -> str | None:
-        return self._steps.newest_commit
-
     def _project(self, wanted: Wanted) -> Projection:
         commissioned = wanted.desired is Desired.PRESENT and (self._done.generation, self._done.commissioning) == (
             wanted.generation,
@@ -215,7 +212,7 @@ class ManagedCluster(ClusterMessages):
         obstacle = self._steps.obstacle
         if obstacle is None and wanted.render_problem and wanted.desired is Desired.PRESENT:
             obstacle = Obstacle(reason="TemplateInvalid", sentence=wanted.render_problem)
-        desired_revision = self._desired_revision()
+        desired_revision = self._steps.newest_commit
         before = self._publication.projection
         waiting_for = self._steps.waiting_for or self._secrets.problem
         return Projection(
@@ -271,11 +268,13 @@ class ManagedCluster(ClusterMessages):
     def _continue_as_new(self) -> None:
         """Carries everything over."""
         self._steps.newest_commit = self._secrets.newest_commit or self._steps.newest_commit
+        carried = self._project_as_published()
         workflow.continue_as_new(
             ManagedClusterInput(
                 cluster=self._cluster,
                 state=ClusterState(
-                    projection=self._project_as_published(),
+                    projection=carried,
+                    untold=carried != self._publication.projection,
                     done=self._done,
                     verbs=self._verbs.waiting(),
                     verbs_seen=self._verbs.seen,
@@ -294,6 +293,6 @@ class ManagedCluster(ClusterMessages):
             "plan": self._steps.plan,
             "steps": tuple(self._steps.records.values()),
             "residue": tuple(self._steps.residue),
-            "desired_revision": self._desired_revision(),
+            "desired_revision": self._steps.newest_commit,
         }
         return before.model_copy(update=lanes) if before else None

@@ -28,12 +28,19 @@ class Publication:
     """Publishes what differs from what was published last."""
 
     def __init__(
-        self, cluster: UUID, projection: Projection | None, events: tuple[NewEvent, ...], attempted: int = 0
+        self,
+        cluster: UUID,
+        projection: Projection | None,
+        events: tuple[NewEvent, ...],
+        attempted: int = 0,
+        *,
+        untold: bool = False,
     ) -> None:
         self.cluster = cluster
         self.projection = projection
         self.attempted = max(attempted, projection.sequence if projection else 0)
         self.events = list(events)
+        self._untold = untold
         self._shown: tuple[object, ...] | None = None
 
     def tell(
@@ -68,6 +75,7 @@ class Publication:
         if (
             before is not None
             and not self.events
+            and not self._untold
             and projection.model_copy(update={"sequence": before.sequence}) == before
             and wanted.projected_sequence == before.sequence
             and not wanted.unread_news
@@ -85,7 +93,7 @@ class Publication:
             )
         except ActivityError:
             return False
-        self.projection = numbered
+        self.projection, self._untold = numbered, False
         del self.events[:sent]
         return True
 

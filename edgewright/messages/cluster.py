@@ -38,6 +38,7 @@ class ClusterState(Frozen):
         verbs_applied: number of the newest verb that the loop has applied.
         events: told, but not published yet.
         attempted: sequence of the newest projection that was sent, whether or not the database has taken it.
+        untold: the projection has what was never published: the run ended first.
         runs: how many runs (continue-as-new) this execution had before this one.
     """
 
@@ -49,6 +50,7 @@ class ClusterState(Frozen):
     events: tuple[NewEvent, ...] = ()
     told: int = 0
     attempted: int = 0
+    untold: bool = False
     runs: int = 0
 
 

@@ -3,12 +3,13 @@
 import asyncio
 import time
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import at_phase, at_step, kinds, stage, staged, states
+from cluster_states import at_phase, at_step, is_told, kinds, stage, staged, states
 
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
 from edgewright.messages import names
@@ -176,3 +177,34 @@ async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_cen
         await waiting
         log = await asyncio.to_thread(centre.git.log, cluster, limit=10)
         assert sum(str(change.request) in commit.message for commit in log) == 1
+
+
+@pytest.mark.usefixtures("short_runs")
+async def test_a_commit_that_the_last_run_had_no_time_to_tell_of_is_published_by_the_next(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    patchable.setattr(policies, "TELL_OF_COMMITS", timedelta(minutes=5))
+    async with working(idle_centre):
+        cluster = await idle_centre.create("untold")
+        await eventually(lambda: is_told(idle_centre, cluster))
+        heads, seen = [], {await current_run(idle_centre, cluster)}
+        while len(seen) < 3:  # one of them began and ended among these commits
+            change = await stage(idle_centre, cluster, f"late-{len(heads)}")
+            await idle_centre.ports.fleet.change_secrets(cluster, [change.request])
+            heads.append(await asyncio.to_thread(idle_centre.git.head, cluster))
+            seen.add(await current_run(idle_centre, cluster))
+
+        async def told() -> bool:
+            return await published_revision(idle_centre, cluster) in heads
+
+        await eventually(told)
+
+
+async def current_run(centre: Centre, cluster: UUID) -> str:
+    handle = centre.client.get_workflow_handle(names.workflow_id(cluster))
+    return str((await handle.describe()).run_id)
+
+
+async def published_revision(centre: Centre, cluster: UUID) -> CommitId | None:
+    row = await centre.row(cluster)
+    return row.projection.desired_revision if row.projection else None
