@@ -183,6 +183,7 @@ async def all_committed(centre: Centre, requests: Sequence[UUID]) -> bool:
 async def test_secrets_survive_a_death_at_every_point(stage: Stage) -> None:
     centre = stage.centre
     cluster = await centre.create("secretive")
+    await stage.worker.kill()  # or it may commit the first before the others are staged
     changes = [staged(cluster, "db", f"key-{number}") for number in range(3)]
     for change in changes:
         await centre.ports.staging.stage([change])
