@@ -9,7 +9,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
@@ -117,6 +117,8 @@ class SecretLane:
                 **policies.COMMIT_SECRETS,
             )
         except ActivityError as error:
+            if is_cancelled_exception(error):  # the run is over: one more command would be refused, and wedge it
+                raise asyncio.CancelledError from error
             self._note_problem(failure_of(error).sentence)
             self._backlog = backlog or bool(batch)
             return failures + 1

@@ -132,6 +132,28 @@ async def test_a_pause_holds_secrets_through_the_end_of_a_run(idle_centre: Centr
         assert await states(centre, [change]) == {StagedState.COMMITTED: 1}
 
 
+async def test_a_secret_that_waits_for_the_end_of_a_pause_is_committed_though_the_run_ends_with_it(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    """The commit begins in the moment in which the run ends; it must not be the last word of that run."""
+    async with working(idle_centre):
+        centre, cluster = idle_centre, await idle_centre.create("last-moment")
+        await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+        change = await stage(centre, cluster, "held")
+        await centre.ports.fleet.nudge(cluster)
+        await eventually(lambda: is_told(centre, cluster))
+        before = await current_run(centre, cluster)
+        patchable.setattr(policies, "HISTORY_LIMIT", 10)
+        await centre.ports.fleet.resume(cluster, actor="token:test")
+        patchable.setattr(policies, "HISTORY_LIMIT", 1000)
+        assert await current_run(centre, cluster) != before
+
+        async def committed() -> bool:
+            return await states(centre, [change]) == {StagedState.COMMITTED: 1}
+
+        await eventually(committed)
+
+
 class SlowCommits:
     """Git whose commits take long while it is slow."""
 
