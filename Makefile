@@ -8,10 +8,10 @@ ENVIRONMENT := .venv/.complete
 # How many test processes; the tests often wait for real servers, so one more than cores keeps both of those busy.
 TEST_PROCESSES ?= 3
 
-# Tests that kill whole centres again and again, fill whole histories or live whole lives: minutes of waiting, so they
-# run beside the real components.
-LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py tests/fuzz tests/security \
-	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
+# Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
+# so they run beside the real components.
+LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py tests/fuzz tests/faults \
+	tests/security tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.

@@ -5,6 +5,7 @@ import pytest
 LONGEST_FIRST = (
     "tests/workflows/test_continue_as_new.py",
     "tests/workflows/test_kill_points.py",
+    "tests/faults/",
     "tests/supervisor/",
     "tests/security/",
     "tests/workflows/",

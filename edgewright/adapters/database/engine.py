@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,17 +16,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import upgrade
+from edgewright.adapters.database.writer_queue import WriterQueue
 from edgewright.errors import Invalid
 
 CONNECTIONS = 16
 """Connections that one process holds at most; on SQLite each is a thread."""
 CONNECTION_WAIT_SECONDS = 20.0
-LOCK_WAIT_SECONDS = 15
-"""How long a writer on SQLite waits for the writer of another process."""
+LOCK_WAIT_SECONDS = 8.0
+"""How long a writer on SQLite waits for the writer of another process. Less than an activity's 10 s, so that the
+worker can still say why it waits."""
+QUEUE_WAIT_SECONDS = 30.0
+"""How long a writer on SQLite stands behind other writers of its own process."""
 MIGRATION_LOCK = 0x_ED6E_0001
 """Key of the PostgreSQL advisory lock that lets one process migrate at a time."""
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-_WRITES = "edgewright_writes"
+_PATIENCE = "edgewright_patience"
+"""Execution option of a transaction that writes: the seconds that it waits for the lock of another process."""
 
 
 class Database:
@@ -41,14 +46,11 @@ class Database:
         self._clock = clock
         self._on_sqlite = engine.dialect.name == "sqlite"
         self._name = _shown(engine.url)
-        writing: dict[str, Any] = {_WRITES: True}
         reading: dict[str, Any] = {}
         if not self._on_sqlite:
             reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        self._writers = engine.execution_options(**writing)
         self._readers = engine.execution_options(**reading)
-        # SQLite has one writer at a time; in one process a fair queue is kinder than its polling for the lock.
-        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if self._on_sqlite else nullcontext()
+        self._queue = WriterQueue(self._name, lock_wait=LOCK_WAIT_SECONDS, queue_wait=QUEUE_WAIT_SECONDS)
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -63,8 +65,15 @@ class Database:
         On PostgreSQL, rows are locked before the feed's counter, in this order everywhere, so that no two
         transactions wait for each other.
         """
-        async with self._turn, self._translated(), self._writers.begin() as connection:
-            yield connection
+        if not self._on_sqlite:
+            async with self._translated(), self._engine.begin() as connection:
+                yield connection
+            return
+        async with self._queue.turn() as turn, self._translated():
+            writers = self._engine.execution_options(**{_PATIENCE: turn.patience})
+            async with writers.begin() as connection:
+                turn.has_begun = True
+                yield connection
 
     async def now(self, connection: AsyncConnection) -> datetime:
         """The clock that decides: the database's."""
@@ -190,17 +199,27 @@ def _sqlite(url: URL) -> AsyncEngine:
     def on_connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: on_begin does
         cursor = connection.cursor()
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {LOCK_WAIT_SECONDS * 1000}"):
+        for pragma in ("foreign_keys = ON", "synchronous = FULL", _busy_timeout(LOCK_WAIT_SECONDS)):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "begin")
     def on_begin(connection: Connection) -> None:
         # A reader that became a writer would be refused when another process has written since; writers say so first.
-        writes = connection.get_execution_options().get(_WRITES)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        patience = connection.get_execution_options().get(_PATIENCE)
+        if patience is None:
+            connection.exec_driver_sql("BEGIN")
+            return
+        if connection.info.get(_PATIENCE, LOCK_WAIT_SECONDS) != patience:
+            connection.exec_driver_sql(f"PRAGMA {_busy_timeout(patience)}")
+            connection.info[_PATIENCE] = patience
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
+
+
+def _busy_timeout(seconds: float) -> str:
+    return f"busy_timeout = {int(seconds * 1000)}"
 
 
 def _shown(url: URL) -> str:

@@ -65,6 +65,11 @@ def translate(error: Exception, database: str) -> EdgewrightError | None:
     return None
 
 
+def stuck(database: str) -> Waiting:
+    """Writers of this process stand in each other's way, for a disk that hangs or is too slow for them all."""
+    return _unavailable(f"The database {database} takes changes too slowly.")
+
+
 def _from_driver(error: DBAPIError, database: str) -> EdgewrightError | None:
     name = getattr(error.orig, "sqlite_errorname", None)
     if name is not None:

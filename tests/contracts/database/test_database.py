@@ -161,6 +161,37 @@ async def test_a_sqlite_file_that_is_locked_is_waited_for(sqlite_store: str, mon
     assert refusal.value.retry_after > 0
 
 
+async def test_writers_wait_together_for_a_sqlite_file_that_is_locked(
+    sqlite_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgewright.adapters.database.engine.LOCK_WAIT_SECONDS", 2)
+    async with open_database(sqlite_store) as busy, open_database(sqlite_store) as patient:
+        reports, loop = SqlEdgeReports(patient), asyncio.get_running_loop()
+        async with busy.write():
+            began = loop.time()
+            refusals = await asyncio.gather(*(reports.keep_listening() for _ in range(20)), return_exceptions=True)
+            assert 2 <= loop.time() - began < 20, "not 2 s for each of them"
+            late = asyncio.create_task(reports.keep_listening())
+            done, _ = await asyncio.wait([late], timeout=0.5)
+            assert not done, "who comes later has his own two seconds"
+        await late
+        await reports.keep_listening()
+    assert {getattr(refusal, "code", refusal) for refusal in refusals} == {"database_unavailable"}
+
+
+async def test_a_writer_that_hangs_does_not_keep_all_others_waiting(
+    sqlite_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgewright.adapters.database.engine.QUEUE_WAIT_SECONDS", 0.2)
+    async with open_database(sqlite_store) as database:
+        reports = SqlEdgeReports(database)
+        async with database.write():
+            with pytest.raises(Waiting) as refusal:
+                await reports.keep_listening()
+        await reports.keep_listening()
+    assert refusal.value.code == "database_unavailable"
+
+
 async def threads_gone() -> None:
     """The driver lets the thread of a connection that failed to open end by itself; the loop has to outlive it."""
     async with asyncio.timeout(20):

@@ -1,0 +1,61 @@
+"""The repositories cannot be written: what is answered, what is shown, and that it is all delivered afterwards."""
+
+from contextlib import AbstractContextManager
+
+import pytest
+from failing.caller import Caller, problem_code
+from failing.storage import GIT, FaultyStorage
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def broken(faulty: FaultyStorage, fault: str) -> AbstractContextManager[None]:
+    return faulty.read_only(GIT) if fault == "read-only" else faulty.full(GIT)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("read-only", "read-only file system"), ("full", "no space left on device")]
+)
+async def test_what_cannot_be_written_now_is_taken_told_of_and_delivered_later(
+    faulty: FaultyStorage, caller: Caller, fault: str, reason: str
+) -> None:
+    sentence = f"Git storage cannot be used: {reason}."
+    before, going = await caller.cluster(f"before-{fault}"), await caller.cluster(f"going-{fault}")
+    old = await caller.put_secret(before, "default/db/password", "old")
+    assert old.status_code == 204
+    with broken(faulty, fault):
+        created = await caller.create(f"during-{fault}")
+        assert created.status_code == 201
+        during = str(created.json()["uuid"])
+        assert (await caller.change(before, f"changed-{fault}")).status_code == 200
+        assert (await caller.delete(going)).status_code == 202
+
+        put = await caller.put_secret(before, "default/db/password", "new")
+        assert (put.status_code, problem_code(put)) == (503, "commit_unconfirmed")
+        assert put.json()["hint"] == "Send it again with the same Idempotency-Key to learn the outcome."
+        assert put.headers["Retry-After"] == "2"
+
+        for cluster in (during, before):
+            shown = await caller.until(cluster, lambda shown: reason in shown["waiting_for"], seconds=30)
+            assert sentence in shown["waiting_for"]
+        shown = await caller.show(during)
+        assert not shown["ready"]
+        commissioned = next(c for c in shown["conditions"] if c["type"] == "Commissioned")
+        assert commissioned["status"] == "False" and reason in commissioned["message"]
+        waiting = await caller.get(f"/v1/cluster/{during}/ready")
+        assert (waiting.status_code, problem_code(waiting)) == (503, "not_ready")
+        assert sentence in waiting.json()["detail"]
+        timeline = (await caller.get(f"/v1/cluster/{during}/timeline")).json()
+        assert any(reason in item["message"] for item in timeline["items"])
+        assert [step["state"] for step in timeline["waiting"]] == ["waiting"]
+
+        assert (await caller.get(f"/v1/cluster/{before}/secret")).status_code == 200
+        refs = await caller.get(f"/uuid/{before}/info/refs", service="git-upload-pack")
+        assert refs.status_code == 200, "edges go on reading"
+
+    again = await caller.put_secret(before, "default/db/password", "new")
+    assert again.status_code == 204
+    assert again.headers["Edgewright-Commit"] != old.headers["Edgewright-Commit"]
+    await caller.until_ready(during)
+    await caller.until_gone(going)
+    await caller.until(before, lambda shown: shown["waiting_for"] == "", seconds=60)

@@ -1,0 +1,1 @@
+"""A whole centre whose storage and Temporal server fail when a test says so."""
