@@ -10,8 +10,9 @@ TEST_PROCESSES ?= 3
 
 # Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
 # so they run beside the real components.
-LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py tests/fuzz tests/faults \
-	tests/security tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
+LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py \
+	tests/workflows/test_long_life.py tests/fuzz tests/faults tests/security \
+	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.
@@ -72,7 +73,7 @@ fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, other
 	$(HERMETIC) FUZZ_EXAMPLES=200 $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
 
 ##@ Work on it
-.PHONY: format hooks chaos bench record-histories clean
+.PHONY: format hooks chaos long-life bench record-histories clean
 format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -84,8 +85,12 @@ chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its store
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
 		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) </dev/null
 
-bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains the table; FULL=1 takes longer
-	$(HERMETIC) PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(if $(JSON),--json $(JSON))
+long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
+	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m long_life --years $(or $(YEARS),10) </dev/null
+
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists or fleets
+	$(HERMETIC) PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \
+		$(if $(JSON),--json $(JSON))
 
 record-histories: $(ENVIRONMENT) ## record the workflow histories that the replay tests use
 	$(HERMETIC) $(BIN)/python tests/replay/record.py
