@@ -7,15 +7,16 @@ import os
 import platform
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import httpx
 
 from bench import measures
+from bench.fleets import Fleet, fleets
 from bench.many_rows import slowest_list
 from bench.native_load import load
-from bench.running_centre import RunningCentre, running_centre
+from bench.running_centre import OURS, RunningCentre, running_centre
 
 
 @dataclass(frozen=True)
@@ -120,9 +121,36 @@ async def killed(centre: RunningCentre) -> Line:
 
 
 def weights(centre: RunningCentre, clusters: int) -> Line:
-    held = centre.megabytes()
-    figure = " + ".join(f"{held[name]:.0f}" for name in ("gateway", "worker")) + " MB"
+    figure = weighed(centre.megabytes())
     return Line(f"gateway + worker, {clusters:,} clusters", figure, "-", "350 MB at 1,000, 700 at 10,000")
+
+
+def weighed(megabytes: Mapping[str, float]) -> str:
+    return " + ".join(f"{megabytes[name]:.0f}" for name in OURS) + " MB"
+
+
+def fleet_lines(sizes: tuple[int, ...]) -> Iterator[Line]:
+    """The first size is what the others are compared with."""
+    first: Fleet | None = None
+    for fleet in fleets(sizes):
+        first = first or fleet
+        of, goal = f"with {fleet.clusters:,} clusters running", "1.5 times that of 100"
+        goals = {1000: "350 MB", 10_000: "700 MB"}
+        yield Line(f"gateway + worker, {of}", weighed(fleet.megabytes), "-", goals.get(fleet.clusters, "-"))
+        yield Line(f"Temporal's server, {of}", f"{fleet.megabytes['temporal']:.0f} MB", "-", "-")
+        cores = ", ".join(f"{part} {busy * 100:.1f}%" for part, busy in fleet.busy.items())
+        yield Line(f"of a core at rest, {of}", cores, "-", "-")
+        files = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in fleet.files.items())
+        yield Line(f"files, {of}", files, "-", "-")
+        yield Line(f"`edgewright up` until all workflows rest, {of}", f"{fleet.started:.0f} s", "-", "-")
+        yield Line(f"create, {of}, p50", compared(fleet.created, first.created), "-", goal)
+        yield Line(f"secret PUT, {of}, p50", compared(fleet.put, first.put), "-", goal)
+        for question, seconds in fleet.listed.items():
+            yield Line(f"list `{question}`, {of}, p50", compared(seconds, first.listed[question]), "-", goal)
+
+
+def compared(seconds: float, with_first: float) -> str:
+    return f"{ms(seconds)}: {seconds / with_first:.1f} times"
 
 
 def lists(rows: int) -> Line:
@@ -130,8 +158,18 @@ def lists(rows: int) -> Line:
     return Line(f"list of {rows:,}, page of 100, slowest kind, p50", f"{ms(seconds)} (`{question}`)", "-", "50 ms")
 
 
-def measure(*, full: bool) -> Iterator[Line]:
-    """All measures, in the order of the table."""
+def measure(part: str, *, full: bool) -> Iterator[Line]:
+    """All measures of a part, or of all parts, in the order of the table."""
+    if part in {"centre", "all"}:
+        yield from of_a_centre(full=full)
+    if part in {"lists", "all"}:
+        yield from (lists(rows) for rows in (100, 10_000))
+    if part == "fleets" or (part == "all" and full):
+        yield from fleet_lines((100, 1000, 10_000) if full else (100, 1000))
+
+
+def of_a_centre(*, full: bool) -> Iterator[Line]:
+    """What is measured on one centre, from its first cluster on."""
     crowds = (20, 100, 1000) if full else (20, 100)
     with running_centre() as centre:
         yield from asyncio.run(creations(centre, crowds))
@@ -139,8 +177,6 @@ def measure(*, full: bool) -> Iterator[Line]:
         yield from asyncio.run(secrets(centre, (10, 100, 1000) if full else (10, 100)))
         yield from asyncio.run(reads(centre))
         yield asyncio.run(killed(centre))
-    for rows in (100, 10_000):
-        yield lists(rows)
 
 
 def ms(seconds: float) -> str:
@@ -150,13 +186,20 @@ def ms(seconds: float) -> str:
 def main() -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="also 1,000 at once and the repository of 1,000 secrets")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="also 1,000 at once, the repository of 1,000 secrets, and fleets of up to 10,000",
+    )
+    parser.add_argument(
+        "--part", choices=("all", "centre", "lists", "fleets"), default="all", help="measure only this"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures here as well")
     options = parser.parse_args()
     print("| measure | here | the system before | goal |")
     print("|---|---|---|---|", flush=True)
     lines: list[Line] = []
-    for line in measure(full=options.full):
+    for line in measure(options.part, full=options.full):
         lines.append(line)
         print(f"| {line.measure} | {line.figure} | {line.before} | {line.goal} |", flush=True)
     if options.json:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import psutil
 
 START_SECONDS = 120.0
 OURS = {"gateway": "-m api", "worker": "-m worker"}
+PARTS = OURS | {"temporal": "server start-dev"}
 
 
 class RunningCentre:
@@ -23,14 +24,15 @@ class RunningCentre:
         self.home = home
         self.url = ""
         self.token = ""
+        self.temporal = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
 
-    def start(self) -> None:
-        """Starts `edgewright up`; returns when all of it is ready."""
+    def start(self, patience: float = START_SECONDS) -> None:
+        """Starts `edgewright up`; returns when all of it is ready, at the latest after ``patience`` seconds."""
         variables = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
         variables |= {"EDGEWRIGHT_HOME": str(self.home), "EDGEWRIGHT_DEMO": "0"}
         with (self.home.parent / "up.log").open("ab") as log:
@@ -41,12 +43,13 @@ class RunningCentre:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        endpoints, until = self.home / "endpoints.json", time.monotonic() + START_SECONDS
+        endpoints, until = self.home / "endpoints.json", time.monotonic() + patience
         while not (endpoints.exists() and json.loads(endpoints.read_text())["pid"] == self._process.pid):
             if self._process.poll() is not None or time.monotonic() > until:
                 raise SystemExit("`edgewright up` did not start; run it by hand to see why")
             time.sleep(0.02)
-        self.url = json.loads(endpoints.read_text())["gateway"]
+        told = json.loads(endpoints.read_text())
+        self.url, self.temporal = told["gateway"], told["temporal"]
         self.token = (self.home / "admin-token").read_text().strip()
 
     def kill(self) -> None:
@@ -65,14 +68,21 @@ class RunningCentre:
             self._process.wait(60)
 
     def megabytes(self) -> dict[str, float]:
-        """Memory that each of our processes alone holds, and its share of what several hold (PSS)."""
-        weighed: dict[str, float] = {}
+        """Memory that each part alone holds, and its share of what several hold (PSS)."""
+        return self._of_parts(lambda process: process.memory_full_info().pss / 1e6)
+
+    def processor_seconds(self) -> dict[str, float]:
+        """Processor time that each part has used since it was started."""
+        return self._of_parts(lambda process: sum(process.cpu_times()[:2]))
+
+    def _of_parts(self, measured: Callable[[psutil.Process], float]) -> dict[str, float]:
+        found: dict[str, float] = {}
         for process in self._processes():
             command = " ".join(process.cmdline())
-            for name, part in OURS.items():
+            for name, part in PARTS.items():
                 if part in command:
-                    weighed[name] = weighed.get(name, 0.0) + process.memory_full_info().pss / 1e6
-        return weighed
+                    found[name] = found.get(name, 0.0) + measured(process)
+        return found
 
     def _processes(self) -> list[psutil.Process]:
         if self._process is None:
