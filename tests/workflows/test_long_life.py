@@ -10,7 +10,7 @@ from long_life.growth import GROWING
 from long_life.plan import SHORT_FORM
 from long_life.run import Lived, kinds, live
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")
