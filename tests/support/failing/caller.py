@@ -18,6 +18,8 @@ from chaos.journal import Journal, Line, Outcome
 from chaos.wishes import SecretWish, Step
 from embedded import EmbeddedEdgewright
 
+from failing.verdict import verdict
+
 TIMEOUT = 90.0
 """Seconds; longer than anything in the gateway waits."""
 
@@ -36,6 +38,10 @@ class Records:
     def files(self) -> tuple[Path, Path]:
         """The journal and the keys."""
         return self.folder / "journal.jsonl", self.folder / "edge-keys.json"
+
+    def wrong(self, home: Path) -> list[str]:
+        """What is broken or unfinished in the stores once all is at rest; see ``failing.verdict``."""
+        return verdict(home, *self.files)
 
 
 @dataclass
@@ -77,7 +83,8 @@ class Caller:
         return await self._send(step, cluster, requests.recreate(step, cluster))
 
     async def delete(self, cluster: str, *, force: bool = False) -> httpx.Response:
-        step = Step("delete", f"delete {cluster}", {"door": "rest", "force": force, "deadline": None})
+        wish = f"delete {cluster}{' by force' if force else ''}"
+        step = Step("delete", wish, {"door": "rest", "force": force, "deadline": None})
         return await self._send(step, cluster, requests.delete(step, cluster))
 
     async def put_secret(self, cluster: str, place: str, value: str, *, calm: bool = True) -> httpx.Response:

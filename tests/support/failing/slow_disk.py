@@ -12,6 +12,8 @@ import time
 from typing import Any
 
 POLL_SECONDS = 0.01
+SEEN_SECONDS = 0.5
+"""Who has waited for so long leaves a file ``git.waits``, and so on."""
 
 
 def wait_for(what: str) -> None:
@@ -23,10 +25,13 @@ def wait_for(what: str) -> None:
             descriptor = os.open(switch, os.O_RDONLY)
         except FileNotFoundError:
             return
-        seconds = float(os.read(descriptor, 20) or 0)
+        seconds = float(os.read(descriptor, 20))
         os.close(descriptor)
-        if time.monotonic() - began >= seconds:
+        waits = time.monotonic() - began
+        if waits >= seconds:
             return
+        if waits > SEEN_SECONDS:
+            os.close(os.open(f"{switch}.waits", os.O_CREAT))
         time.sleep(POLL_SECONDS)
 
 

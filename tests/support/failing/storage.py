@@ -121,6 +121,11 @@ class FaultyStorage(EmbeddedEdgewright):
             yield
         finally:
             (self.switches / what).unlink()
+            (self.switches / f"{what}.waits").unlink(missing_ok=True)
+
+    def waits_for(self, what: str) -> bool:
+        """Whether somebody stands still there, since it is slow."""
+        return (self.switches / f"{what}.waits").exists()
 
     @contextmanager
     def locked_database(self) -> Iterator[None]:

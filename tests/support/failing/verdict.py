@@ -1,6 +1,6 @@
-"""A program: waits until a centre has nothing left to do, then says which promises its stores break.
+"""Waits until a centre has nothing left to do, then says which promises its stores break.
 
-It runs in the centre's mount namespace: SQLite opens nothing by a path through ``/proc``.
+Also a program, to be run in a centre's own mount namespace: SQLite opens nothing by a path through ``/proc``.
 """
 
 import asyncio
@@ -13,12 +13,11 @@ from chaos.settling import settle
 PATIENCE_SECONDS = 90
 
 
-def main(home: Path, journal: Path, keys: Path) -> None:
-    """Prints one line for each thing that is wrong."""
+def verdict(home: Path, journal: Path, keys: Path) -> list[str]:
+    """One line for each thing that is wrong."""
     left = asyncio.run(settle(home, seconds=PATIENCE_SECONDS))
-    for line in left or map(str, check(home, journal, keys)):
-        sys.stdout.write(f"{line}\n")
+    return left or list(map(str, check(home, journal, keys)))
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    sys.stdout.writelines(f"{line}\n" for line in verdict(*map(Path, sys.argv[1:])))
