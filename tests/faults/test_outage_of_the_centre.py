@@ -53,7 +53,7 @@ async def test_an_hour_without_a_centre_turns_no_edge_unknown(centre: EmbeddedEd
         assert "lease.expired" not in await kinds(operator, cluster)
 
     assert (await edges[0].beat()).is_success
-    await operator.until(clusters[0], lambda shown: heard_lately(shown), seconds=30)
+    await operator.until(clusters[0], heard_lately, seconds=30)
     move_back(
         centre, {"gateway_presence": ("listening_since",)}, OUTAGE
     )  # and nobody else was heard in all that time
