@@ -8,6 +8,7 @@ from uuid import UUID
 import structlog
 from temporalio import activity
 
+from activities.reminders import Reminders
 from edgewright.errors import NotFound, Waiting
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.clusters import Clusters
@@ -38,6 +39,7 @@ class UpkeepActivities:
         self._git = git
         self._fleet = fleet
         self._unfinished_since: dict[UUID, float] = {}
+        self._reminders = Reminders()
 
     @activity.defn(name="sweep_expire")
     async def expire(self) -> SweepResult:
@@ -50,8 +52,9 @@ class UpkeepActivities:
 
     @activity.defn(name="sweep_nudge")
     async def nudge(self) -> SweepResult:
-        """Clusters whose row the workflow has not taken, and clusters whose workflow is gone."""
+        """Clusters whose workflow has not taken the row, may have forgotten what it took, or is gone."""
         unfinished = set(await self._clusters.unfinished())
+        unfinished |= set(self._reminders.due(await self._clusters.underway(), time.monotonic()))
         missing = await self._missing()
         still = await self._standing_still(unfinished - missing)
         for cluster in still:

@@ -134,7 +134,7 @@ class ManagedCluster(ClusterMessages):
     def _restore_from(self, projection: Projection) -> None:
         """Goes on from the last projection: the workflow that published it is lost, and this one knows less."""
         verbs, secrets = self._verbs, self._secrets
-        told = tuple(self._publication.events)
+        told = self._publication.without_phases()
         self._restore(ClusterState(projection=projection, done=projection.done, events=told, runs=self._runs))
         self._verbs, self._secrets = verbs, secrets
 

@@ -10,12 +10,14 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Wanted
-    from edgewright.domain.events import NewEvent
+    from edgewright.domain.events import NewEvent, event_id
     from edgewright.domain.projection import Projection
     from edgewright.messages import names
     from edgewright.messages.steps import Publish
     from workflows import policies
+    from workflows.failures import superseded
 
+PHASE_CHANGED = "phase.changed"
 NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)
 PHASE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_PHASE)
 READY = SearchAttributeKey.for_bool(names.ATTRIBUTE_READY)
@@ -47,15 +49,18 @@ class Publication:
         self, kind: str, message: str, *, actor: str = "centre", **detail: str | int | float | bool | None
     ) -> None:
         """Adds an event for the next publication."""
+        at = workflow.now()
+        same = (kind, message, detail, at)
+        twins = sum((told.kind, told.message, told.detail, told.happened_at) == same for told in self.events)
         self.events.append(
             NewEvent(
-                id=workflow.uuid4(),
+                id=event_id(self.cluster, kind=kind, message=message, facts=detail, at=at, twins=twins),
                 cluster=self.cluster,
                 actor=actor,
                 kind=kind,
                 message=message,
                 detail=detail,
-                happened_at=workflow.now(),
+                happened_at=at,
             )
         )
 
@@ -65,7 +70,8 @@ class Publication:
         return wanted.projected_sequence > self.attempted
 
     async def publish(self, projection: Projection, wanted: Wanted) -> bool:
-        """Publishes if something differs. False: the database is out of reach; everything is kept for later.
+        """Publishes if something differs. False: the database is out of reach, or knows better (``overtaken`` tells
+        then); everything is kept for later.
 
         ``projection.sequence`` is set here.
         """
@@ -91,7 +97,9 @@ class Publication:
                 summary=f"{numbered.phase}",
                 **policies.PUBLISH,
             )
-        except ActivityError:
+        except ActivityError as error:
+            if superseded(error):
+                self.attempted = 0  # what was sent under these numbers is not what the database holds
             return False
         self.projection, self._untold = numbered, False
         del self.events[:sent]
@@ -102,12 +110,22 @@ class Publication:
         number = self.projection.sequence if self.projection else 0
         return wanted.model_copy(update={"projected_sequence": max(number, wanted.projected_sequence)})
 
+    def without_phases(self) -> tuple[NewEvent, ...]:
+        """The events that are still to be told, for who goes on from another projection than this one."""
+        return tuple(event for event in self.events if event.kind != PHASE_CHANGED)
+
     def _note_phase(self, projection: Projection) -> None:
-        before = self.projection.phase if self.projection else None
-        if before is projection.phase:
+        before = self._phase_told()
+        if before == projection.phase.value:
             return
         came_from = f" (was {before})" if before else ""
-        self.tell("phase.changed", f"Now {projection.phase}{came_from}.", phase=projection.phase.value)
+        self.tell(PHASE_CHANGED, f"Now {projection.phase}{came_from}.", phase=projection.phase.value)
+
+    def _phase_told(self) -> str:
+        """The phase that was told last, whether or not it could be published."""
+        waiting = [str(event.detail["phase"]) for event in self.events if event.kind == PHASE_CHANGED]
+        published = self.projection.phase.value if self.projection else ""
+        return waiting[-1] if waiting else published
 
     def show(self, projection: Projection, wanted: Wanted) -> None:
         """Search attributes and current details; written only when they change, for each costs an event."""

@@ -1,6 +1,9 @@
 """What happened to a cluster, as it is told to the timeline."""
 
-from uuid import UUID
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, Field
 
@@ -26,3 +29,20 @@ class NewEvent(Frozen):
     message: str
     detail: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     happened_at: AwareDatetime | None = None
+
+
+def event_id(
+    cluster: UUID, *, kind: str, message: str, facts: Mapping[str, object], at: datetime, twins: int
+) -> UUID:
+    """The ID of what a workflow tells: the same for the same event, and another one for any other.
+
+    It follows from what is told, not from the workflow's random numbers: a workflow whose server was put back to an
+    earlier copy draws the same numbers again, for other events.
+
+    Args:
+        facts: the detail of the event.
+        at: when it happened.
+        twins: how many events are told already that are the same in all of this.
+    """
+    told = [kind, message, dict(facts), at.isoformat(), twins]
+    return uuid5(cluster, json.dumps(told, sort_keys=True))

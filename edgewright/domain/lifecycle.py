@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from edgewright.domain.cluster import Acceptance, Desired, Frozen, Order, Phase, StepName, Wanted, Workloads
-from edgewright.domain.projection import Done
+from edgewright.domain.projection import IDLE, Done
 
 COMMISSIONING = (
     StepName.ALLOCATE_ADDRESS,
@@ -56,7 +56,7 @@ def plan_for(wanted: Wanted, done: Done) -> Plan:
         return _commissioning(wanted, done)
     if wanted.render_digest is not None and wanted.render_digest != done.rendered_digest:
         return Plan(key=f"render/{wanted.render_digest[:16]}/{wanted.change}", steps=RENDERING)
-    return Plan(key="idle")
+    return Plan(key=IDLE)
 
 
 def _removal(wanted: Wanted, done: Done) -> tuple[StepName, ...]:

@@ -12,6 +12,9 @@ from edgewright.domain.cluster import (
     StepName,
 )
 
+IDLE = "idle"
+"""Key of the plan in which nothing is to be done."""
+
 
 class StepRecord(Frozen):
     """The life of one step.
@@ -102,6 +105,12 @@ class Projection(Frozen):
     def face(self) -> tuple[object, ...]:
         """What lists and conditions show, but for sentences."""
         return self.phase, self.lease_epoch, tuple(condition.status for condition in self.conditions)
+
+    @property
+    def underway(self) -> bool:
+        """Whether the plan has a step that is not finished: it runs, waits, or is blocked."""
+        left = any(record.state not in {"done", "skipped"} for record in self.steps)
+        return left and self.plan != IDLE  # that plan keeps the steps of the one before it
 
     @property
     def failing(self) -> Failing | None:

@@ -221,6 +221,12 @@ class Clusters(Protocol):
     async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
         """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets."""
 
+    async def underway(self) -> Sequence[UUID]:
+        """Clusters whose workflow has published that a step of theirs is not finished, the longest unpublished first.
+
+        Their row and projection need not differ: a workflow that has forgotten the step is found in no other way.
+        """
+
     async def open_clusters(self) -> Sequence[UUID]:
         """All clusters whose deletion has not finished: each has a running workflow."""
 
@@ -240,7 +246,12 @@ class Clusters(Protocol):
         """Raises ``Superseded`` unless the row still has the fence's generation and change."""
 
     async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
-        """Publishes a projection and its events in one transaction; an older ``sequence`` writes events only."""
+        """Publishes a projection and its events in one transaction; again: nothing happens.
+
+        Raises:
+            Superseded: another projection with this ``sequence`` or a higher one is there: who publishes has
+                forgotten it, because Temporal was put back to an earlier copy. Nothing is written.
+        """
 
     async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
         """Writes the *Edge cluster setup status* entry, fenced; an equal one keeps its revision."""

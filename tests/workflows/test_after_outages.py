@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, working
-from cluster_states import staged
+from centre import Centre, eventually, working
+from cluster_states import is_told, kinds, staged
 
 from edgewright.domain.cluster import Phase
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
@@ -84,6 +84,22 @@ async def test_a_nudge_ends_the_wait_for_a_database_that_is_back(
         await idle_centre.clusters.request_deletion(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, deleted, seconds=15)
+
+
+async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: Centre) -> None:
+    refused = 0
+
+    async def project(*arguments: Any) -> None:
+        nonlocal refused
+        if refused <= policies.PUBLISH["retry_policy"].maximum_attempts:
+            refused += 1
+            raise Waiting("The database is away.", code="database_unavailable")
+        await idle_centre.clusters.project(*arguments)
+
+    async with working(idle_centre, clusters=Faulty(idle_centre.clusters, project=project)):
+        cluster = await idle_centre.create("told-late")
+        await eventually(lambda: is_told(idle_centre, cluster))
+        assert (await kinds(idle_centre, cluster)).count("phase.changed") == 1
 
 
 async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_centre: Centre) -> None:

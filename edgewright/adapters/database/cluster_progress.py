@@ -41,7 +41,7 @@ class ClusterProgress:
         self._database = database
 
     async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
-        failing = projection.failing
+        failing, body = projection.failing, projection.model_dump(mode="json")
         newer = (clusters.c.uuid == cluster) & (clusters.c.projection_sequence < projection.sequence)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
@@ -56,16 +56,16 @@ class ClusterProgress:
                 "projected_at": at,
                 "failing": failing.state if failing else None,
                 "failing_step": failing.step if failing else None,
+                "underway": projection.underway,
             }
             published = await connection.execute(update(clusters).where(newer).values(**columns))
             if published.rowcount:
-                body = projection.model_dump(mode="json")
                 here = projections.c.cluster == cluster
                 replaced = await connection.execute(update(projections).where(here).values(body=body))
                 if not replaced.rowcount:
                     await connection.execute(insert(projections).values(cluster=cluster, body=body))
-            elif await connection.scalar(select(clusters.c.uuid).where(clusters.c.uuid == cluster)) is None:
-                raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+            else:
+                await _hold_projection(connection, cluster, body)
             await record_all(connection, at, events)
 
     async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
@@ -136,6 +136,16 @@ class ClusterProgress:
                 await _close(connection, at, row)
             for app in _ENTRIES_OF_STEP[step]:
                 await delete_entry(connection, at, app, fence.cluster)
+
+
+async def _hold_projection(connection: AsyncConnection, cluster: UUID, body: Mapping[str, Any]) -> None:
+    """Raises unless the projection is there already: an attempt before this one has published it."""
+    there = await connection.scalar(select(projections.c.body).where(projections.c.cluster == cluster))
+    if there == body:
+        return
+    if await connection.scalar(select(clusters.c.uuid).where(clusters.c.uuid == cluster)) is None:
+        raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+    raise Superseded(f"A newer projection of {cluster} is there.")
 
 
 async def _free_of_deleted(connection: AsyncConnection, at: datetime, group_id: str) -> None:

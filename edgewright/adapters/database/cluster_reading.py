@@ -83,6 +83,15 @@ class ClusterReading:
             )
             return list(await connection.scalars(statement))
 
+    async def underway(self) -> Sequence[UUID]:
+        statement = (
+            select(clusters.c.uuid)
+            .where(clusters.c.closed_at.is_(None), clusters.c.underway.is_(True))
+            .order_by(clusters.c.projected_at, clusters.c.uuid)
+        )
+        async with self._database.read() as connection:
+            return list(await connection.scalars(statement))
+
     async def open_clusters(self) -> Sequence[UUID]:
         statement = select(clusters.c.uuid).where(clusters.c.closed_at.is_(None)).order_by(clusters.c.uuid)
         async with self._database.read() as connection:

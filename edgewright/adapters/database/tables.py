@@ -15,6 +15,7 @@ from sqlalchemy import (
     Text,
     Uuid,
     event,
+    false,
 )
 
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION
@@ -137,6 +138,7 @@ clusters = Table(
     # added by later versions
     Column("failing", String(8)),
     Column("failing_step", String(32)),
+    Column("underway", Boolean, nullable=False, server_default=false()),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
     Index("ix_clusters_lease", "lease_state"),
@@ -155,6 +157,12 @@ Index(
     clusters.c.failing_step,
     sqlite_where=clusters.c.failing.is_not(None),
     postgresql_where=clusters.c.failing.is_not(None),
+)
+Index(
+    "ix_clusters_underway",
+    clusters.c.underway,
+    sqlite_where=clusters.c.underway,
+    postgresql_where=clusters.c.underway,
 )
 ACTIVE_IDENTITY = (
     clusters.c.closed_at.is_(None)

@@ -179,17 +179,32 @@ async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
     assert wanted.projected_sequence == 3
 
 
-async def test_an_older_projection_never_overwrites_a_newer_one(store: Store) -> None:
+async def test_an_older_projection_is_refused_with_its_events(store: Store) -> None:
     cluster = await store.create()
     newer = Projection(sequence=5, phase=Phase.ACTIVE, ready=True)
-    told = event(cluster)
     await store.clusters.project(cluster, newer, [])
     for sequence in (5, 4):
-        await store.clusters.project(
-            cluster, Projection(sequence=sequence, phase=Phase.COMMISSIONING, ready=False), [told]
-        )
+        older = Projection(sequence=sequence, phase=Phase.COMMISSIONING, ready=False)
+        with pytest.raises(Superseded):
+            await store.clusters.project(cluster, older, [event(cluster)])
     assert (await store.row(cluster)).projection == newer
+    assert await store.kinds(cluster) == ["cluster.created"]
+
+
+async def test_a_projection_that_is_published_again_is_there_once(store: Store) -> None:
+    cluster = await store.create()
+    condition = Condition(
+        type=ConditionType.AVAILABLE, status=ConditionStatus.TRUE, reason="LeaseCurrent", since=NOON
+    )
+    projection, told = Projection(sequence=5, phase=Phase.ACTIVE, ready=True, conditions=(condition,)), event(cluster)
+    for _ in range(2):
+        await store.clusters.project(cluster, projection, [told])
+    assert (await store.row(cluster)).projection == projection
     assert await store.kinds(cluster) == ["cluster.created", "step.failed"]
+
+
+async def test_a_cluster_that_never_was_has_no_projection(store: Store) -> None:
+    newer = Projection(sequence=5, phase=Phase.ACTIVE, ready=True)
     with pytest.raises(NotFound):
         await store.clusters.project(uuid4(), newer, [])
 
@@ -289,3 +304,18 @@ async def test_a_lease_ends_where_the_grace_ends(timed: Store) -> None:
     row = await timed.row(cluster)
     assert row.lease.last_heard == heard
     assert row.lease.expires_at == timed.clock.at + timedelta(seconds=300)
+
+
+async def test_who_has_published_a_step_that_is_not_finished_is_under_way(timed: Store) -> None:
+    cluster, other = await timed.create("one"), await timed.create("other")
+    steps = (
+        StepRecord(name=StepName.BEGIN_DELETION, state="done"),
+        StepRecord(name=StepName.AWAIT_EMPTY, state="running"),
+    )
+    await timed.publish(other, Phase.ACTIVE, ready=True, plan="idle", steps=steps)
+    assert await timed.clusters.underway() == []
+    await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=steps)
+    assert await timed.clusters.underway() == [cluster]
+    done = tuple(step.model_copy(update={"state": "skipped"}) for step in steps)
+    await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=done)
+    assert await timed.clusters.underway() == []

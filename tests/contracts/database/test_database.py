@@ -268,8 +268,11 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 "DROP INDEX ix_clusters_failing",
                 "ALTER TABLE clusters DROP COLUMN failing",
                 "ALTER TABLE clusters DROP COLUMN failing_step",
+                "DROP INDEX ix_clusters_underway",
+                "ALTER TABLE clusters DROP COLUMN underway",
                 "UPDATE alembic_version SET version_num = '0001'",
             ):
                 await connection.execute(text(statement))
         await database.migrate()
         assert (await store.census.count()).failing == {("blocked", StepName.POPULATE_REPOSITORY): 1}
+        assert [await store.clusters.name_of(one) for one in await store.clusters.underway()] == ["one"]

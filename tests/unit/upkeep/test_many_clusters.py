@@ -105,6 +105,9 @@ class Unfinished:
     async def unfinished(self) -> list[UUID]:
         return self.clusters
 
+    async def underway(self) -> list[UUID]:
+        return []
+
     async def open_clusters(self) -> list[UUID]:
         return self.clusters
 

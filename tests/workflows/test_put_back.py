@@ -1,0 +1,160 @@
+"""Temporal's database is put back to an earlier copy: its workflows have forgotten what the database knows."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from centre import Centre, eventually, open_centre, working
+from cluster_states import at_phase, at_step, is_told
+from temporal_server import free_port, temporal_server
+
+from activities import reminders
+from edgewright.domain.cluster import Phase, StepName
+from edgewright.messages import names
+from edgewright.messages.sweep import SweepResult
+
+
+@dataclass
+class Copied:
+    """Temporal's file, on the port that stays the same, and one copy of it."""
+
+    folder: Path
+    port: int
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "temporal.db"
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def copy(self) -> None:
+        with closing(sqlite3.connect(self.file)) as source, closing(sqlite3.connect(self.folder / "copy.db")) as copy:
+            source.backup(copy)
+
+    def put_back(self) -> None:
+        for ending in ("", "-wal", "-shm"):
+            self.file.with_name(f"temporal.db{ending}").unlink(missing_ok=True)
+        (self.folder / "copy.db").rename(self.file)
+
+    def server(self) -> Any:
+        return temporal_server(self.folder / "temporal.log", db=self.file, port=self.port)
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Copied:
+    return Copied(tmp_path, free_port())
+
+
+Lost = Callable[[Centre, UUID], Awaitable[None]]
+
+
+@asynccontextmanager
+async def put_back(copied: Copied, lost: Lost, *, bootstrapped: bool) -> AsyncIterator[tuple[Centre, UUID]]:
+    """A cluster at rest, after everything that ``lost`` does has been forgotten; a worker runs."""
+    with copied.server():
+        async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
+            cluster = await centre.create("put-back")
+            if bootstrapped:
+                await centre.bootstrap(cluster)
+                await centre.until(cluster, at_phase(Phase.ACTIVE))
+            await eventually(lambda: is_told(centre, cluster))
+            copied.copy()
+            await lost(centre, cluster)
+    copied.put_back()
+    with copied.server():
+        async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
+            yield centre, cluster
+
+
+async def told(centre: Centre, cluster: UUID, kind: str, fact: str) -> Counter[object]:
+    return Counter(event.detail[fact] for event in await centre.audit.timeline(cluster) if event.kind == kind)
+
+
+async def change(centre: Centre, cluster: UUID) -> None:
+    await centre.write(cluster, "put-back", values={"lost": True})
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    await eventually(lambda: is_told(centre, cluster))
+
+
+async def test_what_happens_after_it_is_told_although_the_forgotten_has_been_told(copied: Copied) -> None:
+    async with put_back(copied, change, bootstrapped=False) as (centre, cluster):
+        await centre.clusters.request_removal(cluster, actor="token:test")
+        await centre.ports.fleet.nudge(cluster)
+        await centre.until(cluster, at_phase(Phase.REMOVED))
+        await eventually(lambda: is_told(centre, cluster))
+        steps = await told(centre, cluster, "step.done", "step")
+        assert (steps["suspend_credentials"], steps["withdraw_status"]) == (1, 1)
+        assert [*await told(centre, cluster, "phase.changed", "phase")] == ["AwaitingBootstrap", "Removed"]
+
+
+async def begin_deletion(centre: Centre, cluster: UUID) -> None:
+    await centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=3))
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+    await eventually(lambda: is_told(centre, cluster))
+
+
+async def test_a_deletion_that_was_forgotten_half_way_is_finished(
+    copied: Copied, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reminders, "FIRST_REMINDER", 0.5)
+
+    async def is_deleted() -> bool:
+        await centre.client.execute_workflow(
+            names.SWEEP_TYPE, id=f"sweep-{uuid4()}", task_queue=names.CLUSTERS_QUEUE, result_type=SweepResult
+        )
+        return at_phase(Phase.DELETED)(await centre.row(cluster))
+
+    async with put_back(copied, begin_deletion, bootstrapped=True) as (centre, cluster):
+        await eventually(is_deleted)
+
+
+class LateStatus:
+    """Clusters whose setup status is written when somebody says so."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def publish_setup_status(self, *arguments: Any) -> None:
+        self.reached.set()
+        await self.go_on.wait()
+        await self._real.publish_setup_status(*arguments)
+
+
+async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middle_of_a_step(copied: Copied) -> None:
+    cluster = uuid4()
+    with copied.server():
+        async with open_centre(copied.folder / "centre", copied.address) as centre:
+            late = LateStatus(centre.clusters)
+            async with working(centre, clusters=late):
+                await centre.write(cluster, "put-back")
+                await late.reached.wait()
+                copied.copy()
+                late.go_on.set()
+                await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
+                await eventually(lambda: is_told(centre, cluster))
+    copied.put_back()
+
+    async def done_again() -> bool:
+        return (await told(centre, cluster, "step.done", "step"))["publish_status"] == 2
+
+    with copied.server():
+        async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
+            await eventually(done_again)
+            await eventually(lambda: is_told(centre, cluster))
+            assert await told(centre, cluster, "phase.changed", "phase") == {"AwaitingBootstrap": 1}
+            assert at_phase(Phase.AWAITING_BOOTSTRAP)(await centre.row(cluster))
