@@ -6,13 +6,10 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
-from chaos.checker import check
-from chaos.journal import read_lines
-from chaos.run import Plan, Ran, run
+from chaos.run import Plan, run
+from chaos.verdict import broken_promises, report
 
 
 def main() -> int:
@@ -23,7 +20,7 @@ def main() -> int:
     ran = asyncio.run(run(folder, plan))
     for line in report(ran):
         _say(line)
-    broken = [*(f"not settled: {left}" for left in ran.left), *map(str, check(ran.home, ran.journal, ran.keys))]
+    broken = broken_promises(ran)
     for line in broken:
         _say(line)
     if broken:
@@ -32,24 +29,6 @@ def main() -> int:
     _say(f"every answered request holds (seed {plan.seed})")
     shutil.rmtree(folder)
     return 0
-
-
-def report(ran: Ran) -> Iterator[str]:
-    """What happened, one line each."""
-    killed = ", ".join(f"{part} {count}" for part, count in sorted(ran.kills.items()))
-    yield f"{sum(ran.kills.values())} kills ({killed}) in {ran.seconds:.0f} s"
-    yield f"Temporal's file put back {ran.put_back} times"
-    lines = read_lines(ran.journal)
-    yield f"{len(lines)} answers and missing answers about {len({line.cluster for line in lines} - {''})} clusters"
-    for verb, of_verb in sorted(_by_verb(ran).items()):
-        yield f"  {verb:<10} yes {of_verb['yes']:>6}  no {of_verb['no']:>5}  maybe {of_verb['maybe']:>5}"
-
-
-def _by_verb(ran: Ran) -> dict[str, Counter[str]]:
-    counted: dict[str, Counter[str]] = {}
-    for line in read_lines(ran.journal):
-        counted.setdefault(line.verb, Counter())[line.outcome] += 1
-    return counted
 
 
 def _plan() -> Plan:

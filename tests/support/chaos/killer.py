@@ -48,18 +48,19 @@ class Killer:
         return sum(self.kills.values())
 
     async def kill(self, count: int) -> None:
-        """Returns when so many processes were killed; what is due at least once has happened then, too."""
-        due = ["put back", self._random.choice(list(UP_KINDS))]
-        self._random.shuffle(due)
-        step = max(1, count // (len(due) + 1))
+        """Returns when so many processes were killed, or enough; what is due has happened once then, too."""
+        later = ["put back", self._random.choice(list(UP_KINDS))]
+        self._random.shuffle(later)
+        due = ["copy", *later]
+        step = max(1, count // len(due))
         kinds = KINDS if count < SHORT else KINDS | UP_KINDS
-        while self.total < count and not self.enough:
+        while due or (self.total < count and not self.enough):
             await asyncio.sleep(self._random.uniform(0.2, 2 * self._pace - 0.2))
             if self._random.random() < 0.7:
                 await self._until_something_is_answered()
             await self._restart_if_ended()
-            if due and self.total >= step * (3 - len(due)) and await self._strike(due[0]):
-                due = due[1:]
+            if due and (self.enough or self.total >= step * (3 - len(due))):
+                due = due[1:] if await self._strike(due[0]) else due
             elif not any(map(self._may_die, PARTS)):
                 await self._kill_up(everything=True)
             else:

@@ -1,0 +1,31 @@
+"""What came of a run: its figures, and every promise that it broke."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from chaos.checker import check
+from chaos.journal import read_lines
+from chaos.run import Ran
+
+
+def broken_promises(ran: Ran) -> list[str]:
+    """One line each; none if every answered request holds and nothing is left to be done."""
+    return [*(f"not settled: {left}" for left in ran.left), *map(str, check(ran.home, ran.journal, ran.keys))]
+
+
+def report(ran: Ran) -> Iterator[str]:
+    """What happened, one line each."""
+    killed = ", ".join(f"{part} {count}" for part, count in sorted(ran.kills.items()))
+    yield f"{sum(ran.kills.values())} kills ({killed}) in {ran.seconds:.0f} s"
+    yield f"Temporal's file put back {ran.put_back} times"
+    lines = read_lines(ran.journal)
+    yield f"{len(lines)} answers and missing answers about {len({line.cluster for line in lines} - {''})} clusters"
+    for verb, of_verb in sorted(_by_verb(ran).items()):
+        yield f"  {verb:<10} yes {of_verb['yes']:>6}  no {of_verb['no']:>5}  maybe {of_verb['maybe']:>5}"
+
+
+def _by_verb(ran: Ran) -> dict[str, Counter[str]]:
+    counted: dict[str, Counter[str]] = {}
+    for line in read_lines(ran.journal):
+        counted.setdefault(line.verb, Counter())[line.outcome] += 1
+    return counted
