@@ -11,7 +11,9 @@ from activities.edge_status import EdgeStatusDoor
 from activities.rendering import RenderInputs
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
+from activities.together import TogetherActivities
 from activities.upkeep import UpkeepActivities
+from edgewright.domain.cluster import StepName
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.config_store import ConfigStore
@@ -50,6 +52,15 @@ def build_activities(
     repository = RepositoryActivities(ports.clusters, ports.git, inputs)
     edge = EdgeActivities(EdgeStatusDoor(ports.clusters, ports.reports, ports.entries))
     secrets = SecretActivities(ports.clusters, ports.staging, ports.git)
+    together = TogetherActivities(
+        {
+            StepName.ALLOCATE_ADDRESS: steps.allocate_address,
+            StepName.CREATE_ACCOUNTS: steps.create_accounts,
+            StepName.CREATE_REPOSITORY: repository.create_repository,
+            StepName.POPULATE_REPOSITORY: repository.populate_repository,
+            StepName.PUBLISH_STATUS: steps.publish_status,
+        }
+    )
     upkeep = UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet)
     return (
         cluster.read_wanted,
@@ -58,6 +69,7 @@ def build_activities(
         cluster.record_pause,
         edge.record_edge_status,
         secrets.commit_secrets,
+        together.run_steps,
         steps.allocate_address,
         steps.create_accounts,
         steps.publish_status,

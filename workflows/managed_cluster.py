@@ -14,7 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from edgewright.domain.cluster import Desired, Wanted
     from edgewright.domain.conditions import Obstacle, conditions_of, next_review
-    from edgewright.domain.lifecycle import finish, next_step, order_for, phase_of, plan_for
+    from edgewright.domain.lifecycle import Plan, finish, next_step, order_for, phase_of, plan_for
     from edgewright.domain.projection import Projection
     from edgewright.messages import names
     from edgewright.messages.cluster import ClusterState, ManagedClusterInput
@@ -35,6 +35,7 @@ class ManagedCluster(ClusterMessages):
     @workflow.init
     def __init__(self, start: ManagedClusterInput) -> None:
         self._cluster = start.cluster
+        self._together = start.together
         self._seeded = start.state is not None
         self._restore(start.state or ClusterState())
         self._wanted: Wanted | None = None
@@ -56,6 +57,7 @@ class ManagedCluster(ClusterMessages):
             records=published.steps if published else (),
             residue=published.residue if published else (),
             newest_commit=published.desired_revision if published else None,
+            together=self._together,
         )
         self._secrets = SecretLane(self._cluster)
         self._verbs = Verbs(self._cluster, state.verbs, state.verbs_seen, state.verbs_applied)
@@ -143,14 +145,15 @@ class ManagedCluster(ClusterMessages):
         wanted = self._wanted
         if wanted is None:
             return True
-        plan = plan_for(wanted, self._done)
-        self._steps.take(plan)
+        plan = self._next_plan(wanted)
         while self._steps.advance(plan, wanted):
             if next_step(plan, self._steps.finished()) is None and plan.steps:
                 self._done = finish(plan, wanted, self._done, self._steps.rendered_digest)
                 self._steps.drop()
                 if plan.key.startswith("delete/"):
                     wanted = wanted.model_copy(update={"closed": True})
+                elif self._together and not plan_for(wanted, self._done).steps:
+                    plan = self._next_plan(wanted)
                 else:
                     self._woken = True
             if self._steps.refused:
@@ -165,6 +168,11 @@ class ManagedCluster(ClusterMessages):
         self._wanted = self._publication.reread(wanted)
         self._over = wanted.closed
         return published
+
+    def _next_plan(self, wanted: Wanted) -> Plan:
+        plan = plan_for(wanted, self._done)
+        self._steps.take(plan)
+        return plan
 
     def _note_newest_commit(self, wanted: Wanted) -> Wanted:
         """No edge has applied a commit that was made a moment ago."""
@@ -272,6 +280,7 @@ class ManagedCluster(ClusterMessages):
         workflow.continue_as_new(
             ManagedClusterInput(
                 cluster=self._cluster,
+                together=True,
                 state=ClusterState(
                     projection=carried,
                     untold=carried != self._publication.projection,

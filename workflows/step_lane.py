@@ -18,12 +18,14 @@ with workflow.unsafe.imports_passed_through():
         edge_has_answered,
         next_step,
         reason_to_give_up,
+        run_from,
     )
     from edgewright.domain.projection import Residue, StepRecord
-    from edgewright.messages.steps import StepFailure, StepInput, StepResult
+    from edgewright.messages.steps import FinishedStep, StepFailure
     from workflows import policies
     from workflows.failures import failure_of, superseded
     from workflows.publication import Publication, moment
+    from workflows.step_attempts import attempt_alone, attempt_together
 
 FINISHED = frozenset({"done", "skipped"})
 
@@ -38,6 +40,8 @@ class StepLane:
         records: tuple[StepRecord, ...],
         residue: tuple[Residue, ...],
         newest_commit: str | None,
+        *,
+        together: bool = False,
     ) -> None:
         self._publication = publication
         self.plan = plan
@@ -52,7 +56,11 @@ class StepLane:
         """Whether a fence has refused a step: what is wanted has to be read again before the next one."""
         self._started_in: tuple[object, ...] | None = None
         self._failed_in: tuple[object, ...] | None = None
-        self._task: asyncio.Task[StepResult] | None = None
+        self._together = together
+        """Whether steps may be run in one go; not after that has failed in the present plan."""
+        self._may_run_together = together
+        self._asked_for = 0
+        self._task: asyncio.Task[tuple[FinishedStep, ...]] | None = None
         self._running: tuple[StepName, Fence] | None = None
 
     @property
@@ -80,6 +88,7 @@ class StepLane:
             return
         self.drop()
         self.plan = plan.key
+        self._may_run_together = self._together
         if plan.steps:
             self.records = {step: StepRecord(name=step) for step in plan.steps}
 
@@ -108,9 +117,9 @@ class StepLane:
             else:
                 self._end(step)
                 return True
-        return self._begin(step, fence, wanted)
+        return self._begin(plan, step, fence, wanted)
 
-    def _begin(self, step: StepName, fence: Fence, wanted: Wanted) -> bool:
+    def _begin(self, plan: Plan, step: StepName, fence: Fence, wanted: Wanted) -> bool:
         record, now = self.records[step], workflow.now()
         if record.state in {"waiting", "blocked"} or step in WAITS:
             because = reason_to_give_up(step, wanted, now)
@@ -134,17 +143,24 @@ class StepLane:
             )
             self.wake_at = record.next_at
             return False
-        self._start(step, fence, wanted)
+        self._started_in = circumstances(wanted)
+        self._running = (step, fence)
+        self._start(self._in_one_go(plan, step, wanted), fence)
         return True
+
+    def _in_one_go(self, plan: Plan, step: StepName, wanted: Wanted) -> tuple[StepName, ...]:
+        """The step, with those that are run in the same activity."""
+        if not self._may_run_together:
+            return (step,)
+        return run_from(plan, step, paused=wanted.paused)
 
     def _changed_since(self, wanted: Wanted) -> bool:
         """Whether what a step failed in is different now. Unknown, because that was in a run before this one: no."""
         return self._failed_in is not None and self._failed_in != circumstances(wanted)
 
-    def _start(self, step: StepName, fence: Fence, wanted: Wanted) -> None:
-        record = self.records[step]
-        self._started_in = circumstances(wanted)
-        self.records[step] = record.model_copy(
+    def _start(self, steps: tuple[StepName, ...], fence: Fence) -> None:
+        record = self.records[steps[0]]
+        self.records[steps[0]] = record.model_copy(
             update={
                 "state": "running",
                 "attempts": record.attempts + 1,
@@ -152,23 +168,18 @@ class StepLane:
                 "next_at": None,
             }
         )
-        self._running = (step, fence)
-        self._task = asyncio.create_task(
-            workflow.execute_activity(
-                step.value,
-                StepInput(fence=fence, step=step),
-                result_type=StepResult,
-                summary=f"round {record.attempts + 1}",
-                **policies.step_policy(step),
-            )
-        )
+        self._asked_for = len(steps)
+        if len(steps) > 1:
+            self._task = asyncio.create_task(attempt_together(steps, fence))
+        else:
+            self._task = asyncio.create_task(attempt_alone(steps[0], fence, number=record.attempts + 1))
 
     def _end(self, step: StepName) -> None:
         task, self._task, self._running = self._task, None, None
         if task is None:
             return
         try:
-            result = task.result()
+            finished = task.result()
         except ActivityError as error:
             if superseded(error):
                 self.records[step] = self.records[step].model_copy(update={"state": "pending"})
@@ -176,20 +187,36 @@ class StepLane:
                 return
             self._note_failure(step, failure_of(error))
             return
-        record = self.records[step]
-        now = workflow.now()
-        self.records[step] = record.model_copy(
-            update={"state": "done", "finished_at": now, "error": "", "error_code": "", "hint": ""}
+        for done in finished:
+            self._note_done(done)
+        if len(finished) < self._asked_for:
+            self._may_run_together = False
+        if not finished:
+            self.records[step] = self.records[step].model_copy(update={"state": "pending", "attempts": 0})
+
+    def _note_done(self, done: FinishedStep) -> None:
+        record, result, now = self.records[done.step], done.result, workflow.now()
+        attempts, began = max(1, record.attempts), record.started_at or now
+        self.records[done.step] = record.model_copy(
+            update={
+                "state": "done",
+                "attempts": attempts,
+                "started_at": began,
+                "finished_at": now,
+                "error": "",
+                "error_code": "",
+                "hint": "",
+            }
         )
         self.newest_commit = result.commit or self.newest_commit
         self.rendered_digest = result.rendered_digest or self.rendered_digest
-        took = (now - record.started_at).total_seconds() if record.started_at else 0.0
-        sentence = f"Step {step} done." + (f" {result.note}" if result.note else "")
+        took = (now - began).total_seconds() if done.seconds is None else done.seconds
+        sentence = f"Step {done.step} done." + (f" {result.note}" if result.note else "")
         self._publication.tell(
             "step.done",
             sentence,
-            step=step.value,
-            attempts=record.attempts,
+            step=done.step.value,
+            attempts=attempts,
             seconds=round(took, 3),
             commit=result.commit,
         )
@@ -267,7 +294,7 @@ class StepLane:
         self._publication.tell("step.skipped", f"Step {step} was skipped: {because}.", actor=actor, step=step.value)
 
 
-def _heard(task: "asyncio.Task[StepResult]") -> None:
+def _heard(task: "asyncio.Task[tuple[FinishedStep, ...]]") -> None:
     """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
     if not task.cancelled():
         task.exception()

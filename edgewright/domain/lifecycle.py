@@ -8,6 +8,7 @@ that is how a deletion wins over a stuck step.
 
 from collections.abc import Collection
 from datetime import datetime
+from itertools import takewhile
 
 from edgewright.domain.cluster import Acceptance, Desired, Frozen, Order, Phase, StepName, Wanted, Workloads
 from edgewright.domain.projection import IDLE, Done
@@ -34,6 +35,8 @@ WAITS = frozenset({StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE})
 """Steps that the edge finishes, not the centre."""
 COMMITTING = frozenset({StepName.POPULATE_REPOSITORY, StepName.WITHDRAW_SECRETS})
 """Steps that a pause holds back. A deletion goes on."""
+TOGETHER = frozenset(COMMISSIONING)
+"""Steps that take milliseconds when all is well, and may be run in one go."""
 SKIPPABLE = frozenset({*EDGE_GOODBYE, *CENTRAL_DELETION[:-1]}) - {StepName.REVOKE_CREDENTIALS}
 """Deletion steps on another system: what they leave behind becomes residue. Not the credentials: who deletes a
 cluster counts on them being dead."""
@@ -89,6 +92,16 @@ def _deletion(wanted: Wanted) -> Plan:
 def next_step(plan: Plan, finished: Collection[StepName]) -> StepName | None:
     """The first step of the plan that is not finished, or None."""
     return next((step for step in plan.steps if step not in finished), None)
+
+
+def run_from(plan: Plan, step: StepName, *, paused: bool) -> tuple[StepName, ...]:
+    """The steps of a plan that may be run in one go from ``step`` on; itself alone if it is none of these."""
+
+    def may_follow(other: StepName) -> bool:
+        return other in TOGETHER and not (paused and other in COMMITTING)
+
+    following = takewhile(may_follow, plan.steps[plan.steps.index(step) :])
+    return tuple(following) or (step,)
 
 
 def finish(plan: Plan, wanted: Wanted, done: Done, rendered_digest: str | None) -> Done:

@@ -55,10 +55,17 @@ class ClusterState(Frozen):
 
 
 class ManagedClusterInput(Frozen):
-    """Starts the workflow of a cluster. ``state`` None: read it from the database."""
+    """Starts the workflow of a cluster.
+
+    Args:
+        state: None: read it from the database.
+        together: whether quick steps that follow each other are one activity, and what they lead to is told without
+            another reading. Runs that were begun before that was possible have it not, and go on as they began.
+    """
 
     cluster: UUID
     state: ClusterState | None = None
+    together: bool = False
 
 
 class ReconcileSignal(Frozen):

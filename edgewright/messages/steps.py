@@ -51,6 +51,27 @@ class StepResult(Frozen):
     note: str = ""
 
 
+class StepsInput(Frozen):
+    """One attempt at several steps that follow each other."""
+
+    fence: Fence
+    steps: tuple[StepName, ...]
+
+
+class FinishedStep(Frozen):
+    """A step that is done. ``seconds``: how long it took by the worker's clock; None: nobody has measured."""
+
+    step: StepName
+    result: StepResult = StepResult()
+    seconds: float | None = None
+
+
+class StepsResult(Frozen):
+    """The steps that are done, in order; fewer than asked for if one of them did not go well."""
+
+    finished: tuple[FinishedStep, ...] = ()
+
+
 class StepFailure(Frozen):
     """Why a step failed, as it travels in the details of an ``ApplicationError``."""
 

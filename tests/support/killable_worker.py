@@ -26,6 +26,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 import activities.heartbeat
 import worker
 from activities.composition import build_activities
+from activities.together import TogetherActivities
 from workflows import policies
 
 Point = Literal["before", "after", "recorded"]
@@ -133,6 +134,9 @@ def mortal(functions: Sequence[Callable[..., Any]], death: Death | None) -> Sequ
     if death is None:
         return functions
     fate = _Fate(death)
+    for function in functions:
+        if isinstance(owner := getattr(function, "__self__", None), TogetherActivities):
+            owner.steps = {step: _mortal(run, fate) for step, run in owner.steps.items()}
     return [_mortal(function, fate) for function in functions]
 
 

@@ -5,8 +5,10 @@ from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, working
+from cluster_states import is_told
 
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
+from edgewright.domain.lifecycle import COMMISSIONING
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
@@ -42,6 +44,23 @@ async def test_a_written_entry_becomes_a_ready_cluster(centre: Centre) -> None:
     assert row.projection is not None
     assert row.projection.phase is Phase.AWAITING_BOOTSTRAP
     assert row.projection.status_of(ConditionType.COMMISSIONED) is ConditionStatus.TRUE
+
+
+async def activities(centre: Centre, cluster: UUID) -> list[str]:
+    """The activities of a cluster's workflow, in the order in which they were asked for."""
+    return [
+        event.activity_task_scheduled_event_attributes.activity_type.name
+        async for event in centre.handle(cluster).fetch_history_events()
+        if event.HasField("activity_task_scheduled_event_attributes")
+    ]
+
+
+async def test_steps_that_go_well_are_one_activity(centre: Centre) -> None:
+    cluster = await centre.create("smooth")
+    await eventually(lambda: is_told(centre, cluster))
+    assert await activities(centre, cluster) == ["read_wanted", "run_steps", "publish"]
+    told = [event.detail["step"] for event in await centre.audit.timeline(cluster) if event.kind == "step.done"]
+    assert told == list(COMMISSIONING)
 
 
 async def test_a_doubled_nudge_changes_nothing(centre: Centre) -> None:

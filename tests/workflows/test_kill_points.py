@@ -158,6 +158,16 @@ async def test_commissioning_survives_a_death_at_every_point(stage: Stage) -> No
     await is_commissioned_once(centre, cluster)
 
 
+@pytest.mark.parametrize("step", COMMISSIONING)
+async def test_commissioning_survives_a_death_amid_steps_that_run_in_one_go(stage: Stage, step: StepName) -> None:
+    """The chain above meets only its first death in them: what was cut off is tried step by step."""
+    centre, cluster = stage.centre, uuid4()
+    async with stage.deaths([Death(step, "after")]):
+        await centre.write(cluster, "cut-off")
+    await settled(centre, cluster)
+    await is_commissioned_once(centre, cluster)
+
+
 async def test_a_change_survives_a_death_at_every_point(stage: Stage) -> None:
     centre = stage.centre
     cluster = await centre.create("changed")

@@ -71,7 +71,7 @@ class TemporalFleet:
             NUDGE_DEADLINE,
             self._client.start_workflow(
                 names.WORKFLOW_TYPE,
-                ManagedClusterInput(cluster=cluster),
+                ManagedClusterInput(cluster=cluster, together=True),
                 id=names.workflow_id(cluster),
                 task_queue=names.CLUSTERS_QUEUE,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,

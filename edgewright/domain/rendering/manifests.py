@@ -86,7 +86,7 @@ def manifests_yaml(manifests: Sequence[JsonObject]) -> bytes:
             sort_keys=False,
             default_flow_style=False,
             allow_unicode=True,
-            width=2**31,
+            width=2**31 - 1,
             line_break="\n",
         )
         for manifest in manifests
@@ -94,14 +94,14 @@ def manifests_yaml(manifests: Sequence[JsonObject]) -> bytes:
     return text.encode()
 
 
-class _ManifestDumper(yaml.SafeDumper):
+class _ManifestDumper(yaml.CSafeDumper):
     """PyYAML's safe dumper without aliases and with careful quotes."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: _ManifestDumper, text: str) -> yaml.ScalarNode:
     style = None
     if _UNPRINTABLE.search(text):
         style = '"'

@@ -32,7 +32,7 @@ from edgewright.domain.rendering.manifests import (
 )
 from edgewright.domain.templates import TemplateError, check_bounds, expand, merge_values
 
-RENDERER_VERSION = 1
+RENDERER_VERSION = 2
 """Raised by every change of this package that gives other bytes for an old input."""
 
 DEFAULT_SOURCE = "helm-charts"

@@ -21,6 +21,7 @@ from edgewright.domain.lifecycle import (
     phase_of,
     plan_for,
     reason_to_give_up,
+    run_from,
 )
 from edgewright.domain.projection import Done
 
@@ -119,6 +120,16 @@ def test_a_deletion_wins_over_whatever_was_under_way(done: Done) -> None:
 
 def test_a_closed_cluster_has_nothing_left_to_do() -> None:
     assert plan_for(wanted(desired=Desired.DELETED, closed=True), COMMISSIONED).steps == ()
+
+
+def test_quick_steps_run_in_one_go_up_to_one_that_is_not() -> None:
+    anew = plan_for(wanted(generation=2, commissioning=2), COMMISSIONED)
+    assert run_from(anew, StepName.WITHDRAW_SECRETS, paused=False) == (StepName.WITHDRAW_SECRETS,)
+    assert run_from(anew, StepName.ALLOCATE_ADDRESS, paused=False) == COMMISSIONING
+    assert run_from(anew, StepName.CREATE_REPOSITORY, paused=False) == COMMISSIONING[2:]
+    assert run_from(anew, StepName.ALLOCATE_ADDRESS, paused=True) == COMMISSIONING[:3]
+    deletion = plan_for(wanted(desired=Desired.DELETED), COMMISSIONED)
+    assert all(run_from(deletion, step, paused=False) == (step,) for step in deletion.steps)
 
 
 def test_steps_run_in_order_and_finished_ones_are_passed_over() -> None:

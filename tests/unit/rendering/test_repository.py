@@ -41,7 +41,7 @@ def test_a_cluster_gets_exactly_the_golden_files(render_input: Any) -> None:
     golden = {path.relative_to(GOLDEN).as_posix(): path.read_bytes() for path in GOLDEN.rglob("*") if path.is_file()}
     rendered = render_repository(render_input())
     assert rendered == golden
-    assert RENDERER_VERSION == 1
+    assert RENDERER_VERSION == 2
 
 
 def test_a_bare_cluster_gets_all_but_flux_itself(render_input: Any) -> None:
