@@ -125,8 +125,11 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
     """
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(open_database(settings.effective_database_url))
-        opened.enter_context(sole_gateway(settings.effective_database_url))
+        alone = opened.enter_context(sole_gateway(settings.effective_database_url))
         await database.migrate()
+        keys = SqlIdempotencyKeys(database)
+        if alone:
+            await keys.orphan()
         stamp = opened.enter_context(change_stamp(settings.effective_database_url))
         tracer = opened.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-gateway"))
         metrics = Metrics()
@@ -140,7 +143,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 edge_access=SqlEdgeAccess(database),
                 edge_reports=SqlEdgeReports(database),
                 operators=SqlOperatorTokens(database),
-                idempotency=SqlIdempotencyKeys(database),
+                idempotency=keys,
                 staging=SqlSecretStaging(database),
                 audit=SqlAuditLog(database),
                 census=SqlCensus(database),

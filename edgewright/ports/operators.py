@@ -69,3 +69,6 @@ class IdempotencyKeys(Protocol):
 
     async def release(self, scope: str, key: str) -> None:
         """Forgets a claim whose request failed without effect."""
+
+    async def orphan(self) -> None:
+        """Lets every claim that was not settled be claimed again at once: nobody who made one is alive."""

@@ -1,6 +1,7 @@
 """On SQLite one gateway serves; a second one says why it does not."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ def test_killed_gateway_leaves_its_place_to_the_next(tmp_path: Path) -> None:
         first.process.wait(20)
         with lone_gateway(tmp_path / "home") as second:
             assert second.api("GET", "/v1/cluster").status_code == 200
+
+
+def test_request_that_died_with_its_gateway_is_answered_by_the_next_at_once(tmp_path: Path) -> None:
+    wish = {"json": {"name": "half-done"}, "headers": {"Idempotency-Key": "k"}}
+    with lone_gateway(tmp_path / "home") as first:
+        made = first.api("POST", "/v1/cluster", **wish)
+        assert made.status_code == 201
+        first.process.kill()
+        first.process.wait(20)
+        with sqlite3.connect(tmp_path / "home" / "edgewright.db") as database:
+            assert database.execute("UPDATE idempotency_keys SET status = 0, body = 'null'").rowcount == 1
+        database.close()
+        with lone_gateway(tmp_path / "home") as second:
+            again = second.api("POST", "/v1/cluster", **wish)
+            assert (again.status_code, again.json()["uuid"]) == (201, made.json()["uuid"])
 
 
 def test_one_file_has_one_holder_whatever_the_way_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,6 +168,12 @@ class SqlIdempotencyKeys:
             mine = _named(scope, key) & (idempotency_keys.c.status == 0)
             await connection.execute(delete(idempotency_keys).where(mine))
 
+    async def orphan(self) -> None:
+        unsettled = idempotency_keys.c.status == 0
+        async with self._database.write() as connection:
+            long_ago = await self._database.now(connection) - 2 * CLAIM_LIVES
+            await connection.execute(update(idempotency_keys).where(unsettled).values(claimed_at=long_ago))
+
 
 def _named(scope: str, key: str) -> ColumnElement[bool]:
     return (idempotency_keys.c.scope == scope) & (idempotency_keys.c.key == key)

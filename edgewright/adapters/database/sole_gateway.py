@@ -20,8 +20,11 @@ HANDOVER_SECONDS = 3.0
 
 
 @contextmanager
-def sole_gateway(database_url: str) -> Iterator[None]:
+def sole_gateway(database_url: str) -> Iterator[bool]:
     """Holds ``<file>.gateway`` beside the SQLite file; the kernel drops the lock with the process, however it dies.
+
+    Yields:
+        Whether no other gateway can be serving from this database.
 
     Args:
         database_url: one that ``open_database`` takes; of another database than SQLite nothing is held.
@@ -32,7 +35,7 @@ def sole_gateway(database_url: str) -> Iterator[None]:
     """
     file = sqlite_file(database_url)
     if file is None:
-        yield
+        yield False
         return
     try:
         descriptor = os.open(f"{file}.gateway", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -43,7 +46,7 @@ def sole_gateway(database_url: str) -> Iterator[None]:
         with suppress(OSError):  # on a full disk the lock holds all the same
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield
+        yield True
     finally:
         os.close(descriptor)
 

@@ -76,6 +76,20 @@ async def test_a_key_belongs_to_one_request(timed: Store) -> None:
     assert refusal.value.code == "idempotency_key_reused"
 
 
+async def test_what_the_dead_have_claimed_can_be_claimed_anew_and_what_they_settled_is_remembered(
+    timed: Store,
+) -> None:
+    await timed.keys.claim("s", "settled", "d")
+    await timed.keys.settle("s", "settled", 201, {"name": "a"}, {})
+    await timed.keys.claim("s", "orphaned", "d")
+    await timed.keys.orphan()
+    assert await timed.keys.claim("s", "settled", "d") == FirstAnswer("d", 201, {"name": "a"}, {})
+    with pytest.raises(Invalid):
+        await timed.keys.claim("s", "orphaned", "other")
+    assert await timed.keys.claim("s", "orphaned", "d") is None
+    assert await timed.keys.claim("s", "orphaned", "d") == FirstAnswer("d", 0, None, {})
+
+
 async def test_a_released_key_can_be_claimed_anew(timed: Store) -> None:
     await timed.keys.claim("s", "k", "d")
     await timed.keys.release("s", "k")
