@@ -69,8 +69,8 @@ test-real: $(ENVIRONMENT) ## the long tests, and those against real components, 
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
 
 .PHONY: fuzz
-fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, other ones each time
-	$(HERMETIC) FUZZ_EXAMPLES=200 $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
+fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again
+	$(HERMETIC) FUZZ_EXAMPLES=200 $(FUZZ_SEED:%=FUZZ_SEED=%) $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
 
 ##@ Work on it
 .PHONY: format hooks chaos long-life bench record-histories clean
