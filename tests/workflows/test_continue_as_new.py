@@ -154,6 +154,20 @@ async def test_a_secret_that_waits_for_the_end_of_a_pause_is_committed_though_th
         await eventually(committed)
 
 
+async def test_a_paused_cluster_for_which_a_secret_waits_can_be_deleted(idle_centre: Centre) -> None:
+    """The last run ends while the lane of secrets, let go at last, begins a round."""
+    async with working(idle_centre):
+        centre, cluster = idle_centre, await idle_centre.create("paused-and-gone")
+        await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+        change = await stage(centre, cluster, "held")
+        await centre.ports.fleet.nudge(cluster)
+        await eventually(lambda: is_told(centre, cluster))
+        await centre.clusters.request_deletion(cluster, actor="token:test")
+        await centre.ports.fleet.nudge(cluster)
+        await asyncio.wait_for(centre.handle(cluster).result(), timeout=60)
+        assert await states(centre, [change]) == {StagedState.REFUSED: 1}
+
+
 class SlowCommits:
     """Git whose commits take long while it is slow."""
 
