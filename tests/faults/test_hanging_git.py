@@ -26,10 +26,7 @@ async def test_operators_verbs_are_answered_while_ten_secret_writes_hang(
     with faulty.slow("git", FOR_EVER):
         places = [f"default/hanging/k{number}" for number in range(10)]
         puts = [asyncio.create_task(caller.put_secret(paused, place, "new")) for place in places]
-        others = [
-            asyncio.create_task(caller.put_secret(cluster, "default/hanging/k", "new", calm=False))
-            for cluster in (recreated, deleted, edged)
-        ]
+        other = asyncio.create_task(caller.put_secret(recreated, "default/hanging/k", "new", calm=False))
         await caller.until(paused, lambda shown: faulty.waits_for("git"), seconds=30)
 
         answers = [
@@ -47,8 +44,7 @@ async def test_operators_verbs_are_answered_while_ten_secret_writes_hang(
 
         for put in await asyncio.gather(*puts):
             assert (put.status_code, problem_code(put)) == (503, "commit_unconfirmed")
-        for put in await asyncio.gather(*others):
-            assert put.status_code in {409, 503}
+        assert (await other).status_code in {409, 503}
         states = {step["name"]: step["state"] for step in (await caller.show(edged))["steps"]}
         assert states["remove_workloads"] == "skipped"
 
