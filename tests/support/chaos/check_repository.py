@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import yaml
 
+from chaos.check_pushes import is_push
 from chaos.evidence import Case, Violation
 from chaos.golden import RELEASE_FILE
 from chaos.repositories import Commit, Repository
@@ -50,11 +51,14 @@ def _check_commits(case: Case, repository: Repository) -> Iterator[Violation]:
             yield case.violation("history_forked", commit.id)
         if before is not None and commit.tree == before.tree:
             yield case.violation("commit_doubled", f"{commit.id} changes nothing: {commit.subject}")
+        before = commit
+        if is_push(commit):
+            continue
         if commit.trailers.get("Edgewright-Cluster") != (case.uuid,):
             yield case.violation("commit_foreign", f"{commit.id}: {commit.trailers}")
         if commit.fence is None or commit.fence < fence:
             yield case.violation("fence_backwards", f"{commit.id}: {commit.fence} after {fence}")
-        fence, before = commit.fence or fence, commit
+        fence = commit.fence or fence
     yield from _check_doubled(case, repository)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from chaos.check_centre import check_centre, check_feed, check_names, members_left
 from chaos.check_events import check_events, check_unique
+from chaos.check_pushes import check_pushes
 from chaos.check_repository import check_repository
 from chaos.check_secrets import check_secrets
 from chaos.check_wishes import check_wishes
@@ -42,4 +43,5 @@ def _of_cluster(case: Case) -> Iterator[Violation]:
     yield from check_centre(case)
     yield from check_repository(case)
     yield from check_secrets(case)
+    yield from check_pushes(case)
     yield from check_events(case)

@@ -47,6 +47,7 @@ class Door:
         self.journal = journal
         self.closing = math.inf
         """By the journal's clock: from here on nobody has patience."""
+        self.url, self.token = url, token
         self._operator = {"Authorization": f"Bearer {token}"}
         self._http = httpx.AsyncClient(base_url=url, timeout=httpx.Timeout(TIMEOUT, connect=5), trust_env=False)
 

@@ -27,7 +27,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything about one cluster. ``lines``: in the order in which they began."""
+    """Everything about one cluster. ``lines``: in the order in which they began, or may have happened."""
 
     uuid: str
     row: Row | None
@@ -92,13 +92,27 @@ def cases_of(stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey]) -> 
         Case(
             uuid=uuid,
             row=rows.get(uuid),
-            lines=sorted((line for line in named if line.cluster == uuid), key=lambda line: line.began),
+            lines=_in_order([line for line in named if line.cluster == uuid]),
             stores=stores,
             opener=opener,
             repositories=[repository for repository in stores.repositories if repository.uuid == uuid],
         )
         for uuid in known
     ]
+
+
+def _in_order(lines: Sequence[Line]) -> list[Line]:
+    """As they began; but who was refused because the other one of a contest had won comes after that one."""
+    over: dict[str, float] = {}
+    for line in lines:
+        if (contest := line.asked.get("contest")) is not None:
+            over[contest] = max(line.began, over.get(contest, 0.0))
+
+    def place(line: Line) -> tuple[float, bool]:
+        refused = line.outcome == "no" and "contest" in line.asked
+        return (over[line.asked["contest"]] if refused else line.began), refused
+
+    return sorted(lines, key=place)
 
 
 def _with_clusters(stores: Stores, lines: Sequence[Line]) -> list[Line]:

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from chaos.golden import RELEASE_FILE, SECRETS_FOLDER
-from chaos.mutants import GONE, PRESENT, REMOVED, SECRETIVE, Home, Mutant, Plant
+from chaos.golden import BY_HAND, RELEASE_FILE, SECRETS_FOLDER
+from chaos.mutants import GONE, PRESENT, PUSHED, REMOVED, SECRETIVE, Home, Mutant, Plant
 from chaos.repositories import Repository, is_secret
-from chaos.sealed import Opener
+from chaos.sealed import Opener, ciphertexts
 
 NOBODY = {
     "GIT_AUTHOR_NAME": "mutant",
@@ -110,6 +110,29 @@ def seal_for_other_hardware(home: Home, repository: Repository, path: str) -> No
         return seal(str(opener.open(sealed, label).value), other.opened().public_key(), label)
 
     _reseal(repository, path, again)
+
+
+def lose_push(_home: Home, repository: Repository) -> None:
+    commit(repository.folder, {next(path for path in repository.files if path.endswith(".txt")): None})
+
+
+def push_foreign(_home: Home, repository: Repository) -> None:
+    commit(repository.folder, {f"{BY_HAND}foreign.txt": "nobody pushed this\n"}, message="By hand")
+
+
+def resurrect_secret(home: Home) -> None:
+    """A value that was deleted, and is there again."""
+    for repository in home.open_repositories(PRESENT):
+        documents = [repository.blobs[blob] for path, blob in repository.files.items() if is_secret(path)]
+        there = {place for document in documents for place in ciphertexts(document)}
+        for line in home.lines:
+            if line.verb != "secrets" or line.cluster != repository.uuid or line.outcome != "yes":
+                continue
+            for place, value in line.asked["changes"]:
+                if value is None and place not in there:
+                    _put(home, repository, place, "resurrected")
+                    return
+    raise AssertionError("the run has deleted no secret")
 
 
 def put_foreign(home: Home, repository: Repository, path: str) -> None:
@@ -217,9 +240,12 @@ def _document(repository: Repository, path: str) -> dict[str, Any]:
 
 
 REPOSITORIES = (
+    Mutant("a lost push", "push_lost", on(PUSHED, lose_push)),
+    Mutant("a push that nobody made", "push_foreign", on(PUSHED, push_foreign)),
     Mutant("a lost secret", "secret_lost", on_secret(lose_secret)),
     Mutant("a secret encrypted for another cluster", "secret_unopenable", on_secret(seal_for_another)),
     Mutant("a secret encrypted for other hardware", "secret_of_other_hardware", on_secret(seal_for_other_hardware)),
+    Mutant("a deleted secret that is there again", "secret_wrong", resurrect_secret),
     Mutant("a secret that nobody wrote", "secret_foreign", on_secret(put_foreign)),
     Mutant("a secret that was refused and committed", "refused_yet_committed", commit_refused),
     Mutant("a commit of nothing", "commit_doubled", on(PRESENT, commit_again)),

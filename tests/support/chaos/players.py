@@ -13,6 +13,7 @@ from chaos.edge_keys import EdgeKey
 from chaos.edges import AttachedEdge
 from chaos.golden import EDGE_CLUSTER
 from chaos.journal import Line
+from chaos.pushes import Pusher
 from chaos.wishes import Life, SecretWish, Step, plan_life
 
 PATIENT, IMPATIENT = 80.0, 15.0
@@ -99,6 +100,10 @@ class _Play:
                 return await self._send(step, requests.patch(step, self._cluster))
             case "change":
                 return await self._send(step, requests.write_entry(step, self._cluster))
+            case "contest":
+                return await self._contest(step)
+            case "push":
+                return await Pusher(self._door).push(step.wish, self._cluster, patience=self._patience)
             case "remove":
                 return await self._removed(step)
             case "recreate":
@@ -155,6 +160,31 @@ class _Play:
         if step.asked["door"] == "entry":
             return await self._send(step, requests.write_entry(step, self._cluster))
         return await self._send(step, requests.recreate(step, self._cluster))
+
+    async def _contest(self, step: Step) -> Line | None:
+        """Two writers of one revision at the same moment. Who is refused because the other one won is content."""
+        read = await self._door.insist(
+            f"{step.wish}.read",
+            "read",
+            self._cluster,
+            {},
+            requests.read_entry(self._cluster),
+            requests.etag,
+            patience=self._patience,
+        )
+        if read is None or read.outcome != "yes":
+            return read
+        fought = await asyncio.gather(
+            *(self._fight(step, rival, read.said["etag"]) for rival in range(len(step.asked["rivals"])))
+        )
+        decided = [line for line in fought if line is not None and line.outcome != "maybe"]
+        return replace(decided[0], outcome="yes") if len(decided) == len(fought) else None
+
+    async def _fight(self, step: Step, rival: int, etag: str) -> Line | None:
+        asked = {name: value for name, value in step.asked.items() if name != "rivals"}
+        asked |= {"fields": step.asked["rivals"][rival], "contest": step.wish}
+        write = Step("change", f"{step.wish}.{rival}", asked)
+        return await self._send(write, requests.write_entry(write, self._cluster, etag=etag))
 
     async def _removed(self, step: Step) -> Line | None:
         """404 after an attempt that got no answer means that it had happened."""

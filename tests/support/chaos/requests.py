@@ -19,13 +19,22 @@ def create(step: Step) -> Request:
     return Request("POST", "/v1/cluster", json=_without_none(body), headers={"Idempotency-Key": step.wish})
 
 
-def write_entry(step: Step, cluster: str) -> Request:
-    """PUT of the configuration entry: creates, changes or recreates."""
+def read_entry(cluster: str) -> Request:
+    return Request("GET", f"/v1/app/{CONFIGURATION}/object/{cluster}")
+
+
+def etag(answer: httpx.Response) -> Mapping[str, Any]:
+    return {"etag": answer.headers["ETag"]}
+
+
+def write_entry(step: Step, cluster: str, *, etag: str | None = None) -> Request:
+    """PUT of the configuration entry: creates, changes or recreates; with ``etag``: of that revision alone."""
     fields = step.asked["fields"]
     body = {"name": step.asked["name"], "namespace": fields["namespace"], "values": {"stamp": fields["stamp"]}}
     if fields["chart"] is not None:
         body["chart"] = fields["chart"]
-    return Request("PUT", f"/v1/app/{CONFIGURATION}/object/{cluster}", json=body)
+    headers = {"If-Match": etag} if etag else {}
+    return Request("PUT", f"/v1/app/{CONFIGURATION}/object/{cluster}", json=body, headers=headers)
 
 
 def remove(cluster: str) -> Request:

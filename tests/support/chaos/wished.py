@@ -25,6 +25,7 @@ class Wished:
         changes, removals: how many events must tell of one.
         keys: whose certificates the edge of this generation has reported, by number.
         taken: wishes that carry an idempotency key and have happened.
+        contests: of two writers with one ETag, those that one of them has won.
         told: whether a signal to delete it may be on its way; it may arrive at any later time, or never.
     """
 
@@ -39,6 +40,7 @@ class Wished:
     removals: int = 0
     keys: frozenset[int] = frozenset()
     taken: frozenset[str] = field(default=frozenset())
+    contests: frozenset[str] = field(default=frozenset())
     told: bool = False
 
     def shows(self, seen: Mapping[str, Any]) -> bool:
@@ -117,6 +119,10 @@ def _changed(state: Wished, line: Line) -> Wished | None:
     if state.desired != "present" and set(fields) != {"label"}:
         return None
     after = replace(state, **fields)
+    if (contest := line.asked.get("contest")) is not None:
+        if contest in state.contests:
+            return None
+        after = replace(after, contests=state.contests | {contest})
     return state if after == state else replace(after, changes=state.changes + 1)
 
 
@@ -139,6 +145,8 @@ def _may_refuse(state: Wished, line: Line, *, shared_name: bool) -> bool:
     match line.code:
         case "name_taken":
             return line.verb == "create" and shared_name and state.desired == "none"
+        case "precondition_failed":
+            return line.asked.get("contest") in state.contests
         case "removed":
             return line.verb == "change" and state.desired == "removed"
         case "entry_unknown":

@@ -14,6 +14,18 @@ PLACES = [
     f"{namespace}/{name}/{key}" for namespace in ("default", "plant") for name in ("db", "mqtt") for key in "abcd"
 ]
 """Every key of a Secret that is ever written."""
+CHAPTERS = {
+    "change": 5,
+    "contest": 2,
+    "secrets": 5,
+    "push": 2,
+    "observe": 1,
+    "removal": 3,
+    "recreation": 1,
+    "move": 1,
+    "move and remove": 1,
+}
+"""What a life is made of, and how often."""
 NAMESPACES = ("edgewright", "edge", "line-4")
 Change = tuple[str, str | None]
 """A place and its new value; None: it is deleted."""
@@ -91,11 +103,14 @@ class _Planner:
         return Life(name, uuid, attached, tuple(steps), again=random.random() < 0.4)
 
     def _chapter(self, name: str) -> list[Step]:
-        kinds = ("change", "secrets", "observe", "removal", "recreation", "move", "move and remove")
-        [kind] = self._random.choices(kinds, weights=(5, 5, 1, 3, 1, 1, 1))
+        [kind] = self._random.choices(list(CHAPTERS), list(CHAPTERS.values()))
         match kind:
             case "change":
                 return [self._change(name)]
+            case "contest":
+                return [self._contest(name)]
+            case "push":
+                return [self._step("push", secrets=self._burst(2))]
             case "secrets":
                 return [Step("secrets", secrets=self._burst(4))]
             case "removal":
@@ -144,6 +159,10 @@ class _Planner:
         fields = self._fields() | {"label": self._stamp()}
         some = random.sample(sorted(fields), random.randint(1, 2))
         return self._step("change", door="rest", fields={field: fields[field] for field in some}, secrets=secrets)
+
+    def _contest(self, name: str) -> Step:
+        """Two writers who have read the same revision of the entry."""
+        return self._step("contest", name=name, door="entry", rivals=[self._fields(), self._fields()], whole=True)
 
     def _recreate(self, name: str, *, door: str) -> Step:
         secrets = self._burst(2) if self._random.random() < 0.4 else ()
