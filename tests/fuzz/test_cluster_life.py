@@ -18,7 +18,7 @@ from chaos.sealed import Opener
 from embedded import EmbeddedEdgewright
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from life_model import Life
 from supervised import eventually
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.timeout(3600)
 
 LONG = int(os.environ.get("FUZZ_EXAMPLES", "0"))
 """Lives to live; `make fuzz` asks for many, other ones each time."""
-LIVES = max(LONG // 5, 5)
-STEPS = 25 if LONG else 12
+LIVES = max(LONG // 5, 10)
+STEPS = 25 if LONG else 15
 SEED = int(os.environ.get("FUZZ_SEED", secrets.randbelow(2**32)))
 PLACES = ("default/db/user", "default/db/password")
 PATIENCE = 60.0
@@ -77,6 +77,10 @@ class ClusterLife(RuleBasedStateMachine):
 
     # --- wishes ----------------------------------------------------------------------------------------------------
 
+    @initialize()
+    def begin(self) -> None:
+        self.create()
+
     @precondition(lambda self: self.desired == "none")
     @rule()
     def create(self) -> None:
@@ -94,27 +98,24 @@ class ClusterLife(RuleBasedStateMachine):
         assert said(answer) == (409, "name_taken")
 
     @precondition(lambda self: self.desired in {"present", "removed"})
-    @rule()
-    def change_values(self) -> None:
+    @rule(what=st.sampled_from(["values", "labels"]))
+    def change(self, what: str) -> None:
         stamp = self.stamp()
-        answer = self.of_cluster("PATCH", json={"values": {"stamp": stamp}})
-        if self.desired == "removed":
+        answer = self.of_cluster("PATCH", json={what: {"stamp": stamp}})
+        if what == "values" and self.desired == "removed":
             assert said(answer) == (409, "removed")
             return
         assert answer.status_code == 200, answer.text
-        self.life.stamp = stamp
+        if what == "values":
+            self.life.stamp = stamp
+        else:
+            self.life.label = stamp
 
     @precondition(lambda self: self.desired in {"present", "removed"})
-    @rule()
-    def change_labels(self) -> None:
-        stamp = self.stamp()
-        answer = self.of_cluster("PATCH", json={"labels": {"stamp": stamp}})
-        assert answer.status_code == 200, answer.text
-        self.life.label = stamp
-
-    @precondition(lambda self: self.desired in {"present", "removed"})
-    @rule(place=st.sampled_from(PLACES))
-    def put_secret(self, place: str) -> None:
+    @rule(place=st.sampled_from(PLACES), report=st.booleans())
+    def put_secret(self, place: str, report: bool) -> None:
+        if report and self.desired == "present":
+            self.report()
         value = self.stamp()
         answer = self.of_cluster("PUT", f"/secret/{place}", content=value.encode())
         assert said(answer) == self.life.writable, answer.text
@@ -198,8 +199,6 @@ class ClusterLife(RuleBasedStateMachine):
         self.life.edge = agent
         self.report()
 
-    @precondition(lambda self: self.desired == "present")
-    @rule()
     def report(self) -> None:
         """By the edge if there is one, else by an operator."""
         status = {"hosts": [{"hostname": "press-1"}], "kubeseal_cert": self.keys[self.life.key].certificate}
