@@ -9,13 +9,13 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from opentelemetry.trace import NoOpTracer, Tracer
+from opentelemetry.trace import Tracer
 from temporalio.client import Client
 from temporalio.runtime import Runtime
 from temporalio.worker import Worker
 from temporalio.workflow import NondeterminismError
 
-from activities.composition import WorkerPorts, build_activities
+from activities.composition import NO_TRACES, WorkerPorts, build_activities
 from activities.failures import FailureInterceptor
 from activities.heartbeat import HeartbeatInterceptor
 from activities.observation import ObservationInterceptor
@@ -50,8 +50,6 @@ CACHED_WORKFLOWS = 500
 """Each costs about 240 kB; a workflow that fell out of the cache is replayed from its short history."""
 BUILD_ID = f"edgewright-{__version__}"
 """Shown in the Web UI. Without one, the SDK hashes every loaded module at each start: two seconds of a core."""
-
-NO_TRACES = NoOpTracer()
 
 
 def build_workers(
@@ -126,6 +124,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             organisation=settings.organisation,
             external_url=settings.effective_external_url,
             commissioned=metrics.commissioned,
+            tracer=tracer,
         )
         for worker in build_workers(client, activities, slots=settings.activity_slots, tracer=tracer):
             await stack.enter_async_context(worker)

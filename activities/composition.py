@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry.trace import NoOpTracer, Tracer
+
 from activities.clusters import ClusterActivities
 from activities.commissioning import CommissioningActivities
 from activities.edge import EdgeActivities
@@ -22,6 +24,8 @@ from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
 from edgewright.ports.secret_staging import SecretStaging
+
+NO_TRACES = NoOpTracer()
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ def build_activities(
     organisation: str,
     external_url: str,
     commissioned: Callable[[float], None] = lambda _seconds: None,
+    tracer: Tracer = NO_TRACES,
 ) -> Sequence[Callable[..., Any]]:
     """The activities of a worker. ``commissioned``: see ``ClusterActivities``."""
     inputs = RenderInputs(ports.entries, external_url)
@@ -59,7 +64,8 @@ def build_activities(
             StepName.CREATE_REPOSITORY: repository.create_repository,
             StepName.POPULATE_REPOSITORY: repository.populate_repository,
             StepName.PUBLISH_STATUS: steps.publish_status,
-        }
+        },
+        tracer,
     )
     upkeep = UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet)
     return (

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import structlog
+from opentelemetry.trace import Tracer
 from temporalio import activity
 
 from edgewright.domain.cluster import StepName
@@ -16,10 +17,11 @@ Step = Callable[[StepInput], Coroutine[Any, Any, StepResult]]
 
 
 class TogetherActivities:
-    """``steps``: the activity of each step that may be run with others."""
+    """``steps``: the activity of each step that may be run with others. Each is seen as if it were run alone."""
 
-    def __init__(self, steps: Mapping[StepName, Step]) -> None:
+    def __init__(self, steps: Mapping[StepName, Step], tracer: Tracer) -> None:
         self.steps = dict(steps)
+        self._tracer = tracer
 
     @activity.defn(name="run_steps")
     async def run_steps(self, wish: StepsInput) -> StepsResult:
@@ -31,9 +33,14 @@ class TogetherActivities:
         for step in wish.steps:
             began = time.monotonic()
             try:
-                result = await self.steps[step](StepInput(fence=wish.fence, step=step))
+                with self._tracer.start_as_current_span(
+                    f"step {step}", record_exception=False, set_status_on_exception=False
+                ):
+                    result = await self.steps[step](StepInput(fence=wish.fence, step=step))
             except Exception as error:  # noqa: BLE001 - whatever it is, the attempt alone meets it and tells of it
-                log.info("step_left_alone", step=step.value, error=type(error).__name__)
+                log.info("step", step=step.value, outcome=type(error).__name__)
                 break
-            finished.append(FinishedStep(step=step, result=result, seconds=round(time.monotonic() - began, 3)))
+            seconds = time.monotonic() - began
+            log.info("step", step=step.value, outcome="done", milliseconds=round(seconds * 1000, 1))
+            finished.append(FinishedStep(step=step, result=result, seconds=round(seconds, 3)))
         return StepsResult(finished=tuple(finished))

@@ -14,17 +14,18 @@ def test_commissioning_can_be_read_from_the_request_to_its_steps(watched: Watche
     assert (answered["event"], answered["status"]) == ("request", 201)
     assert about.items() <= answered.items()
 
-    eventually(lambda: any(line["activity"] == "publish_status" for line in lines_of(watched, "worker", "create")))
-    steps = lines_of(watched, "worker", "create")
-    assert list(dict.fromkeys(line["activity"] for line in steps)) == [  # each is safe to repeat, and may be
+    eventually(lambda: any(line.get("step") == "publish_status" for line in lines_of(watched, "worker", "create")))
+    lines = lines_of(watched, "worker", "create")
+    steps = [line for line in lines if line["event"] == "step"]
+    assert list(dict.fromkeys(line["step"] for line in steps)) == [  # each is safe to repeat, and may be
         "allocate_address",
         "create_accounts",
         "create_repository",
         "populate_repository",
         "publish_status",
     ]
-    assert all(about.items() <= line.items() for line in steps)
-    assert {line["activity"] for line in steps if line["outcome"] == "done"} == {line["activity"] for line in steps}
+    assert all(about.items() <= line.items() for line in lines)
+    assert {line["step"] for line in steps if line["outcome"] == "done"} == {line["step"] for line in steps}
 
 
 def test_secret_can_be_followed_to_its_commit(watched: Watched) -> None:
