@@ -16,7 +16,7 @@ import yaml
 from edgewright.domain import wellknown as wk
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.rendering import RenderInput, render_repository, workload_removal
-from edgewright.domain.rendering.manifests import manifests_yaml
+from edgewright.domain.templates import TemplateError
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]  # the first test may build kustomize
 
@@ -97,8 +97,12 @@ def test_kustomize_reads_the_text_that_was_meant(kustomize: Path, tmp_path: Path
 
 @pytest.mark.parametrize("text", ["\x7f", "\x9f", "\ud800", "\uffff"])
 def test_what_the_renderer_refuses_is_what_kustomize_refuses(kustomize: Path, tmp_path: Path, text: str) -> None:
-    manifest = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "x"}, "spec": {"value": text}}
-    (tmp_path / "x.yaml").write_bytes(manifests_yaml([manifest]))
+    """Written as an escape here, because libyaml itself refuses to write a lone surrogate."""
+    with pytest.raises(TemplateError):
+        rendered(text=text)
+    thing = f'apiVersion: v1\nkind: Thing\nmetadata: {{name: x}}\nspec: {{value: "\\u{ord(text):04x}"}}\n'
+    (tmp_path / "x.yaml").write_text(thing)
     (tmp_path / "kustomization.yaml").write_text("resources: [x.yaml]\n")
     done = subprocess.run([kustomize, "build", tmp_path], capture_output=True, timeout=60, check=False)
     assert done.returncode != 0
+    assert b"yaml" in done.stderr
