@@ -2,34 +2,29 @@
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
-from failing.caller import Caller, Records
+from failing.caller import Caller
+from failing.records import Records, running
 from failing.storage import FaultyStorage
 
 
 @pytest.fixture(scope="session")
-def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
-    records = Records(tmp_path_factory.mktemp("records"))
-    yield records
-    records.journal.close()
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> FaultyStorage:
+    """Runs as long as ``records``."""
+    assert shutil.which("unshare") and shutil.which("nsenter"), "this needs unshare and nsenter, of util-linux"
+    variables = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"}
+    return FaultyStorage(tmp_path_factory.mktemp("faulty") / "home", variables)
 
 
 @pytest.fixture(scope="session")
-def faulty(tmp_path_factory: pytest.TempPathFactory, records: Records) -> Iterator[FaultyStorage]:
-    """Runs; its stores are checked when all tests are done."""
-    assert shutil.which("unshare") and shutil.which("nsenter"), "this needs unshare and nsenter, of util-linux"
-    folder: Path = tmp_path_factory.mktemp("faulty")
-    centre = FaultyStorage(folder / "home", {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"})
+def records(faulty: FaultyStorage) -> Iterator[Records]:
     try:
-        centre.mount()
-        centre.up()
-        yield centre
-        assert centre.wrong(*records.files) == []
-        assert centre.interrupt() == 0
+        faulty.mount()
+        with running(faulty) as records:
+            yield records
     finally:
-        centre.clear_up()
+        faulty.clear_up()
 
 
 @pytest.fixture

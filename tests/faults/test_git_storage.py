@@ -20,14 +20,14 @@ async def test_what_cannot_be_written_now_is_taken_told_of_and_delivered_later(
     faulty: FaultyStorage, caller: Caller, fault: str, reason: str
 ) -> None:
     sentence = f"Git storage cannot be used: {reason}."
-    before, going = await caller.cluster(f"before-{fault}"), await caller.cluster(f"going-{fault}")
+    before, going = await caller.cluster(f"before-git-{fault}"), await caller.cluster(f"going-git-{fault}")
     old = await caller.put_secret(before, "default/db/password", "old")
     assert old.status_code == 204
     with broken(faulty, fault):
-        created = await caller.create(f"during-{fault}")
+        created = await caller.create(f"during-git-{fault}")
         assert created.status_code == 201
         during = str(created.json()["uuid"])
-        assert (await caller.change(before, f"changed-{fault}")).status_code == 200
+        assert (await caller.change(before, f"changed-git-{fault}")).status_code == 200
         assert (await caller.delete(going)).status_code == 202
 
         put = await caller.put_secret(before, "default/db/password", "new")

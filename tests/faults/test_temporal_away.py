@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from centre import eventually
 from embedded import EmbeddedEdgewright
-from failing.caller import Caller, Records, problem_code
+from failing.caller import Caller, problem_code
+from failing.records import Records, running
 from failing.temporal import MortalTemporal
 
 pytestmark = pytest.mark.timeout(300)
@@ -21,27 +22,24 @@ def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MortalTempora
 
 
 @pytest.fixture(scope="module")
-def centre(
-    tmp_path_factory: pytest.TempPathFactory, temporal: MortalTemporal, records: Records
-) -> Iterator[EmbeddedEdgewright]:
+def centre(tmp_path_factory: pytest.TempPathFactory, temporal: MortalTemporal) -> EmbeddedEdgewright:
     variables = {
         "EDGEWRIGHT_DEMO": "0",
         "EDGEWRIGHT_SWEEP_SECONDS": "2",
         "EDGEWRIGHT_TEMPORAL_ADDRESS": temporal.address,
     }
-    centre = EmbeddedEdgewright(tmp_path_factory.mktemp("away") / "home", variables)
-    try:
-        centre.up()
-        yield centre
-        assert records.wrong(centre.home) == []
-        assert centre.interrupt() == 0
-    finally:
-        centre.clear_up()
+    return EmbeddedEdgewright(tmp_path_factory.mktemp("away") / "home", variables)
+
+
+@pytest.fixture(scope="module")
+def its_records(centre: EmbeddedEdgewright) -> Iterator[Records]:
+    with running(centre) as records:
+        yield records
 
 
 @pytest.fixture
-async def operator(centre: EmbeddedEdgewright, records: Records) -> AsyncIterator[Caller]:
-    caller = Caller(centre, records)
+async def operator(centre: EmbeddedEdgewright, its_records: Records) -> AsyncIterator[Caller]:
+    caller = Caller(centre, its_records)
     yield caller
     await caller.close()
 

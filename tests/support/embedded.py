@@ -31,11 +31,16 @@ class EmbeddedEdgewright:
         ports = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
         return {**kept, **ports, "EDGEWRIGHT_HOME": str(self.home), **self.variables}
 
+    @property
+    def within(self) -> list[str]:
+        """What a command begins with that is to see the home as the centre does."""
+        return []
+
     def begin(self) -> None:
         """Types `edgewright up`; what it says goes to a file, as a person would redirect it."""
         with (self.home.parent / f"{self.home.name}.said").open("w") as said:
             self.running = subprocess.Popen(
-                [*PROGRAM, "up"],
+                [*self.within, *PROGRAM, "up"],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=said,

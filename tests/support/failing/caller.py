@@ -5,7 +5,6 @@ import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,35 +12,14 @@ import httpx
 from centre import eventually
 from chaos import requests
 from chaos.door import Facts, Request, nothing
-from chaos.edge_keys import make_keys
-from chaos.journal import Journal, Line, Outcome
+from chaos.journal import Line, Outcome
 from chaos.wishes import SecretWish, Step
 from embedded import EmbeddedEdgewright
 
-from failing.verdict import verdict
+from failing.records import Records
 
 TIMEOUT = 90.0
 """Seconds; longer than anything in the gateway waits."""
-
-
-@dataclass
-class Records:
-    """What all callers of a centre have asked for, and the keys of its edges, which are in ``folder`` as well."""
-
-    folder: Path
-
-    def __post_init__(self) -> None:
-        self.journal = Journal(self.folder / "journal.jsonl")
-        self.keys = make_keys(self.folder / "edge-keys.json")
-
-    @property
-    def files(self) -> tuple[Path, Path]:
-        """The journal and the keys."""
-        return self.folder / "journal.jsonl", self.folder / "edge-keys.json"
-
-    def wrong(self, home: Path) -> list[str]:
-        """What is broken or unfinished in the stores once all is at rest; see ``failing.verdict``."""
-        return verdict(home, *self.files)
 
 
 @dataclass

@@ -4,12 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from embedded import PROGRAM, EmbeddedEdgewright
+from embedded import EmbeddedEdgewright
 from supervised import eventually
 
 from failing import slow_disk
@@ -42,6 +42,12 @@ class FaultyStorage(EmbeddedEdgewright):
     """The home, as the centre itself sees it."""
 
     @property
+    def within(self) -> list[str]:
+        assert self.holder is not None
+        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+        return ["nsenter", "--target", str(self.holder.pid), "--mount", *user]
+
+    @property
     def switches(self) -> Path:
         """The folder that ``slow_disk`` looks into."""
         return self.inside.parent / "slow-disk"
@@ -66,18 +72,6 @@ class FaultyStorage(EmbeddedEdgewright):
         )
         assert self.holder.stdout and self.holder.stdout.readline() == "mounted\n", "no mount namespace of its own"
         self.home = Path(f"/proc/{self.holder.pid}/root{self.inside}")
-
-    def begin(self) -> None:
-        with (self.inside.parent / "home.said").open("w") as said:
-            self.running = subprocess.Popen(
-                [*self._within(), *PROGRAM, "up"],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
 
     def clear_up(self) -> None:
         super().clear_up()
@@ -131,7 +125,7 @@ class FaultyStorage(EmbeddedEdgewright):
     def locked_database(self) -> Iterator[None]:
         """Another process writes to the database, and takes its time."""
         with subprocess.Popen(
-            [*self._within(), sys.executable, "-c", LOCKS, str(self.inside / DATABASE / "edgewright.db")],
+            [*self.within, sys.executable, "-c", LOCKS, str(self.inside / DATABASE / "edgewright.db")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -140,28 +134,10 @@ class FaultyStorage(EmbeddedEdgewright):
             yield
             other.communicate()
 
-    def wrong(self, journal: Path, keys: Path) -> list[str]:
-        """What is broken or unfinished in the stores once all is at rest; see ``failing.verdict``."""
-        support = Path(__file__).parents[1]
-        done = subprocess.run(
-            [*self._within(), sys.executable, "-m", "failing.verdict", str(self.inside), str(journal), str(keys)],
-            env={**os.environ, "PYTHONPATH": str(support)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        return done.stdout.splitlines() if done.returncode == 0 else [done.stderr]
-
     def _remount(self, volume: str, mode: str) -> None:
-        command = [*self._within(), "mount", "-o", f"remount,{mode}", str(self.inside / volume)]
+        command = [*self.within, "mount", "-o", f"remount,{mode}", str(self.inside / volume)]
 
         def done() -> bool:  # refused while a file there is open for writing
             return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
         eventually(done, seconds=30)
-
-    def _within(self) -> Sequence[str]:
-        assert self.holder is not None
-        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
-        return ["nsenter", "--target", str(self.holder.pid), "--mount", *user]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from temporal_server import free_port, temporal_binary, temporal_server
+from temporal_server import free_port, temporal_server
 
 
 @dataclass
@@ -32,11 +32,7 @@ class MortalTemporal:
     @contextmanager
     def away(self, how: str) -> Iterator[None]:
         """``stopped``: it is there and answers nothing; ``killed``: nobody is there."""
-        [process] = [
-            child
-            for child in psutil.Process().children()
-            if child.exe() == str(temporal_binary().resolve()) or str(self.port) in child.cmdline()
-        ]
+        [process] = [child for child in psutil.Process().children() if str(self.port) in child.cmdline()]
         process.send_signal(signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
         try:
             yield

@@ -1,6 +1,6 @@
 """Waits until a centre has nothing left to do, then says which promises its stores break.
 
-Also a program, to be run in a centre's own mount namespace: SQLite opens nothing by a path through ``/proc``.
+A program, to be run in a centre's own mount namespace: SQLite opens nothing by a path through ``/proc``.
 """
 
 import asyncio
