@@ -12,7 +12,7 @@ import structlog
 from opentelemetry.trace import Tracer
 from temporalio.client import Client
 from temporalio.runtime import Runtime
-from temporalio.worker import Worker
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from activities.composition import NO_TRACES, WorkerPorts, build_activities
@@ -38,7 +38,7 @@ from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
 from edgewright.settings import Settings
 from workflows.causes import CauseInterceptor
-from workflows.plugin import WORKFLOWS, workflow_runner
+from workflows.plugin import WORKFLOWS
 
 log = structlog.get_logger("edgewright.worker")
 
@@ -53,16 +53,32 @@ BUILD_ID = f"edgewright-{__version__}"
 
 
 def build_workers(
-    client: Client, activities: Sequence[Callable[..., Any]], *, slots: int, tracer: Tracer = NO_TRACES
+    client: Client,
+    activities: Sequence[Callable[..., Any]],
+    *,
+    slots: int,
+    tracer: Tracer = NO_TRACES,
+    runner: WorkflowRunner | None = None,
 ) -> list[Worker]:
-    """One worker per task queue, all in this process."""
+    """One worker per task queue, all in this process.
+
+    The workflow's own queue takes the activities that somebody waits for as well: the server hands those out with
+    its answer to the workflow task, to the same worker, and saves the trip through the queue (ADR 8).
+
+    Args:
+        slots: activities that run at once, of each queue.
+        runner: of workflows; None: plainly, without a sandbox.
+    """
+    interceptors = [ObservationInterceptor(tracer), FailureInterceptor(), HeartbeatInterceptor()]
     return [
         Worker(
             client,
             task_queue=CLUSTERS_QUEUE,
             workflows=WORKFLOWS,
-            workflow_runner=workflow_runner(),
-            interceptors=[CauseInterceptor()],
+            workflow_runner=runner or UnsandboxedWorkflowRunner(),
+            activities=activities,
+            interceptors=[CauseInterceptor(), *interceptors],
+            max_concurrent_activities=slots,
             max_cached_workflows=CACHED_WORKFLOWS,
             sticky_queue_schedule_to_start_timeout=STICKY,
             workflow_failure_exception_types=[NondeterminismError],  # the sweep begins it anew (ADR 5)
@@ -74,7 +90,7 @@ def build_workers(
                 client,
                 task_queue=queue,
                 activities=activities,
-                interceptors=[ObservationInterceptor(tracer), FailureInterceptor(), HeartbeatInterceptor()],
+                interceptors=interceptors,
                 max_concurrent_activities=slots,
                 build_id=BUILD_ID,
                 graceful_shutdown_timeout=GRACE,

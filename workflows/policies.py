@@ -7,7 +7,7 @@ from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
 from edgewright.domain.cluster import StepName
-from edgewright.messages.names import BULK_QUEUE, INTERACTIVE_QUEUE
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=4)
 """How soon the death of a worker is noticed; activities send a sign of life each second (activities/heartbeat.py)."""
@@ -41,11 +41,11 @@ def _policy(queue: str, *, attempt: float, total: float, attempts: int) -> Activ
     )
 
 
-READ = _policy(INTERACTIVE_QUEUE, attempt=10, total=60, attempts=5)
+READ = _policy(CLUSTERS_QUEUE, attempt=10, total=60, attempts=5)
 """One transaction or query on the database. A lost worker is noticed after ``attempt``."""
-PUBLISH = _policy(INTERACTIVE_QUEUE, attempt=10, total=60, attempts=5)
-RECORD = _policy(INTERACTIVE_QUEUE, attempt=10, total=60, attempts=5)
-COMMIT_SECRETS = _policy(INTERACTIVE_QUEUE, attempt=15, total=45, attempts=3)
+PUBLISH = _policy(CLUSTERS_QUEUE, attempt=10, total=60, attempts=5)
+RECORD = _policy(CLUSTERS_QUEUE, attempt=10, total=60, attempts=5)
+COMMIT_SECRETS = _policy(CLUSTERS_QUEUE, attempt=15, total=45, attempts=3)
 """Shorter than the 20 s of a caller, so that a second worker can still answer one of them."""
 
 STEP = _policy(BULK_QUEUE, attempt=30, total=1800, attempts=3)
@@ -53,7 +53,7 @@ STEP = _policy(BULK_QUEUE, attempt=30, total=1800, attempts=3)
 TOGETHER = _policy(BULK_QUEUE, attempt=30, total=1800, attempts=1)
 """Several steps in one go: what is not done then is tried step by step, where it shows. Not shorter: when twenty are
 commissioned at once on a busy machine each takes seconds, and whoever is cut off begins anew and adds to the load."""
-DELETION_STEP = _policy(INTERACTIVE_QUEUE, attempt=30, total=300, attempts=3)
+DELETION_STEP = _policy(CLUSTERS_QUEUE, attempt=30, total=300, attempts=3)
 """Credentials die now, not after the queue."""
 
 DELETION_STEPS = frozenset(

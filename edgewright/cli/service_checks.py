@@ -24,17 +24,17 @@ from edgewright.cli.checks import Check, Verdict
 from edgewright.cli.endpoints import Endpoints, read_endpoints
 from edgewright.cli.invocation import typed
 from edgewright.errors import EdgewrightError
-from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE
 from edgewright.settings import Settings
 
 _CLOCK_SLACK_SECONDS = 5.0
 _LONG_POLL = timedelta(seconds=75)
 """A poll that finds nothing lasts a minute, so whoever polls was seen within this time."""
 _QUEUES = {
-    CLUSTERS_QUEUE: TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-    INTERACTIVE_QUEUE: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-    BULK_QUEUE: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    CLUSTERS_QUEUE: (TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY),
+    BULK_QUEUE: (TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,),
 }
+"""What a worker polls each for."""
 
 
 async def service_checks(settings: Settings) -> list[Check]:
@@ -127,14 +127,17 @@ async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIte
 
 
 async def _polled(client: Client, queue: str) -> bool:
-    """Whether somebody polls a task queue; the server remembers those who have gone for some minutes."""
-    answer = await client.workflow_service.describe_task_queue(
-        DescribeTaskQueueRequest(
-            namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=_QUEUES[queue]
-        )
-    )
+    """Whether somebody polls all kinds of a task queue; the server remembers those who have gone for some minutes."""
     now = datetime.now(UTC)
-    return any(now - poller.last_access_time.ToDatetime(UTC) < _LONG_POLL for poller in answer.pollers)
+    for kind in _QUEUES[queue]:
+        answer = await client.workflow_service.describe_task_queue(
+            DescribeTaskQueueRequest(
+                namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+            )
+        )
+        if not any(now - poller.last_access_time.ToDatetime(UTC) < _LONG_POLL for poller in answer.pollers):
+            return False
+    return True
 
 
 def _gateway(endpoints: Endpoints | None) -> list[Check]:

@@ -8,9 +8,9 @@ SWEEP_TYPE: Final = "Sweep"
 SWEEP_SCHEDULE: Final = "edgewright-sweep"
 
 CLUSTERS_QUEUE: Final = "edgewright-clusters"
-"""Workflow tasks."""
+"""Workflow tasks, and activities that somebody waits for."""
 INTERACTIVE_QUEUE: Final = "edgewright-interactive"
-"""Activities that somebody waits for."""
+"""Activities that a worker older than 0.2.0 has scheduled."""
 BULK_QUEUE: Final = "edgewright-bulk"
 """Activities of commissioning and re-rendering: a thousand of them delay no secret."""
 

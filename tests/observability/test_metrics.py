@@ -29,7 +29,7 @@ def test_commissioning_time_is_measured_by_the_worker(watched: Watched) -> None:
 def test_queue_lag_is_measured_for_each_queue(watched: Watched) -> None:
     text = watched.worker_metrics()
     activities = "temporal_activity_schedule_to_start_latency_seconds_count"
-    for queue in ("edgewright-interactive", "edgewright-bulk"):
+    for queue in ("edgewright-clusters", "edgewright-bulk"):
         assert value(text, activities, task_queue=queue)
     tasks = "temporal_workflow_task_schedule_to_start_latency_seconds_count"
     assert value(text, tasks, task_queue="edgewright-clusters")

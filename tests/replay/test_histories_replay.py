@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sandbox import sandboxed
 from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
@@ -23,7 +24,7 @@ from edgewright.domain.cluster import StepName
 from edgewright.domain.lifecycle import WAITS
 from edgewright.messages import names
 from workflows.causes import CauseInterceptor
-from workflows.plugin import WORKFLOWS, workflow_runner
+from workflows.plugin import WORKFLOWS
 
 HISTORIES = Path(__file__).parent / "histories"
 RECORDED = sorted(HISTORIES.glob("*/*.json"))
@@ -54,7 +55,7 @@ async def replay(path: Path, *, causes: bool = True) -> None:
     replayer = Replayer(
         workflows=WORKFLOWS,
         interceptors=[CauseInterceptor()] if causes else [],
-        workflow_runner=workflow_runner(),
+        workflow_runner=sandboxed(),
         data_converter=pydantic_data_converter,
         build_id="replay",
     )

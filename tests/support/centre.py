@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+from sandbox import sandboxed
 from temporalio.client import Client, WorkflowHandle
 
 from activities.composition import WorkerPorts, build_activities
@@ -148,6 +149,6 @@ async def working(centre: Centre, **replaced: Any) -> AsyncIterator[None]:
     """Runs a worker for the centre; ``replaced`` swaps single ports for faulty ones."""
     ports = WorkerPorts(**(vars(centre.ports) | replaced))
     activities = build_activities(ports, organisation="ACME", external_url=EXTERNAL_URL)
-    workers = build_workers(centre.client, activities, slots=16)
+    workers = build_workers(centre.client, activities, slots=16, runner=sandboxed())
     async with workers[0], workers[1], workers[2]:
         yield

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from centre import EXTERNAL_URL, open_centre
 from temporalio import activity
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from temporalio.worker import Worker
 
 import activities.heartbeat
 import worker
@@ -189,11 +189,9 @@ async def work(folder: Path, temporal: str, death: Death | None) -> None:
 def hurry() -> None:
     """Shorter heartbeats in every policy, and no workflow task that waits 10 s for a cache that is gone.
 
-    Without the sandbox, which would load a copy of the policies that nobody has changed; and with a build ID, so that
-    no worker spends 2 s on a digest of all modules.
+    With a build ID, so that no worker spends 2 s on a digest of all modules.
     """
     setattr(worker, "Worker", partial(Worker, build_id="killable"))  # noqa: B010 - a class is replaced
-    setattr(worker, "workflow_runner", UnsandboxedWorkflowRunner)  # noqa: B010 - a function is replaced
     for policy in vars(policies).values():
         if isinstance(policy, dict) and "heartbeat_timeout" in policy:
             policy["heartbeat_timeout"] = HEARTBEAT_TIMEOUT

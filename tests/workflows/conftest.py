@@ -3,12 +3,11 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import centre as centre_module
 import pytest
 from centre import Centre, open_centre, working
 from temporal_server import temporal_server
 from temporalio.worker import UnsandboxedWorkflowRunner
-
-import worker
 
 
 @pytest.fixture(scope="session")
@@ -35,5 +34,5 @@ async def centre(idle_centre: Centre) -> AsyncIterator[Centre]:
 @pytest.fixture
 def patchable(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Lets a test change the modules of the workflow: without the sandbox, which loads its own copies."""
-    monkeypatch.setattr(worker, "workflow_runner", UnsandboxedWorkflowRunner)
+    monkeypatch.setattr(centre_module, "sandboxed", UnsandboxedWorkflowRunner)
     return monkeypatch

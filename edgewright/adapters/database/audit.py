@@ -27,9 +27,9 @@ class SqlAuditLog:
         wanted = select(events).where(events.c.position > after).order_by(events.c.position).limit(limit)
         if cluster is not None:
             wanted = wanted.where(events.c.cluster == cluster)
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return [event_from(row) for row in (await connection.execute(wanted)).mappings()]
 
     async def last_position(self) -> int:
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return await connection.scalar(select(func.max(events.c.position))) or 0

@@ -28,7 +28,7 @@ class SqlCensus:
 
     async def count(self) -> Counted:
         """See the port."""
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             now = await self._database.now(connection)
             phases = await connection.execute(
                 select(clusters.c.phase, func.count()).where(_OPEN).group_by(clusters.c.phase)

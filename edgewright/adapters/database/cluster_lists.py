@@ -83,7 +83,7 @@ class ClusterLists:
             raise Invalid(f"A page has 1 to {LARGEST_PAGE} lines.", code="limit_invalid", where="limit")
         statement, key = _sorted(_filtered(filter_), filter_)
         statement = statement.add_columns(key.label("sort_key")).limit(filter_.limit + 1)
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             rows = list(await connection.execute(statement))
         shown = rows[: filter_.limit]
         more = len(rows) > filter_.limit

@@ -64,7 +64,7 @@ class ClusterReading:
             )
             .exists()
         )
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             fresh = await self._database.now(connection) - NEWS_FRESH
             unread = (clusters.c.news_at > fresh) & (
                 clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
@@ -89,12 +89,12 @@ class ClusterReading:
             .where(clusters.c.closed_at.is_(None), clusters.c.underway.is_(True))
             .order_by(clusters.c.projected_at, clusters.c.uuid)
         )
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return list(await connection.scalars(statement))
 
     async def open_clusters(self) -> Sequence[UUID]:
         statement = select(clusters.c.uuid).where(clusters.c.closed_at.is_(None)).order_by(clusters.c.uuid)
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return list(await connection.scalars(statement))
 
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
@@ -105,7 +105,7 @@ class ClusterReading:
             .where(clusters.c.closed_at.is_(None), or_(uses, ~of_cluster.exists()))
             .order_by(clusters.c.uuid)
         )
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return list(await connection.scalars(statement))
 
     async def read_wanted(self, cluster: UUID) -> Wanted | None:

@@ -48,7 +48,7 @@ class SqlConfigStore:
         return [found.get(place) for place in places]
 
     async def objects(self, app: UUID) -> Sequence[UUID]:
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
 
     @again_after_collision
@@ -105,7 +105,7 @@ class SqlConfigStore:
     async def members(self, klass: UUID) -> Sequence[UUID]:
         created = select(objects.c.uuid).where(objects.c.klass == klass)
         added = select(memberships.c.object).where(memberships.c.klass == klass)
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             return sorted(await connection.scalars(union(created, added)))
 
     async def add_member(self, klass: UUID, object_: UUID) -> None:
@@ -121,7 +121,7 @@ class SqlConfigStore:
 
     async def changes(self, *, after: int, limit: int = 1000) -> Sequence[Change]:
         wanted = select(changes).where(changes.c.position > after).order_by(changes.c.position).limit(limit)
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             rows = await connection.execute(wanted)
             return [Change(row.position, row.app, row.object, row.etag, row.at) for row in rows]
 

@@ -105,7 +105,7 @@ class SqlEdgeReports:
             await connection.execute(update(gateway_presence).values(listening_since=since, listening_until=until))
 
     async def expire_leases(self) -> Sequence[UUID]:
-        async with self._database.read() as connection:
+        async with self._database.read(long=True) as connection:
             if not await self._overdue(connection):
                 return []
         async with self._database.write() as connection:

@@ -1,8 +1,8 @@
 """One database: its connections, its transactions and its clock."""
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import upgrade
+from edgewright.adapters.database.sqlite_connection import LoopConnection
 from edgewright.adapters.database.writer_queue import WriterQueue
 from edgewright.errors import Invalid
 
 CONNECTIONS = 16
-"""Connections that one process holds at most; on SQLite each is a thread."""
+"""Connections that one process holds at most."""
 CONNECTION_WAIT_SECONDS = 20.0
 LOCK_WAIT_SECONDS = 8.0
 """How long a writer on SQLite waits for the writer of another process. Less than an activity's 10 s, so that the
@@ -32,17 +33,23 @@ MIGRATION_LOCK = 0x_ED6E_0001
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 _PATIENCE = "edgewright_patience"
 """Execution option of a transaction that writes: the seconds that it waits for the lock of another process."""
+_LONG = "edgewright_long"
+"""Execution option of a transaction that reads many rows."""
 
 
 class Database:
     """Transactions on one database. Use as an async context manager, or call ``close``.
 
     Args:
+        threads: of SQLite's connections; shut down with the engine.
         clock: stands in for the clock of the database, for tests.
     """
 
-    def __init__(self, engine: AsyncEngine, *, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, engine: AsyncEngine, *, threads: Executor | None = None, clock: Callable[[], datetime] | None = None
+    ) -> None:
         self._engine = engine
+        self._threads = threads
         self._clock = clock
         self._on_sqlite = engine.dialect.name == "sqlite"
         self._name = _shown(engine.url)
@@ -50,12 +57,18 @@ class Database:
         if not self._on_sqlite:
             reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self._readers = engine.execution_options(**reading)
+        self._long_readers = engine.execution_options(**reading, **{_LONG: True})
         self._queue = WriterQueue(self._name, lock_wait=LOCK_WAIT_SECONDS, queue_wait=QUEUE_WAIT_SECONDS)
 
     @asynccontextmanager
-    async def read(self) -> AsyncIterator[AsyncConnection]:
-        """A transaction that sees one state of the database, and cannot be kept waiting by writers."""
-        async with self._translated(), self._readers.begin() as connection:
+    async def read(self, *, long: bool = False) -> AsyncIterator[AsyncConnection]:
+        """A transaction that sees one state of the database, and cannot be kept waiting by writers.
+
+        Args:
+            long: it may read many rows; on SQLite, whatever else this process does goes on meanwhile.
+        """
+        readers = self._long_readers if long else self._readers
+        async with self._translated(), readers.begin() as connection:
             yield connection
 
     @asynccontextmanager
@@ -108,6 +121,8 @@ class Database:
     async def close(self) -> None:
         """Closes all connections."""
         await self._engine.dispose()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self
@@ -131,16 +146,12 @@ class Database:
         """Turns the log on; the file remembers it. Two processes that do so at once get "locked" at once."""
         async with self._translated(), self._engine.connect() as connection:
             driver = (await connection.get_raw_connection()).driver_connection
-            assert driver is not None  # noqa: S101 - the connection is open
-            deadline = asyncio.get_running_loop().time() + LOCK_WAIT_SECONDS
-            while True:
-                try:
-                    await driver.execute_fetchall("PRAGMA journal_mode = WAL")
-                    return
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorname != "SQLITE_BUSY" or asyncio.get_running_loop().time() > deadline:
-                        raise OSError(0, "its journal mode cannot be set") from error
-                await asyncio.sleep(0.02)
+            assert isinstance(driver, LoopConnection)  # noqa: S101 - of `_sqlite`
+            driver.begins(patience=LOCK_WAIT_SECONDS)
+            try:
+                await driver.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                raise OSError(0, "its journal mode cannot be set") from error
 
 
 def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> Database:
@@ -161,7 +172,8 @@ def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> D
         ) from None
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
     if parsed.get_backend_name() == "sqlite":
-        return Database(_sqlite(parsed), clock=clock)
+        threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="database")
+        return Database(_sqlite(parsed, threads), threads=threads, clock=clock)
     engine = create_async_engine(
         parsed,
         hide_parameters=True,
@@ -185,41 +197,41 @@ def sqlite_file(database_url: str) -> Path | None:
     return Path(url.database).resolve()
 
 
-def _sqlite(url: URL) -> AsyncEngine:
+def _sqlite(url: URL, threads: Executor) -> AsyncEngine:
+    async def connect() -> LoopConnection:
+        [file], options = engine.dialect.create_connect_args(url)
+        return await LoopConnection(threads, {**options, "database": file})
+
     engine = create_async_engine(
         url,
         hide_parameters=True,
         pool_size=CONNECTIONS,
         max_overflow=0,
         pool_timeout=CONNECTION_WAIT_SECONDS,
-        connect_args={"timeout": LOCK_WAIT_SECONDS},
+        async_creator=connect,
     )
 
     @event.listens_for(engine.sync_engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver begins nothing by itself: on_begin does
         cursor = connection.cursor()
-        for pragma in ("foreign_keys = ON", "synchronous = FULL", _busy_timeout(LOCK_WAIT_SECONDS)):
+        for pragma in ("foreign_keys = ON", "synchronous = FULL"):
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "begin")
     def on_begin(connection: Connection) -> None:
-        # A reader that became a writer would be refused when another process has written since; writers say so first.
-        patience = connection.get_execution_options().get(_PATIENCE)
+        options, driver = connection.get_execution_options(), connection.connection.driver_connection
+        assert isinstance(driver, LoopConnection)  # noqa: S101 - of `connect`
+        patience = options.get(_PATIENCE)
         if patience is None:
+            driver.begins(patience=LOCK_WAIT_SECONDS, in_thread=options.get(_LONG, False))
             connection.exec_driver_sql("BEGIN")
             return
-        if connection.info.get(_PATIENCE, LOCK_WAIT_SECONDS) != patience:
-            connection.exec_driver_sql(f"PRAGMA {_busy_timeout(patience)}")
-            connection.info[_PATIENCE] = patience
+        # A reader that became a writer would be refused when another process has written since; writers say so first.
+        driver.begins(patience=patience, writes=True)
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
-
-
-def _busy_timeout(seconds: float) -> str:
-    return f"busy_timeout = {int(seconds * 1000)}"
 
 
 def _shown(url: URL) -> str:

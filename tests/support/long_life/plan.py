@@ -27,7 +27,7 @@ class Plan:
     Args:
         secrets: written each week, some of them at the same time.
         upgrades: years that begin with another version of the renderer, and so with another worker.
-        history_limit: events after which a run continues as new; None: the product's own, and its sandbox.
+        history_limit: events after which a run continues as new; None: the product's own.
         sweep_seconds: between two sweeps; 30 in the product.
         upkeep_slots: a repository is kept in shape by one in so many sweeps; 120 in the product.
         loose_limit: loose objects that are worth a repack; 1,000 in the product.

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psutil
 from centre import EXTERNAL_URL, open_centre
-from temporalio.worker import UnsandboxedWorkflowRunner
 
 import activities.upkeep
 import worker
@@ -89,8 +88,6 @@ def become(order: WorkerOrder) -> None:
     activities.upkeep.UPKEEP_SLOTS = order.upkeep_slots
     if order.history_limit is not None:
         policies.HISTORY_LIMIT = order.history_limit
-        # The sandbox would load a copy of the policies that nobody has changed.
-        setattr(worker, "workflow_runner", UnsandboxedWorkflowRunner)  # noqa: B010 - a function is replaced
 
 
 async def work(order: WorkerOrder) -> None:
