@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.tables import clusters, entries, gateway_presence, labels, projections
@@ -52,10 +52,19 @@ HARDWARE_UNKNOWN: Mapping[str, Any] = {
 """What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""
 
 
+# Statements that are run all the time are made once: SQLAlchemy takes longer to make one than SQLite to run it.
+_LOCKED = select(clusters).where(clusters.c.uuid == bindparam("here")).with_for_update()
+_HELD = select(clusters).where(
+    clusters.c.uuid == bindparam("here"),
+    clusters.c.generation == bindparam("held_generation"),
+    clusters.c.change == bindparam("held_change"),
+)
+_HELD_AND_LOCKED = _HELD.with_for_update()
+
+
 async def find_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord | None:
     """The row, locked for this transaction; None for a UUID that was never a cluster."""
-    statement = select(clusters).where(clusters.c.uuid == cluster).with_for_update()
-    return (await connection.execute(statement)).one_or_none()
+    return (await connection.execute(_LOCKED, {"here": cluster})).one_or_none()
 
 
 async def open_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
@@ -118,11 +127,8 @@ async def hold_fence(connection: AsyncConnection, fence: Fence, *, lock: bool = 
     Raises:
         Superseded: it has moved on; the caller must change nothing.
     """
-    held = (clusters.c.uuid == fence.cluster) & (clusters.c.generation == fence.generation)
-    statement = select(clusters).where(held, clusters.c.change == fence.change)
-    if lock:
-        statement = statement.with_for_update()
-    row = (await connection.execute(statement)).one_or_none()
+    held = {"here": fence.cluster, "held_generation": fence.generation, "held_change": fence.change}
+    row = (await connection.execute(_HELD_AND_LOCKED if lock else _HELD, held)).one_or_none()
     if row is None:
         raise Superseded(f"The cluster has moved on since generation/change {fence.trailer()}.")
     return row
@@ -205,9 +211,15 @@ def record_with_lease() -> Select[Any]:
     return select(clusters, _LISTENING_SINCE.label("listening_since"))
 
 
-async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
-    """Everything of one cluster; None for a UUID that was never a cluster."""
-    source = (
+_WHOLE = (
+    select(
+        clusters,
+        projections.c.body.label("projection"),
+        _configuration.c.etag.label("spec_etag"),
+        _status.c.body.label("edge_status"),
+        _LISTENING_SINCE.label("listening_since"),
+    )
+    .select_from(
         clusters.outerjoin(projections, projections.c.cluster == clusters.c.uuid)
         .outerjoin(
             _configuration,
@@ -215,18 +227,13 @@ async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | N
         )
         .outerjoin(_status, (_status.c.object == clusters.c.uuid) & (_status.c.app == APP_CLUSTER_STATUS))
     )
-    statement = (
-        select(
-            clusters,
-            projections.c.body.label("projection"),
-            _configuration.c.etag.label("spec_etag"),
-            _status.c.body.label("edge_status"),
-            _LISTENING_SINCE.label("listening_since"),
-        )
-        .select_from(source)
-        .where(clusters.c.uuid == cluster)
-    )
-    row = (await connection.execute(statement)).one_or_none()
+    .where(clusters.c.uuid == bindparam("here"))
+)
+
+
+async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
+    """Everything of one cluster; None for a UUID that was never a cluster."""
+    row = (await connection.execute(_WHOLE, {"here": cluster})).one_or_none()
     return None if row is None else _cluster_row(row)
 
 

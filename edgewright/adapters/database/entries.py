@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row, delete, insert, select, tuple_, update
+from sqlalchemy import Row, bindparam, delete, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.feed import insert_if_absent, take_positions
@@ -17,6 +17,10 @@ from edgewright.errors import Conflict, NotFound, PreconditionFailed
 from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
 
 ANY = "*"
+_READ = select(entries).where(entries.c.app == bindparam("of_app"), entries.c.object == bindparam("of_object"))
+_READ_AND_LOCK = _READ.with_for_update()
+_CLASS = select(objects.c.klass).where(objects.c.uuid == bindparam("of_object"))
+_INSERT, _TELL = insert(entries), insert(changes)
 
 
 def check_precondition(precondition: Precondition, entry: Entry | None) -> None:
@@ -32,10 +36,8 @@ def check_precondition(precondition: Precondition, entry: Entry | None) -> None:
 
 async def read_entry(connection: AsyncConnection, app: UUID, object_: UUID, *, lock: bool = False) -> Entry | None:
     """The entry, or None. ``lock``: nobody else changes it before this transaction ends."""
-    statement = select(entries).where(entries.c.app == app, entries.c.object == object_)
-    if lock:
-        statement = statement.with_for_update()
-    row = (await connection.execute(statement)).one_or_none()
+    place = {"of_app": app, "of_object": object_}
+    row = (await connection.execute(_READ_AND_LOCK if lock else _READ, place)).one_or_none()
     return None if row is None else _entry(row)
 
 
@@ -75,7 +77,7 @@ async def write_entry(
     [position] = await take_positions(connection)
     entry = Entry(app, object_, body, str(uuid4()), position, at)
     if new:
-        await connection.execute(insert(entries).values(**_columns(entry)))
+        await connection.execute(_INSERT, _columns(entry))
     else:
         here = (entries.c.app == app) & (entries.c.object == object_)
         await connection.execute(update(entries).where(here).values(**_columns(entry)))
@@ -130,12 +132,12 @@ def _columns(entry: Entry) -> dict[str, Any]:
 
 
 async def _tell(connection: AsyncConnection, change: Change) -> None:
-    await connection.execute(insert(changes).values(**asdict(change)))
+    await connection.execute(_TELL, asdict(change))
 
 
 async def class_of(connection: AsyncConnection, object_: UUID) -> UUID | None:
     """The class of an object, or None if the object is unknown."""
-    found: UUID | None = await connection.scalar(select(objects.c.klass).where(objects.c.uuid == object_))
+    found: UUID | None = await connection.scalar(_CLASS, {"of_object": object_})
     return found
 
 

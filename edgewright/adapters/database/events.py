@@ -5,12 +5,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import RowMapping, insert, select
+from sqlalchemy import RowMapping, bindparam, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.feed import insert_if_absent, take_positions
+from edgewright.adapters.database.feed import inserting_if_absent, take_positions
 from edgewright.adapters.database.tables import events
 from edgewright.ports.audit import Event, NewEvent
+
+_INSERT = insert(events)
+_THERE = select(events.c.id).where(events.c.id.in_(bindparam("ids", expanding=True)))
 
 Fact = str | int | float | bool | None
 
@@ -30,7 +33,7 @@ async def record(
     event_id = event or uuid4()
     told = NewEvent(id=event_id, cluster=cluster, actor=actor, kind=kind, message=message, detail=detail)
     [position] = await take_positions(connection)
-    await connection.execute(insert(events).values(**_columns(told, at, position)))
+    await connection.execute(_INSERT, _columns(told, at, position))
 
 
 async def is_recorded(connection: AsyncConnection, event: UUID) -> bool:
@@ -43,13 +46,15 @@ async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[Ne
     distinct = {event.id: event for event in new}
     if not distinct:
         return
-    there = set(await connection.scalars(select(events.c.id).where(events.c.id.in_(distinct))))
+    there = set(await connection.scalars(_THERE, {"ids": list(distinct)}))
     missing = [event for event in distinct.values() if event.id not in there]
     if not missing:
         return
     positions = await take_positions(connection, len(missing))
     told = [_columns(event, at, position) for event, position in zip(missing, positions, strict=True)]
-    await insert_if_absent(connection, events, told)  # another transaction may have told of them since
+    await connection.execute(
+        inserting_if_absent(connection, events), told
+    )  # another transaction may have told of them since
 
 
 def _columns(event: NewEvent, at: datetime, position: int) -> dict[str, Any]:

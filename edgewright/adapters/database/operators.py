@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
@@ -61,11 +61,16 @@ class SqlOperatorTokens:
             )
 
     async def find(self, token_id: str) -> OperatorToken | None:
-        living = await self._living(operator_tokens.c.id == token_id)
-        return living[0] if living else None
+        async with self._database.read() as connection:
+            row = (await connection.execute(_BY_ID, {"token": token_id})).one_or_none()
+            at = await self._database.now(connection)
+        return _token(row) if row is not None and _lives(row, at) else None
 
     async def list(self) -> Sequence[OperatorToken]:
-        return await self._living()
+        async with self._database.read() as connection:
+            rows = list(await connection.execute(_ALL))
+            at = await self._database.now(connection)
+        return [_token(row) for row in rows if _lives(row, at)]
 
     async def revoke(self, token_id: str, *, actor: str) -> bool:
         mine = (operator_tokens.c.id == token_id) & _unrevoked()
@@ -87,16 +92,17 @@ class SqlOperatorTokens:
             )
             return True
 
-    async def _living(self, *where: ColumnElement[bool]) -> Sequence[OperatorToken]:
-        statement = select(operator_tokens).where(_unrevoked(), *where).order_by(operator_tokens.c.name)
-        async with self._database.read() as connection:
-            at = await self._database.now(connection)
-            rows = list(await connection.execute(statement))
-        return [_token(row) for row in rows if row.expires_at is None or row.expires_at > at]
-
 
 def _unrevoked() -> ColumnElement[bool]:
     return operator_tokens.c.revoked_at.is_(None)
+
+
+_ALL = select(operator_tokens).where(_unrevoked()).order_by(operator_tokens.c.name)
+_BY_ID = _ALL.where(operator_tokens.c.id == bindparam("token"))
+
+
+def _lives(row: Row[Any], at: datetime) -> bool:
+    return row.expires_at is None or row.expires_at > at
 
 
 async def _bury_expired(connection: AsyncConnection, at: datetime, name: str) -> None:

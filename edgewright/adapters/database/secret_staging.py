@@ -6,13 +6,14 @@ of which every change was superseded has ended without a commit of its own.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid5
 
-from sqlalchemy import Row, insert, select, tuple_, update
+from sqlalchemy import Row, bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import find_row, present_row, update_row
+from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, present_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.feed import take_positions
@@ -25,6 +26,47 @@ EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
 """Names the events of committed changes, so that recording a commit again writes none twice."""
 COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
 """A removal may refuse what a commit holds already; the commit is the truth."""
+
+_OF_REQUEST = (
+    select(staged_changes)
+    .where(staged_changes.c.request == bindparam("of_request"))
+    .order_by(staged_changes.c.sequence)
+)
+_OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
+_CLUSTERS = select(staged_changes.c.cluster).where(_OF_REQUESTS).distinct()
+_TO_COMMIT = (
+    select(staged_changes)
+    .where(_OF_REQUESTS, staged_changes.c.state.in_(COMMITTABLE))
+    .order_by(staged_changes.c.sequence)
+)
+_COMMIT = (
+    update(staged_changes)
+    .where(staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)))
+    .values(state=StagedState.COMMITTED, commit=bindparam("by_commit"), ciphertext=None, refusal_code="", refusal="")
+)
+_SUPERSEDE = (
+    update(staged_changes)
+    .where(
+        staged_changes.c.cluster == bindparam("of_cluster"),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.sequence < bindparam("before"),
+        staged_changes.c.namespace == bindparam("of_namespace"),
+        staged_changes.c.name == bindparam("of_name"),
+        staged_changes.c.key == bindparam("of_key"),
+    )
+    .values(state=StagedState.SUPERSEDED, ciphertext=None)
+)
+_PENDING = (
+    select(staged_changes)
+    .join(clusters, clusters.c.uuid == staged_changes.c.cluster)
+    .where(
+        staged_changes.c.cluster == bindparam("of_cluster"),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.generation == clusters.c.generation,
+    )
+    .order_by(staged_changes.c.sequence)
+)
+_INSERT = insert(staged_changes)
 
 
 class SqlSecretStaging:
@@ -48,48 +90,33 @@ class SqlSecretStaging:
                 )
             positions = await take_positions(connection, len(changes))
             rows = [_columns(change, sequence) for change, sequence in zip(changes, positions, strict=True)]
-            await connection.execute(insert(staged_changes), rows)
-            return await _of_request(connection, request)
+            await connection.execute(_INSERT, rows)
+            return [replace(change, sequence=at) for change, at in zip(changes, positions, strict=True)]
 
     async def request(self, request: UUID) -> Sequence[StagedChange]:
         async with self._database.read() as connection:
             return await _of_request(connection, request)
 
     async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
-        statement = (
-            select(staged_changes)
-            .join(clusters, clusters.c.uuid == staged_changes.c.cluster)
-            .where(
-                staged_changes.c.cluster == cluster,
-                staged_changes.c.state == StagedState.STAGED,
-                staged_changes.c.generation == clusters.c.generation,
-            )
-            .order_by(staged_changes.c.sequence)
-        )
         async with self._database.read() as connection:
-            waiting = [_change(row) for row in await connection.execute(statement)]
+            waiting = [_change(row) for row in await connection.execute(_PENDING, {"of_cluster": cluster})]
         return _whole_requests(waiting, limit)
 
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         if not requests:
             return
-        named = staged_changes.c.request.in_(requests) & staged_changes.c.state.in_(COMMITTABLE)
-        statement = select(staged_changes).where(named).order_by(staged_changes.c.sequence)
-        done = {"state": StagedState.COMMITTED, "commit": commit, "ciphertext": None}
+        named = {"requests": list(requests)}
         async with self._database.write() as connection:
             at = await self._database.now(connection)
-            for cluster in sorted(await _clusters_of(connection, requests)):
-                await find_row(connection, cluster)
-            rows = list(await connection.execute(statement))
+            owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
+            rows = list(await connection.execute(_TO_COMMIT, named))
             if not rows:
                 return
-            sequences = [row.sequence for row in rows]
-            mine = staged_changes.c.sequence.in_(sequences)
-            await connection.execute(update(staged_changes).where(mine).values(**done, refusal_code="", refusal=""))
-            for cluster in sorted({row.cluster for row in rows}):
-                of_cluster = [row for row in rows if row.cluster == cluster]
-                await _supersede_older(connection, cluster, of_cluster)
-                await _entered_again(connection, cluster, of_cluster)
+            await connection.execute(_COMMIT, {"sequences": [row.sequence for row in rows], "by_commit": commit})
+            await _supersede_older(connection, rows)
+            for owner in owners:
+                if owner is not None:
+                    await _entered_again(connection, owner, [row for row in rows if row.cluster == owner.uuid])
             await record_all(connection, at, [_event(row, commit) for row in rows])
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
@@ -160,13 +187,7 @@ def _change(row: Row[Any]) -> StagedChange:
 
 
 async def _of_request(connection: AsyncConnection, request: UUID) -> list[StagedChange]:
-    statement = select(staged_changes).where(staged_changes.c.request == request)
-    return [_change(row) for row in await connection.execute(statement.order_by(staged_changes.c.sequence))]
-
-
-async def _clusters_of(connection: AsyncConnection, requests: Sequence[UUID]) -> list[UUID]:
-    named = staged_changes.c.request.in_(requests)
-    return list(await connection.scalars(select(staged_changes.c.cluster).where(named).distinct()))
+    return [_change(row) for row in await connection.execute(_OF_REQUEST, {"of_request": request})]
 
 
 def _whole_requests(waiting: Sequence[StagedChange], limit: int) -> list[StagedChange]:
@@ -182,26 +203,22 @@ def _whole_requests(waiting: Sequence[StagedChange], limit: int) -> list[StagedC
     return taken
 
 
-async def _supersede_older(connection: AsyncConnection, cluster: UUID, committed: Sequence[Row[Any]]) -> None:
+async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[Any]]) -> None:
     """Older changes of the keys just committed must never be committed after them."""
-    newest = {(row.namespace, row.name, row.key): row.sequence for row in committed}
-    same_key = tuple_(staged_changes.c.namespace, staged_changes.c.name, staged_changes.c.key)
-    waiting = (staged_changes.c.cluster == cluster) & (staged_changes.c.state == StagedState.STAGED)
-    for key, sequence in newest.items():
-        older = waiting & (staged_changes.c.sequence < sequence) & (same_key == tuple_(*key))
-        await connection.execute(
-            update(staged_changes).where(older).values(state=StagedState.SUPERSEDED, ciphertext=None)
-        )
+    newest = {(row.cluster, row.namespace, row.name, row.key): row.sequence for row in committed}
+    keys = ("of_cluster", "of_namespace", "of_name", "of_key", "before")
+    await connection.execute(
+        _SUPERSEDE, [dict(zip(keys, (*place, sequence), strict=True)) for place, sequence in newest.items()]
+    )
 
 
-async def _entered_again(connection: AsyncConnection, cluster: UUID, committed: Sequence[Row[Any]]) -> None:
+async def _entered_again(connection: AsyncConnection, owner: ClusterRecord, committed: Sequence[Row[Any]]) -> None:
     """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
     written = {f"{row.namespace}/{row.name}/{row.key}" for row in committed}
     written |= {f"{row.namespace}/{row.name}" for row in committed if not row.deletes}
-    row = await find_row(connection, cluster)
-    if row is not None and written & set(row.must_reenter):
-        left = [secret for secret in row.must_reenter if secret not in written]
-        await update_row(connection, cluster, must_reenter=left)
+    if written & set(owner.must_reenter):
+        left = [secret for secret in owner.must_reenter if secret not in written]
+        await update_row(connection, owner.uuid, must_reenter=left)
 
 
 def _event(row: Row[Any], commit: str) -> NewEvent:
