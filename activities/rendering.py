@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from uuid import UUID
 
 from edgewright.domain.cluster import ClusterSpec
@@ -33,7 +34,7 @@ class Collected:
     input: RenderInput
     sources: tuple[Source, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Equal digests: equal files, from the same entries. Raises as ``render_digest`` does."""
         entries = "".join(f" {app}/{object_}" for app, object_ in self.sources)

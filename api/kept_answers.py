@@ -4,11 +4,13 @@ A revocation, like every change of any process, is a write: the next request is 
 alone (a token expires) or lies outside the database (the head of a repository) acts within ``LONGEST_SECONDS``.
 """
 
+import asyncio
 import hashlib
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LONGEST_SECONDS = 0.5
+PATIENCE_SECONDS = 0.1
+"""How long somebody waits for the answer to the same question, which is being made for somebody else."""
 MOST_ANSWERS = 512
 KEEPABLE = re.compile(r"/v1/cluster/[0-9A-Za-z-]+/(?:status|bootstrap)")
 """Paths whose answers depend on nothing but the database and the head of a repository, and change nothing."""
@@ -45,6 +49,7 @@ class KeptAnswers:
         self._clock = clock
         self._at_stamp: int | None = None
         self._kept: dict[bytes, _Kept] = {}
+        self._being_made: dict[bytes, asyncio.Event] = {}
         self._salt = secrets.token_bytes(16)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,12 +57,22 @@ class KeptAnswers:
             await self._app(scope, receive, send)
             return
         question = self._question(scope)
-        kept = self._kept.get(question)
-        if kept is not None and self._clock() - kept.at < LONGEST_SECONDS:
+        kept = self._fresh(question)
+        if kept is None and question in self._being_made:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._being_made[question].wait(), PATIENCE_SECONDS)
+            stamp = self._current()
+            kept = self._fresh(question)
+        if kept is not None:
             scope["route"] = kept.route
             for message in kept.messages:
                 await send(_copy(message))
             return
+        with self._making(question):
+            await self._make(question, stamp, scope, receive, send)
+
+    async def _make(self, question: bytes, stamp: int | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Has the application answer, and keeps that unless something was written meanwhile."""
         asked_at, messages = self._clock(), list[Message]()
 
         async def send_and_note(message: Message) -> None:
@@ -65,8 +80,28 @@ class KeptAnswers:
             await send(message)
 
         await self._app(scope, receive, send_and_note)
-        if stamp == self._at_stamp and _is_whole_success(messages) and len(self._kept) < MOST_ANSWERS:
+        if (
+            stamp is not None
+            and stamp == self._at_stamp
+            and _is_whole_success(messages)
+            and len(self._kept) < MOST_ANSWERS
+        ):
             self._kept[question] = _Kept(scope.get("route"), asked_at, messages)
+
+    @contextmanager
+    def _making(self, question: bytes) -> Iterator[None]:
+        """Whoever asks the same meanwhile waits a little for this answer: when one grows old, many ask at once."""
+        made = self._being_made.setdefault(question, asyncio.Event())
+        try:
+            yield
+        finally:
+            made.set()
+            if self._being_made.get(question) is made:
+                del self._being_made[question]
+
+    def _fresh(self, question: bytes) -> _Kept | None:
+        kept = self._kept.get(question)
+        return kept if kept is not None and self._clock() - kept.at < LONGEST_SECONDS else None
 
     def _keepable(self, scope: Scope) -> bool:
         return (

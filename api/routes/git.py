@@ -43,9 +43,7 @@ _ANSWER: dict[int | str, dict[str, Any]] = {
 _REQUEST = {"requestBody": {"required": True, "content": {"application/x-git-*": {"schema": {"type": "string"}}}}}
 
 
-@router.get(
-    "/git/cluster/{name}/info/refs", summary="A cluster's refs", response_class=StreamingResponse, responses=_ANSWER
-)
+@router.get("/git/cluster/{name}/info/refs", summary="A cluster's refs", response_class=Response, responses=_ANSWER)
 async def cluster_refs(
     *, name: str, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
 ) -> Response:
@@ -71,7 +69,7 @@ async def cluster_service(
 @router.get(
     "/git/shared/{name}/info/refs",
     summary="A shared repository's refs",
-    response_class=StreamingResponse,
+    response_class=Response,
     responses=_ANSWER,
 )
 async def shared_refs(
@@ -96,9 +94,7 @@ async def shared_service(
     return await _rpc(request, gateway, live, caller=caller, repository=repository, service=service)
 
 
-@router.get(
-    "/uuid/{uuid}/info/refs", summary="A repository's refs", response_class=StreamingResponse, responses=_ANSWER
-)
+@router.get("/uuid/{uuid}/info/refs", summary="A repository's refs", response_class=Response, responses=_ANSWER)
 async def uuid_refs(
     *, uuid: UUID, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
 ) -> Response:
@@ -124,7 +120,8 @@ async def _refs(
     gateway: Gateway, caller: Caller, repository: UUID | None, service: str | None, git_protocol: str | None
 ) -> Response:
     admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
-    return _streamed(await gateway.git_http.info_refs(admitted, service, git_protocol=git_protocol))
+    answer = await gateway.git_http.info_refs(admitted, service, git_protocol=git_protocol)
+    return Response(answer.body, headers=dict(answer.headers))
 
 
 async def _rpc(

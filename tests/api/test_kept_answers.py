@@ -1,7 +1,9 @@
 """What is asked again is answered from memory, and never a moment longer than it is true."""
 
+import asyncio
 import sqlite3
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -70,6 +72,10 @@ async def test_a_replaced_registration_token_gets_no_script(centre: GatewayCentr
     assert (await centre.client().get(url)).status_code == 403
 
 
+async def at_once() -> None:
+    """Nothing to wait for."""
+
+
 class Counting:
     """An application that numbers its answers."""
 
@@ -77,13 +83,16 @@ class Counting:
         self.asked = 0
         self._statuses = statuses
         self.while_answering = lambda: None
+        self.before_answering: Callable[[], Coroutine[Any, Any, Any]] = at_once
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.asked += 1
+        number = self.asked
         self.while_answering()
-        status = self._statuses[self.asked - 1] if self._statuses else 200
+        await self.before_answering()
+        status = self._statuses[number - 1] if self._statuses else 200
         await send({"type": "http.response.start", "status": status, "headers": []})
-        await send({"type": "http.response.body", "body": str(self.asked).encode()})
+        await send({"type": "http.response.body", "body": str(number).encode()})
 
 
 async def ask(kept: KeptAnswers, **differs: Any) -> str:
@@ -115,6 +124,42 @@ async def test_an_answer_that_a_write_has_overtaken_is_not_kept() -> None:
     app.while_answering = lambda: stamp.append(stamp[-1] + 1)
     kept = KeptAnswers(app, lambda: stamp[-1])
     assert [await ask(kept), await ask(kept)] == ["1", "2"]
+
+
+async def test_many_who_ask_at_once_get_one_answer() -> None:
+    app, asked = Counting(), asyncio.Event()
+    app.before_answering = asked.wait
+    kept = KeptAnswers(app, lambda: 1)
+    asking = [asyncio.create_task(ask(kept)) for _ in range(20)]
+    await asyncio.sleep(0)
+    asked.set()
+    assert set(await asyncio.gather(*asking)) == {"1"}
+
+
+async def test_who_has_waited_gets_no_answer_that_a_write_has_overtaken() -> None:
+    app, asked, stamp = Counting(), asyncio.Event(), [1]
+    app.before_answering = asked.wait
+    kept = KeptAnswers(app, lambda: stamp[-1])
+    first = asyncio.create_task(ask(kept))
+    await asyncio.sleep(0)
+    stamp.append(2)
+    second = asyncio.create_task(ask(kept))
+    await asyncio.sleep(0)
+    asked.set()
+    assert [await first, await second] == ["1", "2"]
+
+
+async def test_nobody_waits_long_for_the_answer_to_somebody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.kept_answers.PATIENCE_SECONDS", 0.01)
+    app, asked = Counting(), asyncio.Event()
+    app.before_answering = asked.wait
+    kept = KeptAnswers(app, lambda: 1)
+    first = asyncio.create_task(ask(kept))
+    await asyncio.sleep(0)
+    app.before_answering = at_once
+    assert await ask(kept) == "2"
+    asked.set()
+    await first
 
 
 @pytest.mark.parametrize(

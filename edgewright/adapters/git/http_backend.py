@@ -60,6 +60,14 @@ class GitAnswer:
     body: AsyncIterator[bytes]
 
 
+@dataclass(frozen=True)
+class Advertisement:
+    """What a repository has to offer, to be sent back with status 200."""
+
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class GitHttp:
     """The engine behind the Git routes.
 
@@ -85,7 +93,9 @@ class GitHttp:
         self._advertisements: OrderedDict[tuple[UUID, str, str], tuple[object, bytes]] = OrderedDict()
         self._settling: set[asyncio.Task[int]] = set()
 
-    async def info_refs(self, repository: UUID, service: str | None, *, git_protocol: str | None = None) -> GitAnswer:
+    async def info_refs(
+        self, repository: UUID, service: str | None, *, git_protocol: str | None = None
+    ) -> Advertisement:
         """Answers ``GET …/info/refs?service=…``.
 
         As long as the branch stays where it is, the answer is the same and git is not asked again: most
@@ -109,7 +119,7 @@ class GitHttp:
             self._advertisements[key] = known
             if len(self._advertisements) > _KEPT_ADVERTISEMENTS:
                 self._advertisements.popitem(last=False)
-        return GitAnswer(headers(name, "advertisement"), _Primed(known[1], _nothing()))
+        return Advertisement(headers(name, "advertisement"), known[1])
 
     async def rpc(
         self,

@@ -75,7 +75,7 @@ def application(centre: Centre) -> Starlette:
             request.query_params.get("service"),
             git_protocol=request.headers.get("git-protocol"),
         )
-        return answered(StreamingResponse(answer.body, headers=dict(answer.headers)))
+        return answered(Response(answer.body, headers=dict(answer.headers)))
 
     async def rpc(request: Request) -> Response:
         answer = await engine.rpc(
