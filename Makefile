@@ -23,6 +23,8 @@ COMPONENTS := kubeseal kustomize temporal-server temporal-ui
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
+# Without compiled modules at hand, each process that starts would compile some thousands: seconds, for each.
+unexport PYTHONDONTWRITEBYTECODE
 SETTINGS := $(filter-out EDGEWRIGHT_COMPONENTS_DIR,$(filter EDGEWRIGHT_%,$(.VARIABLES)))
 HERMETIC := env $(foreach name,$(SETTINGS),-u $(name))
 

@@ -94,14 +94,15 @@ class Embedded:
         storage = self._beside(lambda: asyncio.run(initialise.initialise_storage(settings, demo=settings.demo)))
         self._line("storage", "database, repositories and charts are up to date")
         if embedded:
+            self._start_ours(settings)  # they wait for the server by themselves, and take a second to be loaded
             self._supervisor.wait_ready("temporal", seconds=_READY_SECONDS)
         self._beside(lambda: asyncio.run(initialise.initialise_temporal(settings)))
         self._line("temporal", f"{settings.temporal_address}{'' if embedded else ' (not ours)'}")
         rebuilt = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)), seconds=_REBUILD_SECONDS)
         if rebuilt:
             self._line("workflows", f"{rebuilt} rebuilt from the database")
-        for part in (worker_part(settings), gateway_part(settings)):
-            self._supervisor.start(part)
+        if not embedded:
+            self._start_ours(settings)  # not before the namespace is there
         self._supervisor.wait_ready("worker", seconds=_READY_SECONDS)
         self._line("worker", "polls")
         self._supervisor.wait_ready("gateway", seconds=_READY_SECONDS)
@@ -110,6 +111,10 @@ class Embedded:
         if demo_is_due(settings.home):
             self._demo(settings)
         self._farewell(settings, token_file=str(storage.token_file), new_token=storage.token_written)
+
+    def _start_ours(self, settings: Settings) -> None:
+        for part in (worker_part(settings), gateway_part(settings)):
+            self._supervisor.start(part)
 
     def _publish(self, settings: Settings) -> None:
         endpoints = Endpoints(
