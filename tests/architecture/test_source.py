@@ -1,13 +1,18 @@
 """What the style demands of every source file, where no linter demands it."""
 
 import ast
+import importlib
 import io
+import pkgutil
 import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import workflows
 
 LONGEST_FILE = 400
 EMPTY_WORDS = {"helper", "helpers", "manager", "managers", "misc", "util", "utils", "stuff"}
@@ -153,3 +158,22 @@ def test_a_clause_that_swallows_everything_would_be_found(clause: str, found: bo
     tree = ast.parse(f"try:\n    1\n{clause}")
     handler = next(node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
     assert _swallows_everything(handler) is found
+
+
+def test_workflows_share_nothing_that_changes() -> None:
+    """Without the sandbox one workflow would see what another left in a module (ADR 8); classes and functions too."""
+    changeable = (list, dict, set, bytearray)
+    found = [
+        f"{name}.{where}"
+        for _, name, _ in pkgutil.iter_modules(workflows.__path__, "workflows.")
+        for holder in _holders(importlib.import_module(name))
+        for where, value in vars(holder).items()
+        if isinstance(value, changeable) and not (where.startswith("__") or where.isupper())
+    ]
+    assert found == []
+
+
+def _holders(module: ModuleType) -> list[object]:
+    """The module, and its own classes."""
+    own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    return [module, *(value for value in own if isinstance(value, type))]
