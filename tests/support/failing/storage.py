@@ -108,6 +108,7 @@ class FaultyStorage(EmbeddedEdgewright):
     @contextmanager
     def slow(self, what: str, seconds: float) -> Iterator[None]:
         """Each access takes so long; see ``slow_disk``."""
+        (self.switches / f"{what}.waits").unlink(missing_ok=True)
         draft = self.switches / "draft"
         draft.write_text(str(seconds))
         draft.rename(self.switches / what)
@@ -115,7 +116,6 @@ class FaultyStorage(EmbeddedEdgewright):
             yield
         finally:
             (self.switches / what).unlink()
-            (self.switches / f"{what}.waits").unlink(missing_ok=True)
 
     def waits_for(self, what: str) -> bool:
         """Whether somebody stands still there, since it is slow."""
