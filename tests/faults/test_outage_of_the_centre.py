@@ -16,7 +16,7 @@ from temporalio.client import Client
 
 from edgewright.messages.names import SWEEP_SCHEDULE
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)  # the centre is started twice
 
 FLEET = 5
 OUTAGE = timedelta(hours=1)
