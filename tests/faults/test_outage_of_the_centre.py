@@ -70,8 +70,13 @@ def move_back(centre: EmbeddedEdgewright, moments: dict[str, tuple[str, ...]], t
             for column in columns:
                 rows = database.execute(f"SELECT rowid, {column} FROM {table} WHERE {column} IS NOT NULL").fetchall()
                 assert rows
-                earlier = [(str(datetime.fromisoformat(moment) - time), row) for row, moment in rows]
-                database.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", earlier)
+                moved = [(earlier(moment, time), row) for row, moment in rows]
+                database.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", moved)
+
+
+def earlier(moment: str, time: timedelta) -> str:
+    """As the product writes it, zeroes of a whole second included: SQLite compares moments as texts."""
+    return (datetime.fromisoformat(moment) - time).isoformat(" ", "microseconds")
 
 
 async def sweeps(centre: EmbeddedEdgewright, count: int) -> None:
