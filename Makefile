@@ -11,10 +11,8 @@ TEST_PROCESSES ?= 3
 # Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
 # so they run beside the real components.
 LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py \
-	tests/workflows/test_long_life.py tests/fuzz tests/security \
+	tests/workflows/test_long_life.py tests/fuzz tests/faults tests/security \
 	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
-# Tests that have not yet passed beside each other again and again: `make faults`, one after the other, until they have.
-UNSETTLED := tests/faults tests/fuzz/test_cluster_life.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.
@@ -64,21 +62,17 @@ lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports --no-logo
 
 test-python: lint
-	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(UNSETTLED:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
 test-real: $(ENVIRONMENT) ## the long tests, and those against real components, built once into a cache outside the checkout
 	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)
-	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(UNSETTLED:%=--ignore=%) $(PARALLEL) </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(PARALLEL) </dev/null
 	$(HERMETIC) $(BIN)/python -m pytest tests/contracts/database --store postgresql $(PARALLEL) </dev/null
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
 
 .PHONY: fuzz
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again
 	$(HERMETIC) FUZZ_EXAMPLES=200 $(FUZZ_SEED:%=FUZZ_SEED=%) $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
-
-.PHONY: faults
-faults: $(ENVIRONMENT) ## disks that are full, slow, locked or read-only under a whole centre, and lives of a cluster by chance
-	$(HERMETIC) $(BIN)/python -m pytest $(UNSETTLED) </dev/null
 
 ##@ Work on it
 .PHONY: format hooks chaos long-life bench record-histories clean

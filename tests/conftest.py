@@ -6,6 +6,7 @@ LONGEST_FIRST = (
     "tests/workflows/test_continue_as_new.py",
     "tests/workflows/test_kill_points.py",
     "tests/faults/",
+    "tests/fuzz/test_cluster_life.py",
     "tests/supervisor/",
     "tests/security/",
     "tests/workflows/",
