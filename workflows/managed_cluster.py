@@ -145,17 +145,11 @@ class ManagedCluster(ClusterMessages):
         wanted = self._wanted
         if wanted is None:
             return True
-        plan = self._next_plan(wanted)
+        plan = plan_for(wanted, self._done)
+        self._steps.take(plan)
         while self._steps.advance(plan, wanted):
             if next_step(plan, self._steps.finished()) is None and plan.steps:
-                self._done = finish(plan, wanted, self._done, self._steps.rendered_digest)
-                self._steps.drop()
-                if plan.key.startswith("delete/"):
-                    wanted = wanted.model_copy(update={"closed": True})
-                elif self._together and not plan_for(wanted, self._done).steps:
-                    plan = self._next_plan(wanted)
-                else:
-                    self._woken = True
+                plan, wanted = self._finish(plan, wanted)
             if self._steps.refused:
                 self._steps.refused = False
                 self._woken = True
@@ -169,10 +163,17 @@ class ManagedCluster(ClusterMessages):
         self._over = wanted.closed
         return published
 
-    def _next_plan(self, wanted: Wanted) -> Plan:
-        plan = plan_for(wanted, self._done)
-        self._steps.take(plan)
-        return plan
+    def _finish(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
+        """Notes that a plan is done; returns what to go on with. A plan with more steps begins with a new reading."""
+        self._done = finish(plan, wanted, self._done, self._steps.rendered_digest)
+        self._steps.drop()
+        if plan.key.startswith("delete/"):
+            return plan, wanted.model_copy(update={"closed": True})
+        if self._together and not (following := plan_for(wanted, self._done)).steps:
+            self._steps.take(following)
+            return following, wanted
+        self._woken = True
+        return plan, wanted
 
     def _note_newest_commit(self, wanted: Wanted) -> Wanted:
         """No edge has applied a commit that was made a moment ago."""
