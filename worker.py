@@ -25,6 +25,7 @@ from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
@@ -132,6 +133,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             reports=SqlEdgeReports(database),
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
+            ended=SqlEndedRequests(database),
             git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git),
             fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
         )

@@ -23,7 +23,7 @@ from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
-from edgewright.ports.secret_staging import SecretStaging
+from edgewright.ports.secret_staging import EndedRequests, SecretStaging
 
 NO_TRACES = NoOpTracer()
 
@@ -38,6 +38,7 @@ class WorkerPorts:
     reports: EdgeReports
     accounts: Accounts
     staging: SecretStaging
+    ended: EndedRequests
     git: GitServer
     fleet: Fleet
 
@@ -67,7 +68,7 @@ def build_activities(
         },
         tracer,
     )
-    upkeep = UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet)
+    upkeep = UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet, ended=ports.ended)
     return (
         cluster.read_wanted,
         cluster.publish,

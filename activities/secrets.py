@@ -21,6 +21,8 @@ BATCH = 200
 CAS_ATTEMPTS = 20
 FRESH = timedelta(seconds=3)
 """A request staged less than this ago, at an activity's first attempt, cannot have been committed yet."""
+CLOCKS_DIFFER = timedelta(hours=1)
+"""At most, between the gateway that seals and the worker that commits."""
 LOOK_BACK = 500
 """Commits searched for a request that an earlier attempt may have committed without recording it."""
 
@@ -92,11 +94,16 @@ class SecretActivities:
     async def _committed_before(
         self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]
     ) -> Mapping[CommitId, list[UUID]]:
-        """Requests whose commit exists although no row says so: an attempt died between the two."""
+        """Requests whose commit exists although no row says so: an attempt died between the two.
+
+        A commit that is older than what is staged is of the same request, sent before and forgotten since.
+        """
         found: dict[CommitId, list[UUID]] = {}
         for commit in await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK):
-            for request in requests:
-                if f"{REQUEST_TRAILER}: {request}" in commit.message:
+            made_at = datetime.fromtimestamp(commit.at, UTC)
+            for request, changes in requests.items():
+                is_younger = made_at >= changes[0].sealed_at - CLOCKS_DIFFER
+                if is_younger and f"{REQUEST_TRAILER}: {request}" in commit.message:
                     found.setdefault(commit.commit, []).append(request)
         return found
 

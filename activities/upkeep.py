@@ -16,6 +16,7 @@ from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
+from edgewright.ports.secret_staging import EndedRequests
 
 log = structlog.get_logger("edgewright.sweep")
 
@@ -31,13 +32,21 @@ class UpkeepActivities:
     """Everything here is safe to repeat and to leave out once."""
 
     def __init__(
-        self, clusters: Clusters, access: EdgeAccess, reports: EdgeReports, git: GitServer, fleet: Fleet
+        self,
+        clusters: Clusters,
+        access: EdgeAccess,
+        reports: EdgeReports,
+        git: GitServer,
+        fleet: Fleet,
+        *,
+        ended: EndedRequests,
     ) -> None:
         self._clusters = clusters
         self._access = access
         self._reports = reports
         self._git = git
         self._fleet = fleet
+        self._ended = ended
         self._unfinished_since: dict[UUID, float] = {}
         self._reminders = Reminders()
 
@@ -81,7 +90,8 @@ class UpkeepActivities:
 
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:
-        """Repacks repositories and removes stale locks, a slice at a time."""
+        """Forgets old requests; repacks repositories and removes stale locks, a slice at a time."""
+        forgotten = await self._ended.forget()
         # Drawn, not counted by the clock: sweeps of another interval would hit the same slots again and again.
         slot = random.randrange(UPKEEP_SLOTS)  # noqa: S311 - spreads the work, protects nothing
         kept = 0
@@ -94,4 +104,4 @@ class UpkeepActivities:
                 log.warning("upkeep_failed", cluster=str(cluster), code=trouble.code)
                 continue
             kept += 1
-        return SweepResult(kept=kept)
+        return SweepResult(kept=kept, forgotten=forgotten)

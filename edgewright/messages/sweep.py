@@ -12,3 +12,4 @@ class SweepResult(Frozen):
     restarted: int = 0
     begun_anew: int = 0
     kept: int = 0
+    forgotten: int = 0

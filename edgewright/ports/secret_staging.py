@@ -60,3 +60,9 @@ class SecretStaging(Protocol):
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         """Ends a request that can never be committed."""
+
+
+class EndedRequests(Protocol):
+    async def forget(self) -> int:
+        """Removes requests of which nothing is staged any more, once they are as old as idempotency keys get; returns
+        how many changes that were, a bounded number. The same request is a new one from then on."""

@@ -21,6 +21,7 @@ from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
@@ -138,6 +139,7 @@ async def open_centre(
             reports=SqlEdgeReports(database),
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
+            ended=SqlEndedRequests(database),
             git=BareGitServer(folder / "repositories"),
             fleet=TemporalFleet(client),
         )

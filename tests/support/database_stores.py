@@ -13,6 +13,7 @@ from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
@@ -26,7 +27,7 @@ from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.edge_access import Credential, EdgeAccess, Registration
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
-from edgewright.ports.secret_staging import SecretStaging, StagedChange
+from edgewright.ports.secret_staging import EndedRequests, SecretStaging, StagedChange
 
 ACTOR = "token:test"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -56,6 +57,7 @@ class Store:
     access: EdgeAccess = field(init=False)
     reports: EdgeReports = field(init=False)
     staging: SecretStaging = field(init=False)
+    ended: EndedRequests = field(init=False)
     operators: OperatorTokens = field(init=False)
     keys: IdempotencyKeys = field(init=False)
     accounts: Accounts = field(init=False)
@@ -68,6 +70,7 @@ class Store:
         self.access = SqlEdgeAccess(self.database)
         self.reports = SqlEdgeReports(self.database)
         self.staging = SqlSecretStaging(self.database)
+        self.ended = SqlEndedRequests(self.database)
         self.operators = SqlOperatorTokens(self.database)
         self.keys = SqlIdempotencyKeys(self.database)
         self.accounts = SqlAccounts(self.database)

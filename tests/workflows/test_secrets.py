@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from centre import Centre, eventually, working
@@ -130,6 +131,39 @@ async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_c
         rows = await put(idle_centre, [staged(cluster, "db", "password", b"v")])
     assert rows[0].state is StagedState.COMMITTED
     assert len(await asyncio.to_thread(idle_centre.git.log, cluster, limit=10)) == 2
+
+
+class FailsAtFirst:
+    """A database that cannot be asked once."""
+
+    def __init__(self, real: object) -> None:
+        self._real = real
+        self.failures = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._real, name)
+
+    async def pending(self, cluster: UUID, *, limit: int) -> Sequence[StagedChange]:
+        if not self.failures:
+            self.failures += 1
+            raise Waiting("not now", retry_after=0.1)
+        return await self._real.pending(cluster, limit=limit)  # type: ignore[attr-defined,no-any-return] - as above
+
+
+async def test_a_request_that_was_forgotten_and_is_sent_again_is_not_taken_for_committed(idle_centre: Centre) -> None:
+    day = timedelta(hours=25)
+    async with working(idle_centre):
+        cluster = await idle_centre.create("forgotten")
+        first = replace(staged(cluster, "db", "password", b"old"), sealed_at=datetime.now(UTC) - day)
+        [before] = await put(idle_centre, [first])
+        assert await idle_centre.ports.ended.forget() == 1
+    database = FailsAtFirst(idle_centre.ports.staging)
+    async with working(idle_centre, staging=database):
+        again = replace(staged(cluster, "db", "password", b"new", first.request), sealed_at=datetime.now(UTC) + day)
+        [after] = await put(idle_centre, [again])
+    assert database.failures == 1
+    assert after.state is StagedState.COMMITTED
+    assert after.commit == await asyncio.to_thread(idle_centre.git.head, cluster) != before.commit
 
 
 class HangingCommits:

@@ -7,6 +7,7 @@ of which every change was superseded has ended without a commit of its own.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -221,11 +222,16 @@ async def _entered_again(connection: AsyncConnection, owner: ClusterRecord, comm
         await update_row(connection, owner.uuid, must_reenter=left)
 
 
+def event_of(request: UUID, path: str, sealed_at: datetime) -> UUID:
+    """The ID of the event of one committed change; a request that was forgotten and sent again has another."""
+    return uuid5(EVENT_NAMESPACE, f"{request}/{path}/{sealed_at.isoformat()}")
+
+
 def _event(row: Row[Any], commit: str) -> NewEvent:
     path = f"{row.namespace}/{row.name}/{row.key}"
     verb = "deleted" if row.deletes else "written"
     return NewEvent(
-        id=uuid5(EVENT_NAMESPACE, f"{row.request}/{path}"),
+        id=event_of(row.request, path, row.sealed_at),
         cluster=row.cluster,
         actor=row.actor,
         kind="secret.deleted" if row.deletes else "secret.put",

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
-from uuid import uuid5
 
-from edgewright.adapters.database.secret_staging import EVENT_NAMESPACE
+from edgewright.adapters.database.secret_staging import event_of
 from edgewright.ports.audit import Event
 from edgewright.ports.secret_staging import StagedChange
 
@@ -61,7 +60,7 @@ class Ledger:
     def note_secret(self, change: StagedChange) -> None:
         path = f"{change.namespace}/{change.name}/{change.key}"
         kind = "secret.deleted" if change.ciphertext is None else "secret.put"
-        self.note(kind, uuid5(EVENT_NAMESPACE, f"{change.request}/{path}"))
+        self.note(kind, event_of(change.request, path, change.sealed_at))
 
     def differences(self, timeline: Iterable[Event]) -> list[str]:
         """What was lost and what was told too often; empty if the timeline is complete."""

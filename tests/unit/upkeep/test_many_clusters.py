@@ -60,6 +60,9 @@ class Repositories:
     async def open_clusters(self) -> list[UUID]:
         return self.clusters
 
+    async def forget(self) -> int:
+        return 0
+
     def upkeep(self, repository: UUID) -> None:
         self.kept.add(repository)
 
@@ -67,7 +70,7 @@ class Repositories:
 async def test_every_repository_is_kept_in_shape_whatever_the_interval_of_the_sweep() -> None:
     random.seed(20260301)
     centre: Any = Repositories()
-    activities = UpkeepActivities(centre, centre, centre, centre, centre)
+    activities = UpkeepActivities(centre, centre, centre, centre, centre, ended=centre)
     for _ in range(UPKEEP_SLOTS * 10):  # all of them in one second, as far as a clock is concerned
         await activities.upkeep()
     assert len(centre.kept) == len(centre.clusters)
@@ -117,7 +120,7 @@ async def test_what_is_unfinished_for_long_and_stands_still_is_begun_anew(monkey
     fleet, clusters, now = StillFleet(still), Unfinished([still, waits]), [0.0]
     monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
     unused = cast(Any, None)
-    upkeep = UpkeepActivities(cast(Any, clusters), unused, unused, unused, cast(Fleet, fleet))
+    upkeep = UpkeepActivities(cast(Any, clusters), unused, unused, unused, cast(Fleet, fleet), ended=unused)
     assert (await upkeep.nudge()).begun_anew == 0
     assert fleet.looked_at == []
     now[0] = LATE_SECONDS
