@@ -184,8 +184,16 @@ async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID, 
             await live.secret_lane.change(cluster, request)
     except FleetUnavailable:
         pass  # the rows may tell all the same
-    rows = await gateway.staging.request(request)
-    first = rows[0] if rows else None
+    return outcome_of(await gateway.staging.request(request))
+
+
+def outcome_of(rows: Sequence[StagedChange]) -> CommitId:
+    """The commit of a request; of one whose keys were in part written again since, that of the others.
+
+    Raises:
+        Waiting, Conflict: see ``commit_of``.
+    """
+    first = next((row for row in rows if row.state is not StagedState.SUPERSEDED), rows[0] if rows else None)
     if first is None or first.state is StagedState.STAGED:
         raise Waiting(
             "The change is stored, but its commit is not confirmed yet.",

@@ -2,6 +2,7 @@
 
 import asyncio
 from base64 import b64encode
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -10,8 +11,11 @@ import pytest
 from gateway_centre import STATUS_APP, Edge, GatewayCentre
 from sealing_keys import certificate_pem, open_envelope, private_key
 
+from api.secret_writes import outcome_of
 from edgewright.domain.cluster import Phase
+from edgewright.errors import Conflict, Waiting
 from edgewright.ports.operators import Permission
+from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import SECRET_LIMIT, read_values
 
 KEY = private_key()
@@ -351,3 +355,26 @@ async def test_a_secret_works_once_the_certificate_came(centre: GatewayCentre, a
     assert (await admin.put(path(fresh), content=b"x")).status_code == 204
     await centre.project(fresh, phase=Phase.ACTIVE)
     assert in_git(centre, fresh, "default", "db") == {"password": b"x"}
+
+
+async def test_a_request_is_committed_although_one_of_its_keys_was_overtaken() -> None:
+    overtaken = StagedChange(
+        request=uuid4(),
+        cluster=uuid4(),
+        generation=1,
+        namespace="default",
+        name="db",
+        key="password",
+        ciphertext=None,
+        fingerprint=None,
+        sealed_at=datetime.now(UTC),
+        actor="token:test",
+        state=StagedState.SUPERSEDED,
+    )
+    committed = replace(overtaken, key="user", state=StagedState.COMMITTED, commit="c0ffee")
+    assert outcome_of([overtaken, committed]) == "c0ffee"
+    with pytest.raises(Waiting):
+        outcome_of([overtaken, replace(committed, state=StagedState.STAGED)])
+    with pytest.raises(Conflict) as refusal:
+        outcome_of([overtaken])
+    assert refusal.value.code == "superseded"
