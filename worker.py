@@ -48,7 +48,7 @@ GRACE = timedelta(seconds=5)
 STICKY = timedelta(seconds=5)
 """How long a workflow task waits for the worker that has its workflow in memory; a dead one never comes."""
 CACHED_WORKFLOWS = 500
-"""Each costs about 240 kB; a workflow that fell out of the cache is replayed from its short history."""
+"""Each costs about 180 kB; a workflow that fell out of the cache is replayed from its short history."""
 BUILD_ID = f"edgewright-{__version__}"
 """Shown in the Web UI. Without one, the SDK hashes every loaded module at each start: two seconds of a core."""
 
