@@ -49,6 +49,8 @@ STICKY = timedelta(seconds=5)
 """How long a workflow task waits for the worker that has its workflow in memory; a dead one never comes."""
 CACHED_WORKFLOWS = 500
 """Each costs about 180 kB; a workflow that fell out of the cache is replayed from its short history."""
+FIRST_PAUSE_SECONDS = 0.1
+"""Between two tries to reach Temporal, which often starts at the same time; doubled each time."""
 BUILD_ID = f"edgewright-{__version__}"
 """Shown in the Web UI. Without one, the SDK hashes every loaded module at each start: two seconds of a core."""
 
@@ -103,6 +105,7 @@ def build_workers(
 
 async def connect_patiently(settings: Settings, stop: asyncio.Event, runtime: Runtime) -> Client | None:
     """Waits for Temporal as long as it takes; None when stopped meanwhile."""
+    pause = FIRST_PAUSE_SECONDS
     while not stop.is_set():
         try:
             address = settings.temporal_address or "127.0.0.1:7233"
@@ -110,9 +113,9 @@ async def connect_patiently(settings: Settings, stop: asyncio.Event, runtime: Ru
         except Waiting as trouble:
             log.warning("waiting_for_temporal", detail=trouble.detail)
             try:
-                await asyncio.wait_for(stop.wait(), timeout=trouble.retry_after)
+                await asyncio.wait_for(stop.wait(), timeout=pause)
             except TimeoutError:
-                continue
+                pause = min(2 * pause, trouble.retry_after or pause)
     return None
 
 
