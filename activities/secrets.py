@@ -1,7 +1,7 @@
 """Commits staged ciphertext: many requests in one commit, each request whole or not at all."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from edgewright.domain.kubernetes_names import secret_path
 from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
-from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved
 from edgewright.ports.secret_staging import SecretStaging, StagedChange
 from edgewright.sealing import SealedValue, put_values, remove_keys
 
@@ -58,7 +58,7 @@ class SecretActivities:
         pending = await self._staging.pending(cluster, limit=BATCH)
         if not pending:
             return CommitSecretsResult(commit=await self._unreported(cluster) if head else None)
-        requests = _by_request(pending)
+        requests = by_request(pending)
         more = len(pending) >= BATCH
         if row.desired is not Desired.PRESENT:
             for request in requests:
@@ -68,7 +68,7 @@ class SecretActivities:
             raise Waiting("The repository is missing or not populated yet.", code="not_ready", retry_after=1.0)
         if row.paused:
             raise Waiting("Commits are paused.", code="paused")
-        found = await self._committed_before(cluster, requests) if _may_be_a_repetition(pending) else {}
+        found = await self._already_committed(cluster, requests) if _may_be_a_repetition(pending) else {}
         for commit, done in found.items():
             await self._staging.committed(done, commit)
         left = {
@@ -91,21 +91,11 @@ class SecretActivities:
         log = await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK)
         return next((commit.commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
 
-    async def _committed_before(
+    async def _already_committed(
         self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]
     ) -> Mapping[CommitId, list[UUID]]:
-        """Requests whose commit exists although no row says so: an attempt died between the two.
-
-        A commit that is older than what is staged is of the same request, sent before and forgotten since.
-        """
-        found: dict[CommitId, list[UUID]] = {}
-        for commit in await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK):
-            made_at = datetime.fromtimestamp(commit.at, UTC)
-            for request, changes in requests.items():
-                is_younger = made_at >= changes[0].sealed_at - CLOCKS_DIFFER
-                if is_younger and f"{REQUEST_TRAILER}: {request}" in commit.message:
-                    found.setdefault(commit.commit, []).append(request)
-        return found
+        """Requests whose commit exists although no row says so: an attempt died between the two."""
+        return already_committed(await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK), requests)
 
     async def _commit(
         self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
@@ -158,7 +148,25 @@ def _may_be_a_repetition(changes: Sequence[StagedChange]) -> bool:
     return activity.info().attempt > 1 or datetime.now(UTC) - oldest > FRESH
 
 
-def _by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:
+def already_committed(
+    log: Iterable[CommitSummary], requests: Mapping[UUID, Sequence[StagedChange]]
+) -> dict[CommitId, list[UUID]]:
+    """Staged requests that a commit names, by commit, in the order of the log.
+
+    A commit that is older than what is staged is of the same request, sent before and forgotten since.
+    """
+    found: dict[CommitId, list[UUID]] = {}
+    for commit in log:
+        made_at = datetime.fromtimestamp(commit.at, UTC)
+        for request, changes in requests.items():
+            is_younger = made_at >= changes[0].sealed_at - CLOCKS_DIFFER
+            if is_younger and f"{REQUEST_TRAILER}: {request}" in commit.message:
+                found.setdefault(commit.commit, []).append(request)
+    return found
+
+
+def by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:
+    """Changes of each request, in the order given."""
     grouped: dict[UUID, list[StagedChange]] = {}
     for change in changes:
         grouped.setdefault(change.request, []).append(change)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from alembic.util.exc import CommandError
 
-from activities.secrets import REQUEST_TRAILER
+from activities.secrets import already_committed, by_request
 from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.adapters.database.engine import Database, open_database, sqlite_file
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
@@ -17,7 +17,6 @@ from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.cli.backup_manifest import Manifest
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.errors import NotFound
-from edgewright.ports.git_server import CommitId
 from edgewright.settings import Settings
 
 _EVERYTHING = 1_000_000
@@ -73,15 +72,10 @@ async def _find_committed(database: Database, git: BareGitServer, cluster: UUID)
     Committed once more, each would put an old value in the place of whatever was written to its key since.
     """
     staging = SqlSecretStaging(database)
-    requests = {change.request for change in await staging.pending(cluster, limit=_EVERYTHING)}
+    requests = by_request(await staging.pending(cluster, limit=_EVERYTHING))
     try:
         log = await asyncio.to_thread(git.log, cluster, limit=_EVERYTHING)
     except NotFound:
         return
-    found: dict[CommitId, list[UUID]] = {}
-    for commit in reversed(log):
-        for request in requests:
-            if f"{REQUEST_TRAILER}: {request}" in commit.message:
-                found.setdefault(commit.commit, []).append(request)
-    for commit_id, of_commit in found.items():
+    for commit_id, of_commit in already_committed(reversed(log), requests).items():
         await staging.committed(of_commit, commit_id)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -59,10 +60,14 @@ class StoppedHome:
         self.commit(cluster, "first")
         return cluster
 
-    def commit(self, cluster: UUID, content: str, *, trailers: Mapping[str, str] | None = None) -> CommitId:
+    def commit(
+        self, cluster: UUID, content: str, *, trailers: Mapping[str, str] | None = None, at: datetime | None = None
+    ) -> CommitId:
+        """``at``: as if it had been made then; None: now."""
         message = CommitMessage(subject="Change", actor="test", trailers=tuple((trailers or {}).items()))
         files = {"edo/file": content.encode()}
-        return self.git.commit(cluster, files, message, expected_head=self.git.head(cluster))
+        git = self.git if at is None else BareGitServer(self.git.root, clock=at.timestamp)
+        return git.commit(cluster, files, message, expected_head=git.head(cluster))
 
     def back_up(self) -> Path:
         return backup(self.settings, self.backups, without_database=False)

@@ -6,9 +6,10 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from stopped_home import StoppedHome
@@ -253,6 +254,28 @@ def test_a_secret_that_was_committed_after_the_copy_is_not_committed_again(home:
             return [(change.state, change.commit) for [change] in found]
 
     assert asyncio.run(outcome()) == [(StagedState.COMMITTED, commit), (StagedState.STAGED, None)]
+
+
+def test_a_secret_whose_key_was_used_before_is_not_taken_for_that_of_then(home: StoppedHome) -> None:
+    """The request of two days ago is forgotten, its commit is not."""
+    cluster = home.create()
+    request, then = uuid4(), datetime.now(UTC) - timedelta(days=2)
+    home.commit(cluster, "sealed then", trailers={"Edgewright-Request": str(request)}, at=then)
+
+    async def stage() -> None:
+        async with home.store() as store:
+            change = await store.change(cluster, "again", request=request, sealed_at=datetime.now(UTC))
+            await store.staging.stage([change])
+
+    asyncio.run(stage())
+    made = home.back_up()
+    home.restore(made, keep_repositories=True)
+
+    async def states() -> list[StagedState]:
+        async with home.store() as store:
+            return [change.state for change in await store.staging.request(request)]
+
+    assert asyncio.run(states()) == [StagedState.STAGED]
 
 
 async def row_of(home: StoppedHome, cluster: UUID) -> ClusterRow:
