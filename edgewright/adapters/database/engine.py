@@ -200,7 +200,7 @@ def sqlite_file(database_url: str) -> Path | None:
 def _sqlite(url: URL, threads: Executor) -> AsyncEngine:
     async def connect() -> LoopConnection:
         [file], options = engine.dialect.create_connect_args(url)
-        return await LoopConnection(threads, {**options, "database": file})
+        return await LoopConnection(threads, {**options, "database": file}, patience=LOCK_WAIT_SECONDS)
 
     engine = create_async_engine(
         url,

@@ -52,9 +52,8 @@ async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[Ne
         return
     positions = await take_positions(connection, len(missing))
     told = [_columns(event, at, position) for event, position in zip(missing, positions, strict=True)]
-    await connection.execute(
-        inserting_if_absent(connection, events), told
-    )  # another transaction may have told of them since
+    # another transaction may have told of some since
+    await connection.execute(inserting_if_absent(connection, events), told)
 
 
 def _columns(event: NewEvent, at: datetime, position: int) -> dict[str, Any]:

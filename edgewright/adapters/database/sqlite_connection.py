@@ -10,7 +10,7 @@ This is what SQLAlchemy's dialect ``aiosqlite`` asks of a driver's connection an
 import asyncio
 import random
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Self, TypeVar
 
@@ -27,14 +27,15 @@ class LoopConnection:
     Args:
         threads: run what may take long.
         options: of ``sqlite3.connect``.
+        patience: until a transaction ``begins``; see there.
     """
 
-    def __init__(self, threads: Executor, options: Mapping[str, Any]) -> None:
+    def __init__(self, threads: Executor, options: Mapping[str, Any], *, patience: float) -> None:
         self._threads = threads
         self._options = options
         self._connection: sqlite3.Connection | None = None
         self._away: asyncio.Future[Any] | None = None
-        self._patience = 0.0
+        self._patience = patience
         self._in_thread = False
         self._writes = False
 
@@ -151,7 +152,7 @@ class LoopCursor:
     async def execute(self, statement: str, parameters: Sequence[Any] = ()) -> None:
         await self._connection.run(lambda: self._cursor.execute(statement, parameters))
 
-    async def executemany(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None:
+    async def executemany(self, statement: str, parameters: Sequence[Sequence[Any]]) -> None:
         await self._connection.run(lambda: self._cursor.executemany(statement, parameters))
 
     async def fetchall(self) -> list[Any]:

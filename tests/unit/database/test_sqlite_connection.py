@@ -105,6 +105,19 @@ async def test_waiting_for_another_process_holds_up_nobody(database: Database, t
     assert await numbers(database) == [1]
 
 
+async def test_a_new_connection_waits_for_a_process_that_has_the_file_for_itself(tmp_path: Path) -> None:
+    """As long as nobody has turned the write-ahead log on, a writer keeps readers out; its lock ends by itself."""
+    with closing(sqlite3.connect(tmp_path / "new.db", isolation_level=None)) as other:
+        other.execute("CREATE TABLE numbers (number INTEGER)")
+        other.execute("BEGIN EXCLUSIVE")
+        async with open_database(f"sqlite:///{tmp_path}/new.db") as database:
+            reading = asyncio.create_task(numbers(database))
+            done, _ = await asyncio.wait([reading], timeout=0.3)
+            assert not done
+            other.execute("ROLLBACK")
+            assert await reading == []
+
+
 async def test_patience_ends(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgewright.adapters.database.writer_queue.WriterQueue._patience_of", lambda *_: 0.05)
     with closing(sqlite3.connect(tmp_path / "some.db", isolation_level=None)) as other:
