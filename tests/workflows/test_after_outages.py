@@ -83,7 +83,7 @@ async def test_a_nudge_ends_the_wait_for_a_database_that_is_back(
         away.clear()
         await idle_centre.clusters.request_deletion(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
-        await idle_centre.until(cluster, deleted, seconds=60)
+        await idle_centre.until(cluster, deleted, seconds=15)
 
 
 async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: Centre) -> None:
@@ -118,7 +118,7 @@ async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_
         await idle_centre.ports.reports.heartbeats([Heartbeat(cluster=cluster, generation=1)])
         await idle_centre.ports.fleet.nudge(cluster)
         row = await idle_centre.until(
-            cluster, lambda row: bool(row.projection and row.projection.lease_epoch == row.lease.epoch), seconds=30
+            cluster, lambda row: bool(row.projection and row.projection.lease_epoch == row.lease.epoch), seconds=5
         )
         assert row.projection and row.projection.done.rendered_digest
         go_on.set()
@@ -144,7 +144,7 @@ async def test_a_changed_configuration_does_not_wait_for_the_next_attempt(
         )
         bad = False
         await idle_centre.write(cluster, "changed", values={"smaller": True})
-        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=15)
 
 
 async def test_what_is_mended_while_a_step_fails_is_noticed(idle_centre: Centre) -> None:
@@ -174,4 +174,4 @@ async def test_what_is_mended_while_a_step_fails_is_noticed(idle_centre: Centre)
         await idle_centre.ports.fleet.nudge(cluster)
         await asyncio.sleep(0.5)
         failing.set()
-        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=15)

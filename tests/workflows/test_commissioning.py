@@ -19,6 +19,7 @@ from edgewright.domain.wellknown import (
 )
 from edgewright.errors import Conflict, Waiting
 from edgewright.messages import names
+from workflows import policies
 
 
 async def commits(centre: Centre, cluster: UUID) -> int:
@@ -61,6 +62,22 @@ async def test_steps_that_go_well_are_one_activity(centre: Centre) -> None:
     assert await activities(centre, cluster) == ["read_wanted", "run_steps", "publish"]
     told = [event.detail["step"] for event in await centre.audit.timeline(cluster) if event.kind == "step.done"]
     assert told == list(COMMISSIONING)
+
+
+async def test_what_an_older_worker_has_scheduled_is_still_done(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    for policy in (policies.READ, policies.PUBLISH):
+        patchable.setitem(policy, "task_queue", names.INTERACTIVE_QUEUE)
+    async with working(idle_centre):
+        cluster = await idle_centre.create("upgraded")
+        history = await idle_centre.handle(cluster).fetch_history()
+    queues = {
+        event.activity_task_scheduled_event_attributes.task_queue.name
+        for event in history.events
+        if event.HasField("activity_task_scheduled_event_attributes")
+    }
+    assert queues == {names.INTERACTIVE_QUEUE, names.BULK_QUEUE}
 
 
 async def test_a_doubled_nudge_changes_nothing(centre: Centre) -> None:

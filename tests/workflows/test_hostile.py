@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from centre import Centre, eventually, working
 from cluster_states import at_step, staged
+from temporalio.common import RetryPolicy
 
 from edgewright.adapters.database.cluster_reading import PROOF_DUE
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
@@ -24,6 +25,7 @@ from edgewright.messages import names
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput
 from edgewright.ports.config_store import NewEntry
 from edgewright.ports.edge_reports import Heartbeat
+from workflows import policies
 
 
 def phase(expected: Phase) -> Any:
@@ -81,7 +83,7 @@ async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: Ce
         body = {"name": "overtaken", "namespace": "edgewright", "values": {"a": 1}}
         await idle_centre.clusters.write_configuration(cluster, body, actor="token:test")
         go_on.set()
-        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=30)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=10)
         assert await history_length(idle_centre, cluster) < 200
 
 
@@ -91,11 +93,16 @@ async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Cen
     await centre.clusters.write_settings(cluster, {"labels": labels}, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
     await centre.until(
-        cluster, lambda row: bool(row.projection and row.projection.change_done == row.change), seconds=30
+        cluster, lambda row: bool(row.projection and row.projection.change_done == row.change), seconds=10
     )
 
 
-async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(idle_centre: Centre) -> None:
+async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    few = RetryPolicy(initial_interval=timedelta(milliseconds=10), maximum_attempts=2)
+    patchable.setitem(policies.RECORD, "retry_policy", few)
+
     async def write_status(*_: object, **__: object) -> bool:
         raise RuntimeError("a character that this database cannot hold")
 
@@ -103,7 +110,7 @@ async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(idle_cent
         cluster = await idle_centre.create("poisoned")
         await idle_centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": []})
         await idle_centre.handle(cluster).signal(names.SIGNAL_DELETE)
-        await idle_centre.until(cluster, phase(Phase.DELETED), seconds=60)
+        await idle_centre.until(cluster, phase(Phase.DELETED), seconds=20)
         kinds = [event.kind for event in await idle_centre.audit.timeline(cluster)]
         assert "edge_status.refused" in kinds
 
@@ -150,7 +157,7 @@ async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: C
         await centre.ports.access.revoke(cluster, actor="token:test")
     await centre.clusters.request_deletion(cluster, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
-    row = await centre.until(cluster, phase(Phase.DELETED), seconds=60)
+    row = await centre.until(cluster, phase(Phase.DELETED), seconds=15)
     assert row.projection
     assert {residue.step for residue in row.projection.residue} == {StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE}
     assert all("cannot" in r.reason or "no credential" in r.reason for r in row.projection.residue)
@@ -194,16 +201,16 @@ async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre
     async def told() -> bool:
         return cluster not in await centre.clusters.unfinished()
 
-    await eventually(told, seconds=30)
+    await eventually(told, seconds=10)
     await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
     await centre.ports.staging.stage([staged(cluster, "db", "password")])
-    await eventually(told, seconds=30)
+    await eventually(told, seconds=10)
     await centre.ports.fleet.resume(cluster, actor="token:test")
 
     async def committed() -> bool:
         return not await centre.ports.staging.pending(cluster)
 
-    await eventually(committed, seconds=30)
+    await eventually(committed, seconds=10)
 
 
 async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre: Centre) -> None:
@@ -217,7 +224,7 @@ async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre
         def shown(row: Any, expected: ConditionStatus = expected) -> bool:
             return row.projection is not None and row.projection.status_of(ConditionType.CLOCK_SYNCED) is expected
 
-        await centre.until(cluster, shown, seconds=30)
+        await centre.until(cluster, shown, seconds=10)
 
 
 async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_first(centre: Centre) -> None:
@@ -231,7 +238,7 @@ async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_fi
     async def follows() -> bool:
         return cluster in await centre.clusters.using_template(APP_HELM_CHART_TEMPLATE, own)
 
-    await eventually(follows, seconds=30)
+    await eventually(follows, seconds=10)
 
 
 async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_centre: Centre) -> None:
@@ -269,7 +276,7 @@ async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replace
     await asyncio.to_thread(shutil.rmtree, centre.git.folder(cluster))
     await centre.write(cluster, "lost", values={"a": 1})
     row = await centre.until(
-        cluster, lambda row: bool(row.projection and "no repository" in row.projection.waiting_for), seconds=30
+        cluster, lambda row: bool(row.projection and "no repository" in row.projection.waiting_for), seconds=10
     )
     assert row.projection and row.projection.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
     blocked = next(c for c in row.projection.conditions if c.type == ConditionType.BLOCKED)
@@ -277,6 +284,6 @@ async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replace
     await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=False)
     await centre.ports.fleet.nudge(cluster)
     await centre.until(
-        cluster, lambda row: bool(row.projection and row.projection.done.commissioning == 2), seconds=30
+        cluster, lambda row: bool(row.projection and row.projection.done.commissioning == 2), seconds=10
     )
     assert await asyncio.to_thread(centre.git.head, cluster)

@@ -157,7 +157,7 @@ async def test_what_blocked_a_cluster_may_be_mended_while_temporal_is_away(
     await idle_centre.ports.entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, sound.body, actor="token:test")
     async with open_centre(tmp_path, other_temporal) as found, working(found):
         await found.ports.fleet.nudge(cluster)
-        row = await found.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=30)
+        row = await found.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=10)
         assert not is_blocked(row)
 
 
