@@ -18,7 +18,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LONGEST_SECONDS = 0.5
-PATIENCE_SECONDS = 0.1
+RENEWED_SECONDS = 0.25
+"""Age from which the next one who asks has the answer made anew, while all others still get the old one."""
+PATIENCE_SECONDS = 0.5
 """How long somebody waits for the answer to the same question, which is being made for somebody else."""
 MOST_ANSWERS = 512
 KEEPABLE = re.compile(r"/v1/cluster/[0-9A-Za-z-]+/(?:status|bootstrap)")
@@ -57,12 +59,12 @@ class KeptAnswers:
             await self._app(scope, receive, send)
             return
         question = self._question(scope)
-        kept = self._fresh(question)
+        kept = self._kept_for(question)
         if kept is None and question in self._being_made:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._being_made[question].wait(), PATIENCE_SECONDS)
             stamp = self._current()
-            kept = self._fresh(question)
+            kept = self._kept_for(question)
         if kept is not None:
             scope["route"] = kept.route
             for message in kept.messages:
@@ -84,7 +86,7 @@ class KeptAnswers:
             stamp is not None
             and stamp == self._at_stamp
             and _is_whole_success(messages)
-            and len(self._kept) < MOST_ANSWERS
+            and (len(self._kept) < MOST_ANSWERS or question in self._kept)
         ):
             self._kept[question] = _Kept(scope.get("route"), asked_at, messages)
 
@@ -99,9 +101,13 @@ class KeptAnswers:
             if self._being_made.get(question) is made:
                 del self._being_made[question]
 
-    def _fresh(self, question: bytes) -> _Kept | None:
+    def _kept_for(self, question: bytes) -> _Kept | None:
+        """What is kept for this one who asks; None: the answer is to be made."""
         kept = self._kept.get(question)
-        return kept if kept is not None and self._clock() - kept.at < LONGEST_SECONDS else None
+        if kept is None:
+            return None
+        longest = LONGEST_SECONDS if question in self._being_made else RENEWED_SECONDS
+        return kept if self._clock() - kept.at < longest else None
 
     def _keepable(self, scope: Scope) -> bool:
         return (

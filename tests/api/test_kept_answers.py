@@ -13,7 +13,7 @@ import pytest
 from gateway_centre import GatewayCentre
 from starlette.types import Message, Receive, Scope, Send
 
-from api.kept_answers import LONGEST_SECONDS, KeptAnswers
+from api.kept_answers import LONGEST_SECONDS, RENEWED_SECONDS, KeptAnswers
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.ports.config_store import Entry
 
@@ -117,6 +117,23 @@ async def test_an_answer_is_kept_for_half_a_second_at_most() -> None:
     assert [await ask(kept), await ask(kept)] == ["1", "1"]
     now[0] = LONGEST_SECONDS
     assert await ask(kept) == "2"
+
+
+async def test_an_answer_is_made_anew_by_one_while_others_still_get_the_old_one() -> None:
+    now, app, asked = [0.0], Counting(), asyncio.Event()
+    kept = KeptAnswers(app, lambda: 1, clock=lambda: now[0])
+    assert await ask(kept) == "1"
+    now[0], app.before_answering = RENEWED_SECONDS, asked.wait
+    renewing = asyncio.create_task(ask(kept))
+    await asyncio.sleep(0)
+    assert [await ask(kept), await ask(kept)] == ["1", "1"]
+    now[0] = LONGEST_SECONDS
+    waiting = asyncio.create_task(ask(kept))
+    await asyncio.sleep(0)
+    assert not waiting.done(), "the old one is too old now"
+    asked.set()
+    now[0] = RENEWED_SECONDS
+    assert [await renewing, await waiting, await ask(kept), app.asked] == ["2", "2", "2", 2]
 
 
 async def test_an_answer_that_a_write_has_overtaken_is_not_kept() -> None:
