@@ -35,6 +35,7 @@ from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import WorkerMetrics, open_runtime
 from edgewright.adapters.tracing import open_tracer
 from edgewright.errors import EdgewrightError, Waiting
+from edgewright.event_loop import new_event_loop
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
 from edgewright.settings import Settings
@@ -168,6 +169,7 @@ async def main() -> None:
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main())
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(main())
     except EdgewrightError as error:
         sys.exit(f"{error.detail} {error.hint or ''}".strip())

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from api.app import build
 from api.metrics_port import serving_metrics
 from edgewright.errors import EdgewrightError
+from edgewright.event_loop import new_event_loop
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
 
@@ -76,7 +77,7 @@ def main() -> int:
     settings = Settings()
     configure_logs(settings.log_level)
     try:
-        with asyncio.Runner(loop_factory=uvicorn.Config("api", log_config=None).get_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return 0 if runner.run(serve(settings)) else 1
     except EdgewrightError as error:
         structlog.get_logger("edgewright.api").critical(
