@@ -280,10 +280,11 @@ async def _match_edge(gateway: Gateway, user: str, text: str) -> EdgeCaller | No
         spelled = spelling.parse_cluster_secret(text)
     except (ValueError, Unauthenticated):
         return None
-    row = await gateway.clusters.get(cluster)
-    if row is None:
+    known = await gateway.edge_access.with_credentials(cluster)
+    if known is None:
         return None
-    for credential in await gateway.edge_access.credentials(cluster):
+    row, credentials = known
+    for credential in credentials:
         if (
             credential.role is spelled.role
             and credential.generation == row.generation

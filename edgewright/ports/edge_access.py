@@ -7,6 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
+from edgewright.ports.clusters import ClusterRow
 
 Sha256 = bytes
 """32 bytes: how every token and credential secret is stored."""
@@ -96,6 +97,9 @@ class EdgeAccess(Protocol):
 
     async def credentials(self, cluster: UUID) -> Sequence[Credential]:
         """All credentials of a cluster that are not revoked, newest first."""
+
+    async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
+        """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster."""
 
     async def record_use(self, credential: UUID) -> None:
         """Proves a credential: spends its token, and revokes the older one of its role and generation.

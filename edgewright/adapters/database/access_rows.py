@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.feed import take_positions
@@ -14,6 +14,12 @@ from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenSt
 UNSPENT = (TokenState.ISSUED, TokenState.BOUND)
 LIVING = (CredentialState.PENDING, CredentialState.ACTIVE, CredentialState.SUSPENDED, CredentialState.DETACH_ONLY)
 WORKING = (CredentialState.PENDING, CredentialState.ACTIVE)
+
+_LIVING = (
+    select(credentials)
+    .where(credentials.c.cluster == bindparam("of_cluster"), credentials.c.state != CredentialState.REVOKED)
+    .order_by(credentials.c.sequence.desc())
+)
 
 
 async def end_tokens(connection: AsyncConnection, cluster: UUID) -> int:
@@ -49,12 +55,8 @@ async def living_credentials(
     connection: AsyncConnection, cluster: UUID, *where: ColumnElement[bool]
 ) -> list[Row[Any]]:
     """Credentials of a cluster that are not revoked, newest first."""
-    statement = (
-        select(credentials)
-        .where(credentials.c.cluster == cluster, credentials.c.state != CredentialState.REVOKED, *where)
-        .order_by(credentials.c.sequence.desc())
-    )
-    return list(await connection.execute(statement))
+    statement = _LIVING.where(*where) if where else _LIVING
+    return list(await connection.execute(statement, {"of_cluster": cluster}))
 
 
 async def add_credential(

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Row, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import (
@@ -23,6 +24,7 @@ from edgewright.adapters.database.cluster_rows import (
     open_row,
     present_row,
     raise_change,
+    read_row,
 )
 from edgewright.adapters.database.credential_proof import CredentialProof
 from edgewright.adapters.database.events import record
@@ -31,6 +33,7 @@ from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
 from edgewright.errors import Conflict
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import Credential, RegistrationToken, Sha256
 
 
@@ -134,20 +137,13 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
 
     async def credentials(self, cluster: UUID) -> Sequence[Credential]:
         async with self._database.read() as connection:
-            rows = await living_credentials(connection, cluster)
-        return [
-            Credential(
-                id=row.id,
-                cluster=row.cluster,
-                generation=row.generation,
-                role=Role(row.role),
-                state=CredentialState(row.state),
-                secret_sha256=row.secret_sha256,
-                created_at=row.created_at,
-                proven_at=row.proven_at,
-            )
-            for row in rows
-        ]
+            return [_credential(row) for row in await living_credentials(connection, cluster)]
+
+    async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
+        async with self._database.read() as connection:
+            row = await read_row(connection, cluster)
+            held = await living_credentials(connection, cluster)
+        return None if row is None else (row, [_credential(credential) for credential in held])
 
     async def revoke(self, cluster: UUID, *, actor: str) -> int:
         async with self._database.write() as connection:
@@ -205,3 +201,16 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 credentials=moved,
                 generation=row.generation,
             )
+
+
+def _credential(row: Row[Any]) -> Credential:
+    return Credential(
+        id=row.id,
+        cluster=row.cluster,
+        generation=row.generation,
+        role=Role(row.role),
+        state=CredentialState(row.state),
+        secret_sha256=row.secret_sha256,
+        created_at=row.created_at,
+        proven_at=row.proven_at,
+    )

@@ -134,6 +134,18 @@ async def test_registration_binds_the_token_and_lets_the_cluster_in(store: Store
     assert (await store.kinds(cluster))[-1] == "edge.registered"
 
 
+async def test_a_cluster_is_read_with_its_credentials(store: Store) -> None:
+    cluster = await store.commissioned()
+    assert await store.access.with_credentials(cluster) == (await store.row(cluster), [])
+    await store.register(await store.token(cluster))
+    held = await store.access.credentials(cluster)
+    assert len(held) == 2
+    assert await store.access.with_credentials(cluster) == (await store.row(cluster), held)
+    await store.access.revoke(cluster, actor="token:test")
+    assert await store.access.with_credentials(cluster) == (await store.row(cluster), [])
+    assert await store.access.with_credentials(uuid4()) is None
+
+
 async def test_a_repeated_registration_gets_the_same_answer(store: Store) -> None:
     cluster = await store.commissioned(settings=MANUAL)
     await store.token(cluster)
