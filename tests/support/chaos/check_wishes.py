@@ -15,6 +15,7 @@ SECRET_REFUSALS = {
     "new_hardware",
     "not_present",
     "secret_unknown",
+    "paused",
 }
 
 
@@ -62,6 +63,8 @@ def _check_row(case: Case, states: frozenset[Wished]) -> Iterator[Violation]:
         yield case.violation("recreation_miscounted", f"{counted}, wished: {sorted_states(states)}")
     elif case.desired != "deleted" and not any(_has_fields(case, state) for state in case.fitting):
         yield case.violation("update_lost", f"{_fields(case)}, wished: {sorted_states(states)}")
+    elif case.desired != "deleted" and not any(bool(row["paused"]) == state.paused for state in case.fitting):
+        yield case.violation("pause_wrong", f"paused: {row['paused']}, wished: {sorted_states(states)}")
 
 
 def _has_fields(case: Case, state: Wished) -> bool:

@@ -19,6 +19,8 @@ from chaos.wishes import Life, SecretWish, Step, plan_life
 PATIENT, IMPATIENT = 80.0, 15.0
 """Seconds. An idempotency key that a dead gateway has claimed is free again after a minute."""
 SEEN_SECONDS = 25.0
+RESUME_SECONDS = 60.0
+"""How long a client insists on a last resume: a cluster that stays paused never comes to rest."""
 
 
 @dataclass
@@ -62,6 +64,7 @@ class _Play:
         self._certified = False
         self._gone = False
         self._edge: AttachedEdge | None = None
+        self._paused_by = ""
         self._patience = PATIENT if player.random.random() < 0.2 else IMPATIENT
 
     async def run(self) -> bool:
@@ -72,6 +75,8 @@ class _Play:
             await asyncio.sleep(self._player.random.uniform(0, 0.2))
             if not await self._take(step):
                 break
+        if self._paused_by and not self._gone:
+            await self._resume_at_last()
         return self._gone
 
     async def _take(self, step: Step) -> bool:
@@ -108,6 +113,13 @@ class _Play:
                 return await self._removed(step)
             case "recreate":
                 return await self._recreate(step)
+            case "pause":
+                self._paused_by = step.wish
+                return await self._send(step, requests.pause(step, self._cluster))
+            case "resume":
+                return await self._resume(step)
+            case "undelete":
+                return await self._undelete(step)
         return None
 
     async def _send(self, step: Step, request: Request) -> Line | None:
@@ -193,6 +205,31 @@ class _Play:
             return replace(line, outcome="yes")
         return line
 
+    async def _resume(self, step: Step) -> Line | None:
+        line = await self._send(step, requests.resume(self._cluster))
+        if line is not None and line.outcome == "yes":
+            self._paused_by = ""
+        return line
+
+    async def _resume_at_last(self) -> None:
+        wish, until = f"{self._paused_by}.last", self._door.journal.now() + RESUME_SECONDS
+        line: Line | None = None
+        while (line is None or line.outcome == "maybe") and self._door.journal.now() < until:
+            line = await self._door.ask(wish, "resume", self._cluster, {}, requests.resume(self._cluster))
+            await asyncio.sleep(0.2)
+
+    async def _undelete(self, step: Step) -> Line | None:
+        """A refusal because nothing is being deleted, after an attempt without an answer, means that it had happened.
+
+        The deletion may have ended before, too.
+        """
+        line = await self._send(step, requests.undelete(self._cluster))
+        if line is not None and line.outcome == "no" and line.code != "not_deleting":
+            await self._until_gone()
+        if line is not None and (line.outcome, line.code) == ("no", "not_deleting"):
+            return replace(line, outcome="yes")
+        return line
+
     async def _observe(self) -> Line | None:
         line = await self._door.insist(
             "", "observe", self._cluster, {}, requests.observe(self._cluster), requests.observed, patience=5.0
@@ -219,7 +256,8 @@ class _Play:
         if line is not None and line.outcome == "yes":
             if step.asked.get("goodbye") and self._edge is not None:
                 await self._edge.say_goodbye()
-            await self._until_gone()
+            if not step.asked.get("thought_over"):
+                await self._until_gone()
         return line
 
     async def _signal(self, step: Step) -> Line | None:

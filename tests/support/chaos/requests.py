@@ -59,6 +59,18 @@ def delete(step: Step, cluster: str) -> Request:
     return Request("DELETE", f"/v1/cluster/{cluster}", params=params, headers=key)
 
 
+def pause(step: Step, cluster: str) -> Request:
+    return Request("POST", f"/v1/cluster/{cluster}/pause", json={"reason": step.wish})
+
+
+def resume(cluster: str) -> Request:
+    return Request("POST", f"/v1/cluster/{cluster}/resume")
+
+
+def undelete(cluster: str) -> Request:
+    return Request("POST", f"/v1/cluster/{cluster}/undelete")
+
+
 def observe(cluster: str) -> Request:
     return Request("GET", f"/v1/cluster/{cluster}")
 

@@ -68,6 +68,11 @@ ROWS = (
         "update_lost",
         execute(PRESENT, 'UPDATE clusters SET labels = \'{"stamp": "old"}\' WHERE uuid = :cluster'),
     ),
+    Mutant(
+        "a pause that nobody has wished for",
+        "pause_wrong",
+        execute(PRESENT, "UPDATE clusters SET paused = 1 WHERE uuid = :cluster"),
+    ),
     Mutant("a lost entry", "update_lost", execute(PRESENT, f"DELETE FROM entries WHERE {_entry(CONFIGURATION)}")),
     Mutant(
         "an entry that the feed does not tell of",

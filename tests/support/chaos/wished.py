@@ -10,7 +10,9 @@ from typing import Any
 
 from chaos.journal import Line
 
-OWNED = frozenset({"create", "change", "status", "observe", "remove", "recreate", "delete"})
+OWNED = frozenset(
+    {"create", "change", "status", "observe", "remove", "recreate", "delete", "undelete", "pause", "resume"}
+)
 """Verbs about the cluster itself; one client sends them one after the other."""
 FIELDS = ("namespace", "chart", "stamp", "label")
 
@@ -27,6 +29,8 @@ class Wished:
         taken: wishes that carry an idempotency key and have happened.
         contests: of two writers with one ETag, those that one of them has won.
         told: whether a signal to delete it may be on its way; it may arrive at any later time, or never.
+        before: what was desired before the deletion.
+        paused: whether commits are held back.
     """
 
     desired: str = "none"
@@ -42,6 +46,8 @@ class Wished:
     taken: frozenset[str] = field(default=frozenset())
     contests: frozenset[str] = field(default=frozenset())
     told: bool = False
+    before: str = ""
+    paused: bool = False
 
     def shows(self, seen: Mapping[str, Any]) -> bool:
         """Whether an answer to a reading fits."""
@@ -70,7 +76,7 @@ def follow(states: frozenset[Wished], line: Line, *, shared_name: bool = False) 
 
 def with_late_signals(states: frozenset[Wished]) -> frozenset[Wished]:
     """The states, and what they become when a signal arrives."""
-    return states | {replace(state, desired="deleted") for state in states if state.told}
+    return states | {_deleted(state) for state in states if state.told}
 
 
 def _after_reading(states: Iterable[Wished], line: Line) -> Iterable[Wished]:
@@ -88,10 +94,14 @@ def _happened(state: Wished, line: Line) -> Wished | None:
     if line.verb == "delete" and line.asked["door"] == "signal":
         return None if state.desired == "none" else replace(state, told=True)
     if line.verb == "delete":
-        return None if state.desired == "none" else replace(state, desired="deleted")
+        return None if state.desired == "none" else _deleted(state)
+    if line.verb == "undelete":
+        return replace(state, desired=state.before, before="") if state.before else None
     if state.desired == "deleted":
         return None
     match line.verb:
+        case "pause" | "resume":
+            return None if state.desired == "none" else replace(state, paused=line.verb == "pause")
         case "create":
             return _created(state, line)
         case "change":
@@ -103,6 +113,10 @@ def _happened(state: Wished, line: Line) -> Wished | None:
         case "recreate":
             return _recreated(state, line)
     return None
+
+
+def _deleted(state: Wished) -> Wished:
+    return state if state.desired == "deleted" else replace(state, desired="deleted", before=state.desired)
 
 
 def _created(state: Wished, line: Line) -> Wished | None:
@@ -153,6 +167,10 @@ def _may_refuse(state: Wished, line: Line, *, shared_name: bool) -> bool:
             return line.verb == "remove" and state.desired in {"removed", "deleted"}
         case "deleting" | "cluster_deleted" | "cluster_unknown":
             return state.desired == "deleted" or (state.desired == "none" and line.code == "cluster_unknown")
+        case "not_deleting":
+            return line.verb == "undelete" and state.desired != "deleted"
+        case "too_late":
+            return line.verb == "undelete" and state.desired == "deleted"
         case "superseded" | "unauthorized" | "no_credentials" | "forbidden":
             return line.verb == "status"  # the credential of an edge that a move or a removal has overtaken
     return False

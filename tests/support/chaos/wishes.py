@@ -24,6 +24,8 @@ CHAPTERS = {
     "recreation": 1,
     "move": 1,
     "move and remove": 1,
+    "pause": 1,
+    "second thoughts": 1,
 }
 """What a life is made of, and how often."""
 NAMESPACES = ("edgewright", "edge", "line-4")
@@ -121,7 +123,25 @@ class _Planner:
                 return [self._move(), self._status(), Step("secrets", secrets=self._burst(3))]
             case "move and remove":
                 return [Step("secrets", secrets=self._burst(3)), self._move(), *self._removal(name), self._status()]
+            case "pause":
+                return self._pause()
+            case "second thoughts":
+                return self._second_thoughts()
         return [Step("observe")]
+
+    def _pause(self) -> list[Step]:
+        """What is wished for in a pause is done after it; secrets are refused meanwhile."""
+        steps = [self._step("pause", secrets=self._burst(2) if self._random.random() < 0.5 else (), calm=False)]
+        if self._random.random() < 0.5:
+            steps.append(self._step("change", fields=self._fields() | {"label": self._stamp()}, door="rest"))
+        if self._random.random() < 0.5:
+            steps.append(Step("secrets", secrets=self._burst(2), calm=False))
+        return [*steps, self._step("resume", secrets=self._burst(2), calm=False)]
+
+    def _second_thoughts(self) -> list[Step]:
+        """A deletion that is taken back, in time or not."""
+        deletion = {"door": "rest", "force": False, "goodbye": False, "deadline": "4s", "thought_over": True}
+        return [self._step("delete", calm=False, **deletion), self._step("undelete", calm=False)]
 
     def _removal(self, name: str) -> list[Step]:
         random = self._random
