@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from uuid import UUID
 
 from temporalio import activity
@@ -113,6 +114,8 @@ class SecretActivities:
         self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
     ) -> tuple[dict[str, bytes | None], list[UUID]]:
         """The files that result, and the requests that went in; one that cannot is refused, alone."""
+        if (together := await self._apply_together(repository, head, requests)) is not None:
+            return together, list(requests)
         files: dict[str, bytes | None] = {}
         taken: list[UUID] = []
         for request, changes in requests.items():
@@ -127,19 +130,42 @@ class SecretActivities:
             taken.append(request)
         return files, taken
 
+    async def _apply_together(
+        self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
+    ) -> dict[str, bytes | None] | None:
+        """The files with all changes, each read and written once; None if anything is in the way of one of them."""
+        newest: dict[str, dict[str, StagedChange]] = {}
+        for change in chain.from_iterable(requests.values()):
+            newest.setdefault(secret_path(change.namespace, change.name), {})[change.key] = change
+        try:
+            return {
+                path: _changed(await asyncio.to_thread(self._git.read, repository, path, at=head), changes, path)
+                for path, changes in newest.items()
+            }
+        except (Refused, Stalled):
+            return None
+
     async def _apply_one(
         self, repository: UUID, head: CommitId, change: StagedChange, files: dict[str, bytes | None]
     ) -> None:
         path = secret_path(change.namespace, change.name)
         if path not in files:
             files[path] = await asyncio.to_thread(self._git.read, repository, path, at=head)
-        document = files[path]
-        if change.ciphertext is None:
-            if document is not None:
-                files[path] = remove_keys(document, [change.key], where=path)
-            return
-        value = SealedValue(ciphertext=change.ciphertext, fingerprint=change.fingerprint, sealed_at=change.sealed_at)
-        files[path] = put_values(document, change.namespace, change.name, {change.key: value})
+        files[path] = _changed(files[path], {change.key: change}, path)
+
+
+def _changed(document: bytes | None, changes: Mapping[str, StagedChange], path: str) -> bytes | None:
+    """A file with changes of its keys; None: there is none, or nothing is left in it."""
+    place = next(iter(changes.values()))
+    values = {
+        key: SealedValue(change.ciphertext, change.fingerprint, change.sealed_at)
+        for key, change in changes.items()
+        if change.ciphertext is not None
+    }
+    if values:
+        document = put_values(document, place.namespace, place.name, values)
+    gone = changes.keys() - values.keys()
+    return remove_keys(document, gone, where=path) if gone and document is not None else document
 
 
 def _may_be_a_repetition(changes: Sequence[StagedChange]) -> bool:

@@ -8,9 +8,12 @@ from uuid import UUID, uuid4
 
 from centre import Centre, eventually, working
 from sealing_keys import certificate_pem, private_key
+from temporalio.testing import ActivityEnvironment
 
+from activities.secrets import SecretActivities
 from edgewright.domain.kubernetes_names import secret_path
 from edgewright.errors import Waiting
+from edgewright.messages.steps import CommitSecrets
 from edgewright.ports.git_server import CommitId, CommitMessage
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, parse_certificate, read_values, seal
@@ -89,6 +92,43 @@ async def test_the_last_key_takes_the_file_with_it(centre: Centre) -> None:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
     assert secret_path("default", "db") not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)
+
+
+async def commit_all(centre: Centre, changes: Sequence[StagedChange]) -> list[StagedChange]:
+    """What became of requests of one change each that were committed in one go."""
+    for change in changes:
+        await centre.ports.staging.stage([change])
+    activities = SecretActivities(centre.ports.clusters, centre.ports.staging, centre.ports.git)
+    await ActivityEnvironment().run(activities.commit_secrets, CommitSecrets(cluster=changes[0].cluster))
+    return [row for change in changes for row in await centre.ports.staging.request(change.request)]
+
+
+async def test_of_many_changes_of_one_file_the_last_word_counts(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("last-word")
+        await put(idle_centre, [staged(cluster, "db", "old", b"v")])
+    said = [("a", b"1"), ("b", b"1"), ("a", None), ("old", None), ("b", b"2"), ("c", None), ("a", b"2"), ("b", None)]
+    rows = await commit_all(idle_centre, [staged(cluster, "db", key, value) for key, value in said])
+    assert {row.state for row in rows} == {StagedState.COMMITTED}
+    assert len({row.commit for row in rows}) == 1
+    assert await keys(idle_centre, cluster, "db") == {"a"}
+    gone = await commit_all(idle_centre, [staged(cluster, "db", "a", None), staged(cluster, "db", "d", None)])
+    assert {row.state for row in gone} == {StagedState.COMMITTED}
+    assert await keys(idle_centre, cluster, "db") == set()
+
+
+async def test_a_request_that_cannot_be_committed_is_refused_alone(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("one-refused")
+    head = await asyncio.to_thread(idle_centre.git.head, cluster)
+    broken = {secret_path("default", "broken"): b"by a person: {"}
+    message = CommitMessage("Break a file", actor="token:test")
+    await asyncio.to_thread(idle_centre.git.commit, cluster, broken, message, expected_head=head)
+    first, bad, last = [staged(cluster, name, "k", b"v") for name in ("db", "broken", "db")]
+    rows = await commit_all(idle_centre, [first, bad, replace(last, key="l")])
+    assert [row.state for row in rows] == [StagedState.COMMITTED, StagedState.REFUSED, StagedState.COMMITTED]
+    assert rows[1].refusal_code == "sealed_secret_malformed"
+    assert await keys(idle_centre, cluster, "db") == {"k", "l"}
 
 
 async def test_staged_secrets_that_nobody_waits_for_any_more_are_committed_all_the_same(
