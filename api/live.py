@@ -51,13 +51,13 @@ def live_of(gateway: Gateway) -> Live:
     )
 
 
-def gateway_of(request: Request) -> Gateway:
-    """The collaborators of the application that serves this request."""
+async def gateway_of(request: Request) -> Gateway:
+    """The collaborators of the application that serves this request. Not a plain function: those run in threads."""
     gateway: Gateway = request.app.state.gateway
     return gateway
 
 
-def live_state_of(request: Request) -> Live:
+async def live_state_of(request: Request) -> Live:
     """The in-memory state of the application that serves this request."""
     live: Live = request.app.state.live
     return live
