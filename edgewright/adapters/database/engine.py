@@ -225,7 +225,8 @@ def _sqlite(url: URL, threads: Executor) -> AsyncEngine:
         patience = options.get(_PATIENCE)
         if patience is None:
             driver.begins(patience=LOCK_WAIT_SECONDS, in_thread=options.get(_LONG, False))
-            connection.exec_driver_sql("BEGIN")
+            if not driver.begin_reading():
+                connection.exec_driver_sql("BEGIN")
             return
         # A reader that became a writer would be refused when another process has written since; writers say so first.
         driver.begins(patience=patience, writes=True)

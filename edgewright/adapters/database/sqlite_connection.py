@@ -62,6 +62,13 @@ class LoopConnection:
         """
         self._patience, self._in_thread, self._writes = patience, in_thread, writes
 
+    def begin_reading(self) -> bool:
+        """Begins a transaction, which waits for nobody, at once; False: not now, a call is still under way."""
+        if self._away is not None:
+            return False
+        self._open.execute("BEGIN")
+        return True
+
     def cursor(self) -> "LoopCursor":
         return LoopCursor(self, self._open.cursor())
 
