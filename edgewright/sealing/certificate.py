@@ -7,6 +7,7 @@ import re
 import ssl
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -18,6 +19,8 @@ from edgewright.errors import Invalid
 
 PEM_LIMIT = 64 * 1024
 """Characters of PEM text; a certificate of 16,384 bits has less than 8 KiB."""
+REMEMBERED = 256
+"""Certificates that were read lately; each is a few kB."""
 CLOCK_SKEW = timedelta(minutes=5)
 """How far a certificate's beginning may lie ahead, as the edge's clock made it."""
 RSA_BITS = range(2048, 16384 + 1)
@@ -62,13 +65,20 @@ def parse_certificate(pem: str, *, now: datetime) -> SealingCertificate:
     """
     if now.tzinfo is None:
         raise ValueError("now needs a time zone")
+    certificate = _parsed(pem)
+    _check_time(certificate.not_before, certificate.not_after, now)
+    return certificate
+
+
+@lru_cache(REMEMBERED)
+def _parsed(pem: str) -> SealingCertificate:
+    """What does not depend on the time. A cluster's certificate is asked for with each of its secrets."""
     der = _der(pem)
     try:
         certificate = x509.load_der_x509_certificate(der)
         not_before, not_after = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     except (ValueError, x509.InvalidVersion) as error:
         raise _refusal("certificate_malformed", "it is not a valid X.509 certificate") from error
-    _check_time(not_before, not_after, now)
     return SealingCertificate(
         pem=ssl.DER_cert_to_PEM_cert(der),
         fingerprint=hashlib.sha256(der).hexdigest(),

@@ -1,6 +1,7 @@
 """One sealed value of a Secret, what the file says of it, and how large all of them may be together."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ SECRET_LIMIT = 1024 * 1024
 """Bytes of plaintext of all keys of one Secret together (Kubernetes)."""
 
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def read_records(annotation: str | None) -> dict[str, tuple[str, datetime]]:
 
 def _moment(text: str) -> datetime | None:
     try:
-        return datetime.strptime(text, _TIME_FORMAT).replace(tzinfo=UTC)
+        return datetime.fromisoformat(text) if _TIME.fullmatch(text) else None
     except ValueError:
         return None
 
