@@ -83,15 +83,15 @@ format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 hooks: $(ENVIRONMENT) ## run the linters before each commit
 	$(BIN)/pre-commit install
 
-chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n
-	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
-		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) </dev/null
+chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n TOPOLOGY=production
+	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
+		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) $(TOPOLOGY:%=--topology %) </dev/null
 
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m long_life --years $(or $(YEARS),10) </dev/null
 
-bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists or fleets
-	$(HERMETIC) PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production
+	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \
 		$(if $(JSON),--json $(JSON))
 
 record-histories: $(ENVIRONMENT) ## record the workflow histories that the replay tests use

@@ -5,10 +5,11 @@ import asyncio
 import json
 import os
 import platform
-import sqlite3
+import ssl
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Protocol
 
 import httpx
 
@@ -16,7 +17,28 @@ from bench import measures
 from bench.fleets import Fleet, fleets
 from bench.many_rows import slowest_list
 from bench.native_load import load
+from bench.production_centre import production_centre
 from bench.running_centre import OURS, RunningCentre, running_centre
+
+PARTS = ("all", "centre", "lists", "fleets", "production")
+"""`all` is without `production`, which needs programs that are built first."""
+
+
+class Centre(Protocol):
+    """What is measured over HTTP. ``verify``: as httpx takes it."""
+
+    url: str
+    verify: ssl.SSLContext | bool
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What opens it."""
+
+    def counted(self) -> tuple[int, int]:
+        """Repositories of clusters, and accounts."""
+
+    def megabytes(self) -> dict[str, float]:
+        """Memory of each part."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +51,19 @@ class Line:
     goal: str
 
 
-def client_of(centre: RunningCentre) -> httpx.AsyncClient:
+def client_of(centre: Centre) -> httpx.AsyncClient:
     limits = httpx.Limits(max_connections=64)
-    return httpx.AsyncClient(base_url=centre.url, headers=centre.headers, limits=limits, timeout=300, trust_env=False)
+    return httpx.AsyncClient(
+        base_url=centre.url,
+        headers=centre.headers,
+        limits=limits,
+        timeout=300,
+        trust_env=False,
+        verify=centre.verify,
+    )
 
 
-async def creations(centre: RunningCentre, crowds: tuple[int, ...]) -> list[Line]:
+async def creations(centre: Centre, crowds: tuple[int, ...]) -> list[Line]:
     async with client_of(centre) as client:
         await measures.created_alone(client, 3)
         alone = await measures.created_alone(client, 20)
@@ -51,7 +80,7 @@ async def creations(centre: RunningCentre, crowds: tuple[int, ...]) -> list[Line
             lines.append(
                 Line(f"{count:,} at once, all ready", f"{seconds:.1f} s; gateway p99 {ms(slow)}", before, goal)
             )
-        repositories, accounts = counted(centre)
+        repositories, accounts = centre.counted()
         clusters = 23 + sum(crowds)
         assert (repositories, accounts) == (clusters, 2 * clusters), "something was doubled or lost"
         lines.append(
@@ -60,17 +89,7 @@ async def creations(centre: RunningCentre, crowds: tuple[int, ...]) -> list[Line
         return lines
 
 
-def counted(centre: RunningCentre) -> tuple[int, int]:
-    """Repositories on disk, shared ones aside, and accounts in the database."""
-    with sqlite3.connect(f"file:{centre.home / 'edgewright.db'}?mode=ro", uri=True) as database:
-        (accounts,) = database.execute("SELECT count(*) FROM accounts").fetchone()
-        known = {row[0] for row in database.execute("SELECT replace(uuid, '-', '') FROM clusters")}
-    database.close()
-    folders = (centre.home / "repositories").glob("*.git")
-    return sum(folder.stem.replace("-", "") in known for folder in folders), accounts
-
-
-async def secrets(centre: RunningCentre, sizes: tuple[int, ...]) -> list[Line]:
+async def secrets(centre: Centre, sizes: tuple[int, ...]) -> list[Line]:
     before = {10: "135 ms", 100: "165 ms", 1000: "1,062 ms"}
     lines: list[Line] = []
     async with client_of(centre) as client:
@@ -89,7 +108,7 @@ async def secrets(centre: RunningCentre, sizes: tuple[int, ...]) -> list[Line]:
     return lines
 
 
-async def reads(centre: RunningCentre) -> list[Line]:
+async def reads(centre: Centre) -> list[Line]:
     async with client_of(centre) as client:
         uuid, _ = await measures.create(client, "read-often")
         script = await measures.bootstrap_url(client, uuid)
@@ -120,7 +139,7 @@ async def killed(centre: RunningCentre) -> Line:
     return Line("killed -9 during commissioning, started again, ready", seconds, "15-53 s", "5 s")
 
 
-def weights(centre: RunningCentre, clusters: int) -> Line:
+def weights(centre: Centre, clusters: int) -> Line:
     figure = weighed(centre.megabytes())
     return Line(f"gateway + worker, {clusters:,} clusters", figure, "-", "350 MB at 1,000, 700 at 10,000")
 
@@ -164,6 +183,8 @@ def measure(part: str, *, full: bool) -> Iterator[Line]:
         yield from of_a_centre(full=full)
     if part in {"lists", "all"}:
         yield from (lists(rows) for rows in (100, 10_000))
+    if part == "production":
+        yield from (replace(line, goal="-") for line in of_production(full=full))
     if part == "fleets" or (part == "all" and full):
         yield from fleet_lines((100, 1000, 10_000) if full else (100, 1000))
 
@@ -179,6 +200,16 @@ def of_a_centre(*, full: bool) -> Iterator[Line]:
         yield asyncio.run(killed(centre))
 
 
+def of_production(*, full: bool) -> Iterator[Line]:
+    """The same on the topology of docker-compose.yml, through its proxy; the goals are those of `edgewright up`."""
+    crowds = (20, 100, 1000) if full else (20, 100)
+    with production_centre() as centre:
+        yield from asyncio.run(creations(centre, crowds))
+        yield weights(centre, 23 + sum(crowds))
+        yield from asyncio.run(secrets(centre, (10, 100, 1000) if full else (10, 100)))
+        yield from asyncio.run(reads(centre))
+
+
 def ms(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms"
 
@@ -191,9 +222,7 @@ def main() -> None:
         action="store_true",
         help="also 1,000 at once, the repository of 1,000 secrets, and fleets of up to 10,000",
     )
-    parser.add_argument(
-        "--part", choices=("all", "centre", "lists", "fleets"), default="all", help="measure only this"
-    )
+    parser.add_argument("--part", choices=PARTS, default="all", help="measure only this")
     parser.add_argument("--json", metavar="FILE", help="write the figures here as well")
     options = parser.parse_args()
     print("| measure | here | the system before | goal |")

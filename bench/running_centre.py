@@ -2,13 +2,16 @@
 
 import json
 import os
+import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Set
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from uuid import UUID
 
 import psutil
 
@@ -25,6 +28,7 @@ class RunningCentre:
         self.url = ""
         self.token = ""
         self.temporal = ""
+        self.verify: ssl.SSLContext | bool = True
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -67,6 +71,13 @@ class RunningCentre:
             self._process.terminate()
             self._process.wait(60)
 
+    def counted(self) -> tuple[int, int]:
+        """Repositories of clusters on disk, shared ones aside, and accounts in the database."""
+        with closing(sqlite3.connect(f"file:{self.home / 'edgewright.db'}?mode=ro", uri=True)) as database:
+            (accounts,) = database.execute("SELECT count(*) FROM accounts").fetchone()
+            known = {str(UUID(row[0])) for row in database.execute("SELECT uuid FROM clusters")}
+        return counted_repositories(self.home, known), accounts
+
     def megabytes(self) -> dict[str, float]:
         """Memory that each part alone holds, and its share of what several hold (PSS)."""
         return self._of_parts(lambda process: process.memory_full_info().pss / 1e6)
@@ -89,6 +100,11 @@ class RunningCentre:
             return []
         up = psutil.Process(self._process.pid)
         return [up, *up.children(recursive=True)]
+
+
+def counted_repositories(home: Path, known: Set[str]) -> int:
+    """Those in service of the clusters that are known, by UUID."""
+    return sum(folder.stem in known for folder in (home / "repositories").glob("*.git"))
 
 
 @contextmanager

@@ -7,10 +7,8 @@ import os
 import pwd
 import secrets
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from components import ComponentMissing
-from debian import debian_tree, library_path
+from debian import debian_tree
+from postgresql_process import ServerProcess, surroundings
 
 OWNER = "edgewright"
-READY_SECONDS = 60.0
 STEADY = "initdb"  # the last program that a whole installation of a server has
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 """What only a database that nobody needs after a crash may be told."""
@@ -36,14 +34,14 @@ class PostgreSQL:
         programs: folder of ``psql``, ``initdb`` and the others.
         port: of the loopback address, and in the name of the socket.
         password: of ``OWNER``, who owns everything.
-        process: the server's; its children end with it.
+        server: its processes.
     """
 
     folder: Path
     programs: Path
     port: int
     password: str
-    process: "subprocess.Popen[bytes]"
+    server: ServerProcess
 
     def socket_url(self, database: str) -> str:
         """The SQLAlchemy URL of a database, over the socket."""
@@ -55,7 +53,7 @@ class PostgreSQL:
         where = [f"--host={self.folder}", f"--port={self.port}", f"--username={OWNER}", f"--dbname={database}"]
         done = subprocess.run(
             [str(self.programs / "psql"), *options, *where, "--command", statement],
-            env=_environment(self.programs),
+            env=surroundings(self.programs),
             capture_output=True,
             text=True,
             timeout=60,
@@ -97,8 +95,12 @@ def postgresql_server(
         _initialise(folder, programs, user, password)
         options = {"listen_addresses": "127.0.0.1" if port else "", "unix_socket_directories": str(folder)}
         options |= FAST if settings is None else settings
-        with _running(folder, programs, user, port or 5432, options) as process:
-            yield PostgreSQL(folder, programs, port or 5432, password, process)
+        server = ServerProcess(folder, programs, port or 5432, options, run_as=_as(user))
+        try:
+            server.start()
+            yield PostgreSQL(folder, programs, port or 5432, password, server)
+        finally:
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -133,15 +135,6 @@ def _programs(folder: Path, *, copied: bool) -> Path:
     return max(tree.glob("usr/lib/postgresql/*/bin"))
 
 
-def _environment(programs: Path) -> dict[str, str]:
-    """Nothing of this shell's settings for PostgreSQL; the libraries that came with the programs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    tree = programs.parents[4] if len(programs.parents) > 4 else Path("/")
-    if tree != Path("/"):
-        kept["LD_LIBRARY_PATH"] = library_path(tree)
-    return kept | {"LC_ALL": "C.UTF-8", "TZ": "UTC"}
-
-
 def _as(user: pwd.struct_passwd | None) -> dict[str, Any]:
     """Arguments that start a process as a user."""
     return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
@@ -156,7 +149,7 @@ def _initialise(folder: Path, programs: Path, user: pwd.struct_passwd | None, pa
     arguments = ["--auth-local=trust", "--auth-host=scram-sha-256", f"--pwfile={known}", "--no-sync"]
     done = subprocess.run(
         [str(programs / STEADY), f"--pgdata={folder / 'data'}", f"--username={OWNER}", "--encoding=UTF8", *arguments],
-        env=_environment(programs),
+        env=surroundings(programs),
         cwd=folder,
         capture_output=True,
         text=True,
@@ -167,43 +160,3 @@ def _initialise(folder: Path, programs: Path, user: pwd.struct_passwd | None, pa
     known.unlink()
     if done.returncode != 0:
         raise ComponentMissing(f"initdb failed:\n{done.stderr[-2000:]}")
-
-
-@contextmanager
-def _running(
-    folder: Path, programs: Path, user: pwd.struct_passwd | None, port: int, options: dict[str, str]
-) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [str(programs / "postgres"), "-D", str(folder / "data"), "-p", str(port)]
-    for name, value in options.items():
-        command += ["-c", f"{name}={value}"]
-    log = folder / "postgresql.log"
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(
-            command,
-            env=_environment(programs),
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            **_as(user),
-        ) as process,
-    ):
-        try:
-            _wait_for(folder, programs, port, process, log)
-            yield process
-        finally:
-            process.send_signal(signal.SIGINT)  # its "fast" stop: sessions are ended, nothing is lost
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _wait_for(folder: Path, programs: Path, port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    asked = [str(programs / "pg_isready"), "--quiet", f"--host={folder}", f"--port={port}"]
-    deadline = time.monotonic() + READY_SECONDS
-    while subprocess.run(asked, env=_environment(programs), timeout=30, check=False).returncode != 0:
-        if process.poll() is not None or time.monotonic() > deadline:
-            raise ComponentMissing(f"PostgreSQL did not come up:\n{log.read_text()[-2000:]}")
-        time.sleep(0.05)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from chaos.checker import check_stores
 from chaos.edge_keys import EdgeKey, read_keys
+from chaos.embedded_centre import EmbeddedCentre
 from chaos.git_mutants import REPOSITORIES
 from chaos.journal import Line, read_lines
 from chaos.mutants import Mutant, copy_home
@@ -40,9 +41,10 @@ class Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    ran = asyncio.run(run(tmp_path_factory.mktemp("peace"), PEACE))
+    folder = tmp_path_factory.mktemp("peace")
+    ran = asyncio.run(run(folder, PEACE, EmbeddedCentre(folder)))
     assert ran.left == ()
-    return Finished(ran.home, read_stores(ran.home), read_lines(ran.journal), read_keys(ran.keys))
+    return Finished(ran.home, ran.stores, read_lines(ran.journal), read_keys(ran.keys))
 
 
 def test_stores_of_a_run_in_peace_keep_every_promise(finished: Finished) -> None:

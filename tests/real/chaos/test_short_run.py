@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from chaos.embedded_centre import EmbeddedCentre
 from chaos.run import Plan, run
 from chaos.verdict import broken_promises, report
 
@@ -13,7 +14,7 @@ SHORT = Plan(seed=301, kills=12, seconds=90.0)
 
 
 def test_every_answered_request_holds_after_a_dozen_kills(tmp_path: Path) -> None:
-    ran = asyncio.run(run(tmp_path, SHORT))
+    ran = asyncio.run(run(tmp_path, SHORT, EmbeddedCentre(tmp_path)))
     broken = broken_promises(ran)
     replay = f"make chaos SEED={SHORT.seed} KILLS={SHORT.kills} SECONDS={SHORT.seconds:.0f}"
     assert broken == [], "\n".join(

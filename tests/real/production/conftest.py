@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from production.topology import Topology, running
+from production.topology import AS_COMPOSE, Topology, running
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +15,7 @@ def topology() -> Iterator[Topology]:
     """PostgreSQL, Temporal, two workers, two gateways, a TLS proxy: as ``docker-compose.yml`` says."""
     folder = Path(tempfile.mkdtemp(prefix="edgewright-production-"))
     try:
-        with running(folder, print) as made:
+        with running(folder, print, policy=AS_COMPOSE) as made:
             yield made
     finally:
         shutil.rmtree(folder)

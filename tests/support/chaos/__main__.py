@@ -8,16 +8,22 @@ import sys
 import tempfile
 from pathlib import Path
 
+from chaos.centre import Centre
+from chaos.embedded_centre import EmbeddedCentre
+from chaos.production_centre import ProductionCentre
 from chaos.run import Plan, run
 from chaos.verdict import broken_promises, report
+
+TOPOLOGIES = {"embedded": 1.3, "production": 2.5}
+"""Topology -> mean seconds between two kills; what has to find PostgreSQL and Temporal first comes back later."""
 
 
 def main() -> int:
     """0: every answered request holds; 1: some do not, and the folder of the run stays."""
-    plan = _plan()
+    plan, topology = _plan()
     folder = Path(tempfile.mkdtemp(prefix=f"edgewright-chaos-{plan.seed}-"))
-    _say(f"chaos, seed {plan.seed}: {plan.kills} kills; in {folder}")
-    ran = asyncio.run(run(folder, plan))
+    _say(f"chaos, seed {plan.seed}: {plan.kills} kills, {topology}; in {folder}")
+    ran = asyncio.run(run(folder, plan, _centre(topology, folder)))
     for line in report(ran):
         _say(line)
     broken = broken_promises(ran)
@@ -31,14 +37,20 @@ def main() -> int:
     return 0
 
 
-def _plan() -> Plan:
+def _plan() -> tuple[Plan, str]:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--kills", type=int, default=1000, help="processes to kill")
     parser.add_argument("--seed", type=int, default=None, help="what the wishes and the kills follow from")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no kill is begun later")
+    parser.add_argument("--topology", choices=TOPOLOGIES, default="embedded", help="what is played with")
     given = parser.parse_args()
     seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
-    return Plan(seed=seed, kills=given.kills, seconds=given.seconds, patience=400.0)
+    pace = TOPOLOGIES[given.topology]
+    return Plan(seed=seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=400.0), given.topology
+
+
+def _centre(topology: str, folder: Path) -> Centre:
+    return ProductionCentre(folder) if topology == "production" else EmbeddedCentre(folder)
 
 
 def _say(line: str) -> None:

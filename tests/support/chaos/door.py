@@ -2,12 +2,14 @@
 
 import asyncio
 import math
+import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
+from chaos.centre import Address
 from chaos.journal import Journal, Line, Outcome
 
 TIMEOUT = 60.0
@@ -36,20 +38,20 @@ def nothing(_answer: httpx.Response) -> Mapping[str, Any]:
 
 
 class Door:
-    """A client's way to the gateway.
+    """A client's way to the gateway."""
 
-    Args:
-        url: of the gateway; the port stays, whatever is killed.
-        token: of an operator.
-    """
-
-    def __init__(self, url: str, token: str, journal: Journal) -> None:
+    def __init__(self, address: Address, journal: Journal) -> None:
+        self.address = address
         self.journal = journal
         self.closing = math.inf
         """By the journal's clock: from here on nobody has patience."""
-        self.url, self.token = url, token
-        self._operator = {"Authorization": f"Bearer {token}"}
-        self._http = httpx.AsyncClient(base_url=url, timeout=httpx.Timeout(TIMEOUT, connect=5), trust_env=False)
+        self._operator = {"Authorization": f"Bearer {address.token}"}
+        self._http = httpx.AsyncClient(
+            base_url=address.url,
+            timeout=httpx.Timeout(TIMEOUT, connect=5),
+            trust_env=False,
+            verify=ssl.create_default_context(cafile=address.authority) if address.authority else True,
+        )
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -68,6 +68,13 @@ class Case:
         phases = [e["detail"]["phase"] for e in self.stores.of("events", self.uuid) if e["kind"] == "phase.changed"]
         return any(phase in COMMISSIONED for phase in phases)
 
+    @cached_property
+    def restored(self) -> int:
+        """How often the centre was restored during its life. Each time it is rendered once more, if that differs, and
+        with a fence that the repository may have seen before.
+        """
+        return sum(event["kind"] == "centre.restored" for event in self.stores.of("events", self.uuid))
+
     @property
     def in_service(self) -> list[Repository]:
         return [repository for repository in self.repositories if not repository.archived]

@@ -42,7 +42,8 @@ class Pusher:
 
     async def _push(self, folder: Path, cluster: str, file: str, text: str) -> tuple[Outcome, str, str]:
         """The outcome, the commit, and what git complained of. One that was pushed before is found by its file."""
-        cloned, complaint = await self._git(folder, "clone", "--quiet", f"{self.door.url}/uuid/{cluster}", "work")
+        origin = f"{self.door.address.url}/uuid/{cluster}"
+        cloned, complaint = await self._git(folder, "clone", "--quiet", origin, "work")
         if not cloned:
             return "maybe", "", complaint
         work = folder / "work"
@@ -76,11 +77,14 @@ class Pusher:
 
     def _surroundings(self) -> dict[str, str]:
         """The token goes in the environment: a command line can be read by everybody."""
-        basic = base64.b64encode(f"operator:{self.door.token}".encode()).decode()
+        basic = base64.b64encode(f"operator:{self.door.address.token}".encode()).decode()
         person = {f"GIT_{role}_{what}": "chaos" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        authority = self.door.address.authority
         return {
             **os.environ,
             **person,
+            **({"GIT_SSL_CAINFO": str(authority)} if authority else {}),
+            "no_proxy": "*",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",

@@ -1,24 +1,25 @@
-"""One run: a fresh home, clients, something that kills, and the silence after it."""
+"""One run: a fresh centre, clients, something that kills, and the silence after it."""
 
 import asyncio
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from embedded import EmbeddedEdgewright
 from temporalio.client import Client
 
+from chaos.centre import Address, Centre
 from chaos.door import Door, Request
-from chaos.edge_keys import make_keys
+from chaos.edge_keys import EdgeKey, make_keys
 from chaos.golden import CHART_TEMPLATE, CLASS_CHART, OTHER_CHART
 from chaos.journal import Journal
 from chaos.killer import Killer
 from chaos.players import Player
 from chaos.settling import settle
-from chaos.temporal_file import TemporalFile
+from chaos.stores import Stores
 
-VARIABLES = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"}
 LAST_PATIENCE = 5.0
 """Seconds that requests under way get once everything runs again."""
 
@@ -53,6 +54,7 @@ class Ran:
 
     plan: Plan
     folder: Path
+    stores: Stores
     kills: Counter[str]
     put_back: int
     seconds: float
@@ -71,57 +73,80 @@ class Ran:
         return self.folder / "edge-keys.json"
 
 
-async def run(folder: Path, plan: Plan) -> Ran:
-    """Runs in a folder of its own; leaves no process behind."""
-    centre = EmbeddedEdgewright(folder / "home", VARIABLES)
+async def run(folder: Path, plan: Plan, centre: Centre) -> Ran:
+    """Runs in a folder of its own; leaves no process behind.
+
+    Args:
+        centre: a fresh one in the same folder.
+    """
     began = time.monotonic()
     try:
-        await asyncio.to_thread(centre.up)
-        ran = await _with(centre, folder, plan, began)
-        assert await asyncio.to_thread(centre.interrupt) == 0, centre.said()
-        return ran
+        await asyncio.to_thread(centre.start)
+        killer, left = await _with(centre, folder, plan)
+        await asyncio.to_thread(centre.stop)
+        stores, strikes = await asyncio.to_thread(centre.stores), killer.strikes
+        seconds = time.monotonic() - began
+        return Ran(plan, folder, stores, strikes.kills, strikes.put_back, seconds, tuple(left))
     finally:
         await asyncio.to_thread(centre.clear_up)
 
 
-async def _with(centre: EmbeddedEdgewright, folder: Path, plan: Plan, began: float) -> Ran:
-    journal = Journal(folder / "journal.jsonl")
-    keys = make_keys(folder / "edge-keys.json")
-    endpoints = centre.endpoints()
-    token = (centre.home / "admin-token").read_text().strip()
-    doors = [Door(str(endpoints["gateway"]), token, journal) for _ in range(plan.clients)]
-    temporal = await Client.connect(str(endpoints["temporal"]), lazy=True)
-    stop = asyncio.Event()
-    players = [Player(plan.seed, n, door, keys, temporal, stop) for n, door in enumerate(doors)]
-    killer = Killer(centre, TemporalFile(centre.home, folder / "copies"), journal, seed=plan.seed, pace=plan.pace)
-    await _make_other_chart(doors[0])
-    await _play(players, killer, plan, stop)
-    await killer.come_back()
-    left = await settle(centre.home, seconds=plan.patience)
-    for door in doors:
-        await door.close()
+async def _with(centre: Centre, folder: Path, plan: Plan) -> tuple[Killer, list[str]]:
+    journal, keys = Journal(folder / "journal.jsonl"), make_keys(folder / "edge-keys.json")
+    async with playing(centre.address, keys, journal, seed=plan.seed, clients=plan.clients) as players:
+        killer = Killer(centre, journal, seed=plan.seed, pace=plan.pace)
+        await make_other_chart(players[0].door)
+        await _play(players, killer, plan)
+        await killer.strikes.come_back()
+        left = await settle(centre.unfinished, seconds=plan.patience)
     journal.close()
-    await asyncio.sleep(0.2)  # a Temporal client that is dropped at once may crash its process at exit
-    return Ran(plan, folder, killer.kills, killer.put_back, time.monotonic() - began, tuple(left))
+    return killer, left
 
 
-async def _play(players: list[Player], killer: Killer, plan: Plan, stop: asyncio.Event) -> None:
+@asynccontextmanager
+async def playing(
+    address: Address, keys: list[EdgeKey], journal: Journal, *, seed: int, clients: int, first: int = 0
+) -> AsyncIterator[list[Player]]:
+    """Clients of a running centre; they do not play yet.
+
+    Args:
+        keys: of their edges.
+        first: number of the first one; each number has lives of its own.
+    """
+    temporal = await Client.connect(address.temporal, lazy=True)
+    doors = [Door(address, journal) for _ in range(clients)]
+    stop = asyncio.Event()
+    try:
+        yield [Player(seed, n, door, keys, temporal, stop) for n, door in enumerate(doors, first)]
+    finally:
+        for door in doors:
+            await door.close()
+        await asyncio.sleep(0.2)  # a Temporal client that is dropped at once may crash its process at exit
+
+
+async def _play(players: list[Player], killer: Killer, plan: Plan) -> None:
     if not plan.kills:
         await asyncio.gather(*(player.play(plan.lives) for player in players))
         return
-    playing = [asyncio.create_task(player.play()) for player in players]
+    lives = [asyncio.create_task(player.play()) for player in players]
     killing = asyncio.create_task(killer.kill(plan.kills))
-    await asyncio.wait({killing, *playing}, timeout=plan.seconds, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({killing, *lives}, timeout=plan.seconds, return_when=asyncio.FIRST_COMPLETED)
     killer.enough = True
     await killing
-    stop.set()
-    await killer.come_back()
+    players[0].stop.set()
+    await killer.strikes.come_back()
+    await end(players, lives)
+
+
+async def end(players: Sequence[Player], lives: Sequence["asyncio.Task[None]"]) -> None:
+    """Returns when what the clients have begun is answered, or soon will not be."""
     for player in players:
+        player.stop.set()
         player.door.closing = player.door.journal.now() + LAST_PATIENCE
-    await asyncio.gather(*playing)
+    await asyncio.gather(*lives)
 
 
-async def _make_other_chart(door: Door) -> None:
+async def make_other_chart(door: Door) -> None:
     body = {"class": CLASS_CHART, "uuid": OTHER_CHART}
     template = {"chart": "edge-cluster", "values": {"other": "chart"}}
     path = f"/v1/app/{CHART_TEMPLATE}/object/{OTHER_CHART}"

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -23,12 +24,16 @@ def unfinished(home: Path) -> list[str]:
         return [repr(row) for statement in (UNFINISHED, STAGED) for row in database.execute(statement)]
 
 
-async def settle(home: Path, *, seconds: float) -> list[str]:
-    """Waits for nothing to be left, for two sweeps on end; what is left after so many seconds."""
+async def settle(unfinished: Callable[[], list[str]], *, seconds: float) -> list[str]:
+    """Waits for nothing to be left, for two sweeps on end; what is left after so many seconds.
+
+    Args:
+        unfinished: what is still to be done; blocks for a moment.
+    """
     until = time.monotonic() + seconds
     calm_since: float | None = None
     while True:
-        left = unfinished(home)
+        left = await asyncio.to_thread(unfinished)
         now = time.monotonic()
         calm_since = None if left else calm_since or now
         if calm_since is not None and now - calm_since > CALM_SECONDS:

@@ -3,21 +3,24 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from chaos.checker import check
+from chaos.checker import check_stores
+from chaos.edge_keys import read_keys
 from chaos.journal import read_lines
 from chaos.run import Ran
 
 
 def broken_promises(ran: Ran) -> list[str]:
     """One line each; none if every answered request holds and nothing is left to be done."""
-    return [*(f"not settled: {left}" for left in ran.left), *map(str, check(ran.home, ran.journal, ran.keys))]
+    violations = check_stores(ran.stores, read_lines(ran.journal), read_keys(ran.keys))
+    return [*(f"not settled: {left}" for left in ran.left), *map(str, violations)]
 
 
 def report(ran: Ran) -> Iterator[str]:
     """What happened, one line each."""
     killed = ", ".join(f"{part} {count}" for part, count in sorted(ran.kills.items()))
     yield f"{sum(ran.kills.values())} kills ({killed}) in {ran.seconds:.0f} s"
-    yield f"Temporal's file put back {ran.put_back} times"
+    if ran.put_back:
+        yield f"Temporal's file put back {ran.put_back} times"
     lines = read_lines(ran.journal)
     yield f"{len(lines)} answers and missing answers about {len({line.cluster for line in lines} - {''})} clusters"
     for verb, of_verb in sorted(_by_verb(ran).items()):

@@ -5,17 +5,18 @@ A program, to be run in a centre's own mount namespace: SQLite opens nothing by 
 
 import asyncio
 import sys
+from functools import partial
 from pathlib import Path
 
 from chaos.checker import check
-from chaos.settling import settle
+from chaos.settling import settle, unfinished
 
 PATIENCE_SECONDS = 90
 
 
 def verdict(home: Path, journal: Path, keys: Path) -> list[str]:
     """One line for each thing that is wrong."""
-    left = asyncio.run(settle(home, seconds=PATIENCE_SECONDS))
+    left = asyncio.run(settle(partial(unfinished, home), seconds=PATIENCE_SECONDS))
     return left or list(map(str, check(home, journal, keys)))
 
 

@@ -17,12 +17,14 @@ from edgewright.cli.background import in_background
 from edgewright.cli.failures import CliError
 from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.probes import answers, connects
-from edgewright.cli.supervisor import Part, StopRequested, StopSignals, Supervisor
+from edgewright.cli.supervisor import Part, RestartPolicy, StopRequested, StopSignals, Supervisor
 from production.certificates import make_certificates
 from production.compose import ComposeFile, Places, image_command, image_environment
 from production.ports import Ports
 from production.proxy import proxy_command
 
+AS_COMPOSE = RestartPolicy(longest_pause=2.0, deaths=1_000_000)
+"""Compose starts again whatever ends, however often it does."""
 READY_SECONDS = 120.0
 INIT_SECONDS = 180
 
@@ -33,6 +35,8 @@ class Topology:
     Args:
         folder: for everything but PostgreSQL's data; made by the caller, removed by the caller.
         say: takes one plain line for whoever waits.
+        instead: variables of Edgewright's programs with another value than the file gives them.
+        policy: how deaths are answered.
     """
 
     def __init__(
@@ -41,7 +45,10 @@ class Topology:
         ports: Ports,
         postgresql: PostgreSQL,
         say: Callable[[str], None],
-        signals: StopSignals,
+        signals: StopSignals | None = None,
+        *,
+        instead: Mapping[str, str] | None = None,
+        policy: RestartPolicy | None = None,
     ) -> None:
         self.folder = folder
         self.home = folder / "home"
@@ -68,8 +75,10 @@ class Topology:
             "EDGEWRIGHT_TEMPORAL_UI_URL": self.ui_url,
         }
         self.compose = ComposeFile(answered, self._places)
-        self._signals = signals
-        self.supervisor = Supervisor(ProcessLedger(folder), signals, say)
+        self._instead = dict(instead or {})
+        self._signals = signals or StopSignals()
+        self.supervisor = Supervisor(ProcessLedger(folder), self._signals, say, policy or RestartPolicy())
+        self._parts: dict[str, Part] = {}
         self._watcher: threading.Thread | None = None
         self.failure: CliError | None = None
 
@@ -105,14 +114,29 @@ class Topology:
 
     def start(self) -> None:
         """Starts everything, each when what it waits for is there, and watches over it from then on."""
-        self._make_databases()
+        self.make_databases()
+        self.start_temporal()
+        self.start_edgewright()
+
+    def make_databases(self) -> None:
+        """An empty one for Edgewright if there is none, and Temporal's with their schemas."""
+        database = self.compose.environment("postgres")["POSTGRES_DB"]
+        if not int(self.postgresql.sql(f"SELECT count(*) FROM pg_database WHERE datname = '{database}'")):
+            self.postgresql.sql(f'CREATE DATABASE "{database}"')
+        self._make_temporal_databases()
+
+    def start_temporal(self) -> None:
+        """Temporal's server and its Web UI, in prepared databases."""
         self._begin(self._temporal(), "answers at " + self.ports.temporal_address)
         self._begin(self._ui(), self.ui_url)
+
+    def start_edgewright(self) -> None:
+        """Init, workers, gateways and the proxy; from then on everything is watched over."""
         self._say(f"  init         {self._beside(self.init).splitlines()[-1]}")
         parts = [self._worker(name) for name in self.workers]
         parts += [self._gateway(*each) for each in zip(self.gateways, self.ports.gateways, strict=True)]
         for part in parts:
-            self.supervisor.start(part)
+            self._start(part)
         for part in parts:
             self._await(part.name, "runs")
         self._begin(self._proxy(), self.url)
@@ -137,7 +161,7 @@ class Topology:
         """
         done = subprocess.run(
             self._ours(self.compose.command("init")),
-            env=self._surroundings(self.compose.environment("init") | instead),
+            env=self._surroundings(self.compose.environment("init") | self._instead | instead),
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -147,6 +171,10 @@ class Topology:
         if done.returncode != 0:
             raise RuntimeError(done.stdout + done.stderr)
         return done.stdout
+
+    def serves(self, name: str) -> bool:
+        """Whether a part runs and answers."""
+        return self.supervisor.pid_of(name) is not None and self._parts[name].ready()
 
     def client(self) -> httpx.Client:
         """A client of the proxy with the admin token."""
@@ -178,17 +206,19 @@ class Topology:
         assert self.supervisor.wait_for(outcome.done, seconds=INIT_SECONDS), "it did not end in time"
         return outcome.result()
 
-    def _begin(self, part: Part, where: str) -> None:
+    def _start(self, part: Part) -> None:
+        self._parts[part.name] = part
         self.supervisor.start(part)
+
+    def _begin(self, part: Part, where: str) -> None:
+        self._start(part)
         self._await(part.name, where)
 
     def _await(self, name: str, where: str) -> None:
         self.supervisor.wait_ready(name, seconds=READY_SECONDS)
         self._say(f"  {name:<12} {where}")
 
-    def _make_databases(self) -> None:
-        given = self.compose.environment("postgres")
-        self.postgresql.sql(f'CREATE DATABASE "{given["POSTGRES_DB"]}"')
+    def _make_temporal_databases(self) -> None:
         (self.folder / "bin" / "temporal-sql-tool").symlink_to(component("temporal-sql-tool", say=self._say))
         tools = {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
         done = subprocess.run(
@@ -234,14 +264,14 @@ class Topology:
     def _worker(self, name: str) -> Part:
         ready_file = self.folder / f"{name}.ready"
         told = {"EDGEWRIGHT_READY_FILE": str(ready_file)}
-        environment = self._surroundings(self.compose.environment("worker") | told)
+        environment = self._surroundings(self.compose.environment("worker") | self._instead | told)
         command = self._ours(self.compose.command("worker"))
         return self._part(name, command, environment, ready=ready_file.exists, ready_file=ready_file)
 
     def _gateway(self, name: str, port: int) -> Part:
         own = {"EDGEWRIGHT_GATEWAY_PORT": str(port)}
         image = image_environment(self._places)
-        environment = self._surroundings({**image, **self.compose.environment("gateway"), **own})
+        environment = self._surroundings({**image, **self.compose.environment("gateway"), **self._instead, **own})
         url = f"http://127.0.0.1:{port}/readyz"
         return self._part(name, self._ours(image_command()), environment, ready=lambda: answers(url))
 
@@ -283,28 +313,47 @@ class Topology:
 
 @contextmanager
 def running(
-    folder: Path, say: Callable[[str], None], ports: Ports | None = None, signals: StopSignals | None = None
+    folder: Path,
+    say: Callable[[str], None],
+    ports: Ports | None = None,
+    signals: StopSignals | None = None,
+    *,
+    policy: RestartPolicy | None = None,
 ) -> Iterator[Topology]:
     """The whole topology, until the end of the context.
 
     Args:
-        folder: see ``Topology``.
+        folder, policy: see ``Topology``.
         signals: end the start, too.
 
     Raises:
         StopRequested: during the start.
         RuntimeError, ComponentMissing: a part does not come up; the text has the end of each log.
     """
-    for name in ("temporal-server", "temporal-sql-tool", "temporal-ui"):
-        component(name, say=say)
     chosen = ports or Ports()
-    with postgresql_server(port=chosen.postgresql, settings={"max_connections": "300"}) as postgresql:
-        topology = Topology(folder, chosen, postgresql, say, signals or StopSignals())
+    with real_postgresql(chosen, say) as postgresql:
+        topology = Topology(folder, chosen, postgresql, say, signals, policy=policy)
         try:
-            try:
+            with telling(topology):
                 topology.start()
-            except CliError as error:
-                raise RuntimeError(f"{error.sentence}\n{topology.last_words()}") from error
             yield topology
         finally:
             topology.stop()
+
+
+@contextmanager
+def real_postgresql(ports: Ports, say: Callable[[str], None]) -> Iterator[PostgreSQL]:
+    """The server that a topology runs on, once all that the topology needs is built."""
+    for name in ("temporal-server", "temporal-sql-tool", "temporal-ui"):
+        component(name, say=say)
+    with postgresql_server(port=ports.postgresql, settings={"max_connections": "300"}) as postgresql:
+        yield postgresql
+
+
+@contextmanager
+def telling(topology: Topology) -> Iterator[None]:
+    """Raises ``RuntimeError`` with the end of each log if a part does not come up."""
+    try:
+        yield
+    except CliError as error:
+        raise RuntimeError(f"{error.sentence}\n{topology.last_words()}") from error

@@ -1,0 +1,51 @@
+"""One `edgewright up` on a fresh home, as the centre of a run."""
+
+from pathlib import Path
+from random import Random
+
+from embedded import EmbeddedEdgewright
+
+from chaos.centre import Address
+from chaos.embedded_strikes import EmbeddedStrikes
+from chaos.journal import Journal
+from chaos.settling import unfinished
+from chaos.stores import Stores, read_stores
+from chaos.temporal_file import TemporalFile
+
+VARIABLES = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"}
+
+
+class EmbeddedCentre:
+    """Implements ``Centre``.
+
+    Args:
+        folder: gets ``home`` and copies of Temporal's file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.up = EmbeddedEdgewright(folder / "home", VARIABLES)
+
+    @property
+    def address(self) -> Address:
+        endpoints = self.up.endpoints()
+        token = (self.up.home / "admin-token").read_text().strip()
+        return Address(str(endpoints["gateway"]), token, str(endpoints["temporal"]))
+
+    def start(self) -> None:
+        self.up.up()
+
+    def strikes(self, journal: Journal, random: Random) -> EmbeddedStrikes:
+        return EmbeddedStrikes(self.up, TemporalFile(self.up.home, self._folder / "copies"), journal, random)
+
+    def unfinished(self) -> list[str]:
+        return unfinished(self.up.home)
+
+    def stop(self) -> None:
+        assert self.up.interrupt() == 0, self.up.said()
+
+    def stores(self) -> Stores:
+        return read_stores(self.up.home)
+
+    def clear_up(self) -> None:
+        self.up.clear_up()

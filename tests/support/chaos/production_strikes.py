@@ -1,0 +1,118 @@
+"""What can be done to the topology: any process of it killed, PostgreSQL's and its sessions' too.
+
+Nobody puts Temporal's database back here: it lives in the same PostgreSQL, which would have to be stopped for it.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+
+from production.topology import Topology
+
+from chaos.journal import Journal
+
+KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3}
+LONG_KINDS = {"everything": 1}
+"""Takes half a minute to recover from."""
+LONGEST_AWAY = 2.0
+"""Seconds that PostgreSQL stays away at most; everything else is started again by the supervisor."""
+BACK_SECONDS = 150.0
+SESSIONS = """
+SELECT pid FROM pg_stat_activity
+WHERE backend_type = 'client backend' AND datname IN ('edgewright', 'temporal', 'temporal_visibility') ORDER BY pid
+"""
+
+
+class ProductionStrikes:
+    """Implements ``Strikes``."""
+
+    def __init__(self, topology: Topology, journal: Journal, random: Random) -> None:
+        self._topology, self._journal, self._random = topology, journal, random
+        self._server = topology.postgresql.server
+        self._parts = [*topology.gateways, *topology.workers, "temporal"]
+        self.kills: Counter[str] = Counter()
+        self.put_back = 0
+
+    def due(self) -> Sequence[str]:
+        kinds = ["gateway", "worker", "temporal", "session", "postgresql"]
+        self._random.shuffle(kinds)
+        return kinds
+
+    def choose(self, *, short: bool) -> str:
+        kinds = KINDS if short else KINDS | LONG_KINDS
+        return self._random.choices(list(kinds), list(kinds.values()))[0]
+
+    async def strike(self, kind: str) -> bool:
+        match kind:
+            case "gateway":
+                return self._kill([self._random.choice(self._topology.gateways)])
+            case "worker":
+                return self._kill([self._random.choice(self._topology.workers)])
+            case "two":
+                return self._kill(self._random.sample(self._parts, 2))
+            case "session":
+                return await asyncio.to_thread(self._kill_session)
+            case "postgresql":
+                return await self._kill_postgresql([])
+            case "everything":
+                return await self._kill_postgresql(self._parts)
+        return self._kill([kind])
+
+    async def revive(self) -> None:
+        assert self._topology.failure is None, self._topology.failure
+        if self._server.pid is None:
+            self._journal.killed("started", ["postgresql"])
+            await asyncio.to_thread(self._server.start)
+
+    async def come_back(self) -> None:
+        await self.revive()
+        await asyncio.to_thread(self._wait_until_all_serve)
+
+    def _kill(self, parts: Sequence[str]) -> bool:
+        """All of them or none: one that is being started again cannot be killed."""
+        pids = {part: pid for part in parts if (pid := self._topology.supervisor.pid_of(part)) is not None}
+        if len(pids) < len(parts):
+            return False
+        self._journal.killed("kill", parts)
+        for pid in pids.values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.kills.update(Counter(pids.keys()))
+        return True
+
+    def _kill_session(self) -> bool:
+        """PostgreSQL cannot know what the dead one has done to shared memory: it ends all, and recovers."""
+        try:
+            sessions = self._topology.postgresql.sql(SESSIONS).split()
+        except RuntimeError:
+            return False
+        if not sessions:
+            return False
+        self._journal.killed("kill", ["session"])
+        with suppress(ProcessLookupError):
+            os.kill(int(self._random.choice(sessions)), signal.SIGKILL)
+        self.kills["session"] += 1
+        return True
+
+    async def _kill_postgresql(self, parts: Sequence[str]) -> bool:
+        """With so many parts at the same moment."""
+        if parts and not self._kill(parts):
+            return False
+        self._journal.killed("kill", ["postgresql"])
+        await asyncio.to_thread(self._server.kill)
+        self.kills["postgresql"] += 1
+        await asyncio.sleep(self._random.uniform(0, LONGEST_AWAY))
+        await asyncio.to_thread(self._server.start)
+        return True
+
+    def _wait_until_all_serve(self) -> None:
+        until = time.monotonic() + BACK_SECONDS
+        while missing := [part for part in self._parts if not self._topology.serves(part)]:
+            assert self._topology.failure is None, self._topology.failure
+            assert time.monotonic() < until, f"{missing} did not come back\n{self._topology.last_words()}"
+            time.sleep(0.1)
