@@ -36,7 +36,7 @@ async def begin_anew(database: Database, *, made_at: datetime, actor: str = "cen
     Returns:
         The clusters that should have a repository in service.
     """
-    async with database.write() as connection:
+    async with database.write(long=True) as connection:
         at = await database.now(connection)
         rows = list(await connection.execute(select(clusters).where(clusters.c.closed_at.is_(None))))
         for row in rows:

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import upgrade
+from edgewright.adapters.database.postgresql_engine import (
+    LONG_SECONDS,
+    TRANSACTION_SECONDS,
+    limited_transaction,
+    postgresql_engine,
+)
 from edgewright.adapters.database.sqlite_connection import LoopConnection
 from edgewright.adapters.database.writer_queue import WriterQueue
 from edgewright.errors import Invalid
@@ -65,21 +71,24 @@ class Database:
         """A transaction that sees one state of the database, and cannot be kept waiting by writers.
 
         Args:
-            long: it may read many rows; on SQLite, whatever else this process does goes on meanwhile.
+            long: it may read many rows, and take its time; on SQLite, all else in this process goes on meanwhile.
         """
         readers = self._long_readers if long else self._readers
-        async with self._translated(), readers.begin() as connection:
+        async with self._translated(), self._begun(readers, long=long) as connection:
             yield connection
 
     @asynccontextmanager
-    async def write(self) -> AsyncIterator[AsyncConnection]:
+    async def write(self, *, long: bool = False) -> AsyncIterator[AsyncConnection]:
         """A transaction that may write. On SQLite it owns the database from its begin to its end.
 
         On PostgreSQL, rows are locked before the feed's counter, in this order everywhere, so that no two
         transactions wait for each other.
+
+        Args:
+            long: it may write many rows, or wait for another process that does.
         """
         if not self._on_sqlite:
-            async with self._translated(), self._engine.begin() as connection:
+            async with self._translated(), self._begun(self._engine, long=long) as connection:
                 yield connection
             return
         async with self._queue.turn() as turn, self._translated():
@@ -113,10 +122,15 @@ class Database:
         """Brings the schema up to date. Several processes may do so at once."""
         if self._on_sqlite:
             await self._keep_a_write_ahead_log()
-        async with self.write() as connection:
+        async with self.write(long=True) as connection:
             if not self._on_sqlite:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
             await connection.run_sync(upgrade)
+
+    def _begun(self, engine: AsyncEngine, *, long: bool) -> AbstractAsyncContextManager[AsyncConnection]:
+        if self._on_sqlite:
+            return engine.begin()
+        return limited_transaction(engine, LONG_SECONDS if long else TRANSACTION_SECONDS)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -174,14 +188,7 @@ def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> D
     if parsed.get_backend_name() == "sqlite":
         threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="database")
         return Database(_sqlite(parsed, threads), threads=threads, clock=clock)
-    engine = create_async_engine(
-        parsed,
-        hide_parameters=True,
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=CONNECTION_WAIT_SECONDS,
-        pool_pre_ping=True,
-    )
+    engine = postgresql_engine(parsed, connections=CONNECTIONS, wait=CONNECTION_WAIT_SECONDS)
     return Database(engine, clock=clock)
 
 

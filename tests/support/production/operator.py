@@ -34,9 +34,9 @@ class Operator:
     http: httpx.Client
     folder: Path
 
-    def insist(self, method: str, path: str, **options: object) -> httpx.Response:
+    def insist(self, method: str, path: str, *, key: str | None = None, **options: object) -> httpx.Response:
         """The first answer that is one: repeated, with one idempotency key, while nobody answers."""
-        headers = {"Idempotency-Key": str(uuid4())}
+        headers = {"Idempotency-Key": key or str(uuid4())}
         until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -48,9 +48,9 @@ class Operator:
             assert time.monotonic() < until, f"{method} {path} is not answered"
             time.sleep(0.1)
 
-    def create(self, name: str) -> str:
-        """The UUID of a new cluster; not waited for."""
-        answer = self.insist("POST", "/v1/cluster", json={"name": name})
+    def create(self, name: str, *, key: str | None = None, **more: object) -> str:
+        """The UUID of a new cluster, or of the one that the same key has made; not waited for."""
+        answer = self.insist("POST", "/v1/cluster", json={"name": name, **more}, key=key)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["uuid"])
 
@@ -60,9 +60,9 @@ class Operator:
             assert time.monotonic() < until, "it did not get ready"
             time.sleep(0.1)
 
-    def commission(self, name: str) -> str:
+    def commission(self, name: str, **more: object) -> str:
         """The UUID of a cluster that is ready and has reported its sealing certificate."""
-        cluster = self.create(name)
+        cluster = self.create(name, **more)
         self.await_ready(cluster)
         now = datetime.now(UTC)
         certificate = certificate_pem(KEY, not_before=now - timedelta(days=1), not_after=now + timedelta(days=100))
