@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from api.commit_watch import CommitWatch
 from api.gateway import Gateway
 from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
@@ -43,7 +44,7 @@ def live_of(gateway: Gateway) -> Live:
     return Live(
         nudges=nudges,
         heartbeats=heartbeats,
-        secret_lane=SecretLane(gateway.fleet),
+        secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
         metrics=gateway.metrics,

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import structlog
 
+from api.commit_watch import CommitWatch
 from edgewright.errors import EdgewrightError
 from edgewright.ports.fleet import Fleet, FleetUnavailable
 
@@ -31,11 +32,13 @@ class SecretLane:
     """The lanes of all clusters of one process.
 
     Args:
+        watch: tells callers of their commit before the update is answered.
         deadline: seconds after which a caller is told that its commit is not confirmed yet.
     """
 
-    def __init__(self, fleet: Fleet, *, deadline: float = CALLER_SECONDS) -> None:
+    def __init__(self, fleet: Fleet, watch: CommitWatch, *, deadline: float = CALLER_SECONDS) -> None:
         self._fleet = fleet
+        self._watch = watch
         self._deadline = deadline
         self._lanes: dict[UUID, _Lane] = {}
 
@@ -70,6 +73,7 @@ class SecretLane:
             _settle({**together, **lane.waiting}, FleetUnavailable("The commit was not confirmed."))
 
     async def _update(self, cluster: UUID, together: "dict[UUID, asyncio.Future[None]]") -> None:
+        self._watch.add(together)
         try:
             async with asyncio.timeout(self._deadline):
                 await self._fleet.change_secrets(cluster, list(together))

@@ -1,6 +1,6 @@
 """Ciphertext on its way to a repository; a row is also the idempotency record of its request."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -57,6 +57,9 @@ class SecretStaging(Protocol):
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
         events of the changes in the same transaction (deterministic IDs)."""
+
+    async def in_a_commit(self, requests: Sequence[UUID]) -> Collection[UUID]:
+        """Those of the requests that a commit holds and that are recorded as such."""
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         """Ends a request that can never be committed."""

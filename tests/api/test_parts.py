@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.commit_watch import CommitWatch
 from api.durations import duration
 from api.heartbeats import HeartbeatBatch
 from api.nudges import PATIENCE_SECONDS, Nudges
@@ -47,8 +48,29 @@ class Fleet:
         self.nudged.append(cluster)
 
 
-def lane_of(fleet: Fleet, deadline: float = 20.0) -> SecretLane:
-    return SecretLane(fleet, deadline=deadline)  # type: ignore[arg-type] # a fleet of what the lane calls
+class Commits:
+    """What the database says is committed; each look at it is counted."""
+
+    def __init__(self) -> None:
+        self.held: set[UUID] = set()
+        self.stamp: int | None = 1
+        self.looked = 0
+        self.away = False
+
+    async def in_a_commit(self, requests: Sequence[UUID]) -> set[UUID]:
+        self.looked += 1
+        if self.away:
+            raise Waiting("The database is away.", code="database_unavailable")
+        return self.held & set(requests)
+
+
+def watch_of(commits: Commits) -> CommitWatch:
+    return CommitWatch(commits, lambda: commits.stamp)  # type: ignore[arg-type] # staging, as far as it is asked
+
+
+def lane_of(fleet: Fleet, deadline: float = 20.0, commits: Commits | None = None) -> SecretLane:
+    watch = watch_of(commits or Commits())
+    return SecretLane(fleet, watch, deadline=deadline)  # type: ignore[arg-type] # a fleet of what the lane calls
 
 
 async def until(holds: Any) -> None:
@@ -109,6 +131,56 @@ async def test_a_caller_that_leaves_takes_nobody_along() -> None:
     leaving.cancel()
     fleet.go.set()
     await asyncio.wait_for(staying, 5)
+
+
+async def test_who_is_committed_does_not_wait_for_the_workflow_to_say_so() -> None:
+    fleet, commits = Fleet(), Commits()
+    lane, (first, second) = lane_of(fleet, commits=commits), (uuid4(), uuid4())
+    callers = [asyncio.create_task(lane.change(uuid4(), request)) for request in (first, second)]
+    await until(lambda: len(fleet.updates) == 2)
+    commits.held = {first}
+    await asyncio.sleep(0.05)
+    assert commits.looked == 0, "nothing was written"
+    commits.stamp = 2
+    await asyncio.wait_for(callers[0], 5)
+    assert not callers[1].done()
+    fleet.error = Conflict("the workflow says no", code="no")
+    fleet.go.set()
+    with pytest.raises(Conflict):
+        await callers[1]
+
+
+async def test_a_database_that_cannot_be_read_leaves_it_to_the_workflow() -> None:
+    fleet, commits = Fleet(), Commits()
+    lane, request = lane_of(fleet, commits=commits), uuid4()
+    caller = asyncio.create_task(lane.change(CLUSTER, request))
+    await until(lambda: fleet.updates)
+    commits.away, commits.stamp = True, 2
+    await until(lambda: commits.looked)
+    assert not caller.done()
+    commits.away, commits.held, commits.stamp = False, {request}, None
+    await asyncio.sleep(0.02)
+    assert not caller.done(), "it is not known whether anything was written"
+    commits.stamp = 3
+    await asyncio.wait_for(caller, 5)
+
+
+async def test_nobody_looks_when_nobody_waits() -> None:
+    commits, looks = Commits(), [0]
+
+    def stamp() -> int:
+        looks[0] += 1
+        return looks[0]
+
+    watch = CommitWatch(commits, stamp)  # type: ignore[arg-type] # staging, as far as it is asked
+    outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    watch.add({uuid4(): outcome})
+    await until(lambda: commits.looked > 1)
+    outcome.set_result(None)
+    await asyncio.sleep(0.02)
+    before = looks[0]
+    await asyncio.sleep(0.02)
+    assert looks[0] == before
 
 
 async def test_an_answer_waits_for_its_nudge_only_a_moment_and_the_nudge_goes_on() -> None:

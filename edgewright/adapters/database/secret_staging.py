@@ -5,7 +5,7 @@ key that still wait are marked superseded in the same transaction, so that ``pen
 of which every change was superseded has ended without a commit of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -34,6 +34,7 @@ _OF_REQUEST = (
     .order_by(staged_changes.c.sequence)
 )
 _OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
+_IN_A_COMMIT = select(staged_changes.c.request).where(_OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED)
 _CLUSTERS = select(staged_changes.c.cluster).where(_OF_REQUESTS).distinct()
 _TO_COMMIT = (
     select(staged_changes)
@@ -119,6 +120,12 @@ class SqlSecretStaging:
                 if owner is not None:
                     await _entered_again(connection, owner, [row for row in rows if row.cluster == owner.uuid])
             await record_all(connection, at, [_event(row, commit) for row in rows])
+
+    async def in_a_commit(self, requests: Sequence[UUID]) -> Collection[UUID]:
+        if not requests:
+            return ()
+        async with self._database.read() as connection:
+            return set(await connection.scalars(_IN_A_COMMIT, {"requests": list(requests)}))
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)

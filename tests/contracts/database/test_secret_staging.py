@@ -104,6 +104,18 @@ async def test_a_commit_is_recorded_once_and_the_ciphertext_goes(store: Store) -
         assert set(await connection.scalars(select(staged_changes.c.ciphertext))) == {None}
 
 
+async def test_it_is_known_which_requests_a_commit_holds(store: Store) -> None:
+    cluster = await store.create()
+    held, waiting, refused = [await stage(store, cluster, *keys) for keys in ("ab", "c", "d")]
+    await store.staging.refuse(refused, "no", "No.")
+    everybody = [held, waiting, refused, uuid4()]
+    assert set(await store.staging.in_a_commit(everybody)) == set()
+    await store.staging.committed([held], "c1")
+    assert set(await store.staging.in_a_commit(everybody)) == {held}
+    assert set(await store.staging.in_a_commit([waiting])) == set()
+    assert set(await store.staging.in_a_commit([])) == set()
+
+
 async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store) -> None:
     cluster = await store.create()
     older, mixed = await stage(store, cluster, "a"), await stage(store, cluster, "a", "b")
