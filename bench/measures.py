@@ -115,20 +115,6 @@ async def put_secrets(client: httpx.AsyncClient, uuid: str, count: int) -> list[
     return taken
 
 
-async def put_at_once(client: httpx.AsyncClient, uuid: str, *, clients: int, requests: int) -> float:
-    """Secrets committed a second by many clients of one cluster; an answer that is none is an error."""
-    left = iter(range(requests))
-
-    async def one_client() -> None:
-        for number in left:
-            path = f"/v1/cluster/{uuid}/secret/default/secret-{number % 10}/key-{number % 7}"
-            (await client.put(path, content=uuid4().bytes)).raise_for_status()
-
-    begun = time.perf_counter()
-    await asyncio.gather(*(one_client() for _ in range(clients)))
-    return requests / (time.perf_counter() - begun)
-
-
 async def slowest_answers(client: httpx.AsyncClient, until: asyncio.Event) -> list[float]:
     """Seconds of one light request after the other, until somebody has seen enough."""
     taken: list[float] = []

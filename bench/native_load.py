@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from debian import debian_tree, library_path
 
@@ -24,8 +25,11 @@ class Refused(Exception):
     """Not every answer was a success: such a figure means nothing."""
 
 
-def load(url: str, *, clients: int, headers: Mapping[str, str] | None = None) -> Rate:
+def load(url: str, *, clients: int, headers: Mapping[str, str] | None = None, script: Path | None = None) -> Rate:
     """Asks again and again for some seconds, each client one request after the other.
+
+    Args:
+        script: in Lua, makes the requests; None: each is a GET of the URL.
 
     Raises:
         Refused: an answer was no success, or none came.
@@ -33,6 +37,7 @@ def load(url: str, *, clients: int, headers: Mapping[str, str] | None = None) ->
     tree = debian_tree("wrk")
     command = [str(tree / "usr/bin/wrk"), "-t1", f"-c{clients}", f"-d{SECONDS}s", "--timeout", "30s", "--latency"]
     command += [part for name, value in (headers or {}).items() for part in ("-H", f"{name}: {value}")]
+    command += ["-s", str(script)] if script else []
     environment = {**os.environ, "LD_LIBRARY_PATH": library_path(tree)}
     shown = subprocess.run([*command, url], capture_output=True, text=True, check=True, env=environment).stdout
     rate = re.search(r"Requests/sec:\s+([\d.]+)", shown)
