@@ -11,7 +11,11 @@ from contextlib import suppress
 from uuid import UUID
 
 from edgewright.errors import EdgewrightError
+from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import SecretStaging
+
+Outcome = asyncio.Future[CommitId | None]
+"""Set once a request is dealt with: to its commit, or None if its rows have to tell what came of it."""
 
 LOOK_SECONDS = 0.002
 """Between two looks at the stamp, which cost some microseconds, while anybody waits."""
@@ -27,10 +31,10 @@ class CommitWatch:
     def __init__(self, staging: SecretStaging, stamp: Callable[[], int | None] | None) -> None:
         self._staging = staging
         self._stamp = stamp
-        self._waiting: dict[UUID, asyncio.Future[None]] = {}
+        self._waiting: dict[UUID, Outcome] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, outcomes: "Mapping[UUID, asyncio.Future[None]]") -> None:
+    def add(self, outcomes: Mapping[UUID, Outcome]) -> None:
         """Sets the outcome of each request once it is committed, unless somebody else has set it before."""
         if self._stamp is None:
             return
@@ -51,7 +55,7 @@ class CommitWatch:
                 await self._tell()
 
     async def _tell(self) -> None:
-        for request in await self._staging.in_a_commit(list(self._waiting)):
+        for request, commit in (await self._staging.commits(list(self._waiting))).items():
             outcome = self._waiting.pop(request, None)
             if outcome is not None and not outcome.done():
-                outcome.set_result(None)
+                outcome.set_result(commit)

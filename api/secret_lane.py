@@ -10,9 +10,10 @@ from uuid import UUID
 
 import structlog
 
-from api.commit_watch import CommitWatch
+from api.commit_watch import CommitWatch, Outcome
 from edgewright.errors import EdgewrightError
 from edgewright.ports.fleet import Fleet, FleetUnavailable
+from edgewright.ports.git_server import CommitId
 
 _log = structlog.get_logger("edgewright.api")
 
@@ -24,7 +25,7 @@ CALLER_SECONDS = 20.0
 class _Lane:
     """The requests of one cluster that wait for the next update, and who waits for them."""
 
-    waiting: dict[UUID, "asyncio.Future[None]"] = field(default_factory=dict)
+    waiting: dict[UUID, Outcome] = field(default_factory=dict)
     runner: "asyncio.Task[None] | None" = None
 
 
@@ -42,8 +43,8 @@ class SecretLane:
         self._deadline = deadline
         self._lanes: dict[UUID, _Lane] = {}
 
-    async def change(self, cluster: UUID, request: UUID) -> None:
-        """Returns when the workflow has dealt with a staged request; its rows tell how.
+    async def change(self, cluster: UUID, request: UUID) -> CommitId | None:
+        """Returns when a staged request is dealt with: its commit, or None if its rows have to tell how.
 
         Raises:
             FleetUnavailable: nobody can say within the deadline; the request stays staged.
@@ -59,10 +60,10 @@ class SecretLane:
         done, _ = await asyncio.wait({outcome}, timeout=self._deadline)
         if not done:
             raise FleetUnavailable("The commit was not confirmed in time.")
-        outcome.result()
+        return outcome.result()
 
     async def _run(self, cluster: UUID, lane: _Lane) -> None:
-        together: dict[UUID, asyncio.Future[None]] = {}
+        together: dict[UUID, Outcome] = {}
         try:
             while lane.waiting:
                 together, lane.waiting = lane.waiting, {}
@@ -72,7 +73,7 @@ class SecretLane:
             self._lanes.pop(cluster, None)
             _settle({**together, **lane.waiting}, FleetUnavailable("The commit was not confirmed."))
 
-    async def _update(self, cluster: UUID, together: "dict[UUID, asyncio.Future[None]]") -> None:
+    async def _update(self, cluster: UUID, together: dict[UUID, Outcome]) -> None:
         self._watch.add(together)
         try:
             async with asyncio.timeout(self._deadline):
@@ -85,7 +86,7 @@ class SecretLane:
             _settle(together, None)
 
 
-def _settle(outcomes: "dict[UUID, asyncio.Future[None]]", error: EdgewrightError | None) -> None:
+def _settle(outcomes: dict[UUID, Outcome], error: EdgewrightError | None) -> None:
     for outcome in outcomes.values():
         if outcome.done():
             continue
@@ -101,7 +102,7 @@ def _log_defect(runner: "asyncio.Task[None]") -> None:
         _log.error("a lane of secrets broke off", error=type(error).__name__)
 
 
-def _seen(outcome: "asyncio.Future[None]") -> None:
+def _seen(outcome: Outcome) -> None:
     """Marks an error as seen: its caller may have left."""
     if not outcome.cancelled():
         outcome.exception()

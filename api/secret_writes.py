@@ -181,7 +181,9 @@ async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID, 
     """
     try:
         if not repeated or not _settled(await gateway.staging.request(request)):
-            await live.secret_lane.change(cluster, request)
+            commit = await live.secret_lane.change(cluster, request)
+            if commit is not None:
+                return commit
     except FleetUnavailable:
         pass  # the rows may tell all the same
     return outcome_of(await gateway.staging.request(request))

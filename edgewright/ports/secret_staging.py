@@ -1,11 +1,13 @@
 """Ciphertext on its way to a repository; a row is also the idempotency record of its request."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
+
+from edgewright.ports.git_server import CommitId
 
 
 class StagedState(StrEnum):
@@ -58,8 +60,8 @@ class SecretStaging(Protocol):
         """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
         events of the changes in the same transaction (deterministic IDs)."""
 
-    async def in_a_commit(self, requests: Sequence[UUID]) -> Collection[UUID]:
-        """Those of the requests that a commit holds and that are recorded as such."""
+    async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
+        """The commit of each of the requests for which one is recorded."""
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         """Ends a request that can never be committed."""

@@ -57,11 +57,11 @@ class Commits:
         self.looked = 0
         self.away = False
 
-    async def in_a_commit(self, requests: Sequence[UUID]) -> set[UUID]:
+    async def commits(self, requests: Sequence[UUID]) -> dict[UUID, str]:
         self.looked += 1
         if self.away:
             raise Waiting("The database is away.", code="database_unavailable")
-        return self.held & set(requests)
+        return {request: f"commit of {request}" for request in requests if request in self.held}
 
 
 def watch_of(commits: Commits) -> CommitWatch:
@@ -142,7 +142,7 @@ async def test_who_is_committed_does_not_wait_for_the_workflow_to_say_so() -> No
     await asyncio.sleep(0.05)
     assert commits.looked == 0, "nothing was written"
     commits.stamp = 2
-    await asyncio.wait_for(callers[0], 5)
+    assert await asyncio.wait_for(callers[0], 5) == f"commit of {first}"
     assert not callers[1].done()
     fleet.error = Conflict("the workflow says no", code="no")
     fleet.go.set()

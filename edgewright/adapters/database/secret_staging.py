@@ -5,7 +5,7 @@ key that still wait are marked superseded in the same transaction, so that ``pen
 of which every change was superseded has ended without a commit of its own.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from edgewright.adapters.database.feed import take_positions
 from edgewright.adapters.database.tables import clusters, staged_changes
 from edgewright.errors import Superseded
 from edgewright.ports.audit import NewEvent
+from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
 EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
@@ -34,7 +35,9 @@ _OF_REQUEST = (
     .order_by(staged_changes.c.sequence)
 )
 _OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
-_IN_A_COMMIT = select(staged_changes.c.request).where(_OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED)
+_COMMITS = select(staged_changes.c.request, staged_changes.c.commit).where(
+    _OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED
+)
 _CLUSTERS = select(staged_changes.c.cluster).where(_OF_REQUESTS).distinct()
 _TO_COMMIT = (
     select(staged_changes)
@@ -121,11 +124,12 @@ class SqlSecretStaging:
                     await _entered_again(connection, owner, [row for row in rows if row.cluster == owner.uuid])
             await record_all(connection, at, [_event(row, commit) for row in rows])
 
-    async def in_a_commit(self, requests: Sequence[UUID]) -> Collection[UUID]:
+    async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
         if not requests:
-            return ()
+            return {}
         async with self._database.read() as connection:
-            return set(await connection.scalars(_IN_A_COMMIT, {"requests": list(requests)}))
+            rows = await connection.execute(_COMMITS, {"requests": list(requests)})
+            return {row.request: row.commit for row in rows}
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)

@@ -109,11 +109,11 @@ async def test_it_is_known_which_requests_a_commit_holds(store: Store) -> None:
     held, waiting, refused = [await stage(store, cluster, *keys) for keys in ("ab", "c", "d")]
     await store.staging.refuse(refused, "no", "No.")
     everybody = [held, waiting, refused, uuid4()]
-    assert set(await store.staging.in_a_commit(everybody)) == set()
+    assert await store.staging.commits(everybody) == {}
     await store.staging.committed([held], "c1")
-    assert set(await store.staging.in_a_commit(everybody)) == {held}
-    assert set(await store.staging.in_a_commit([waiting])) == set()
-    assert set(await store.staging.in_a_commit([])) == set()
+    assert await store.staging.commits(everybody) == {held: "c1"}
+    assert await store.staging.commits([waiting]) == {}
+    assert await store.staging.commits([]) == {}
 
 
 async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store) -> None:
