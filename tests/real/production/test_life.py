@@ -24,6 +24,15 @@ def test_every_part_of_the_compose_file_runs(topology: Topology, operator: Opera
     assert (answer.status_code, answer.json()["degraded"]) == (200, [])
 
 
+def test_every_gateway_and_worker_has_metrics_for_a_prometheus(topology: Topology, operator: Operator) -> None:
+    operator.commission("measured")
+    for names, series in ((topology.gateways, "edgewright_clusters{"), (topology.workers, "temporal_request_total{")):
+        for name in names:
+            answer = httpx.get(f"http://127.0.0.1:{topology.ports.metrics[name]}/metrics", trust_env=False)
+            assert answer.status_code == 200
+            assert series in answer.text
+
+
 def test_a_cluster_is_commissioned_and_its_secret_is_in_the_clone(operator: Operator) -> None:
     cluster = operator.commission("press-shop")
     commit = operator.put_secret(cluster, "password", b"s3cr3t")

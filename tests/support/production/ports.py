@@ -4,6 +4,7 @@ import os
 import random
 import socket
 import tempfile
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,8 @@ class Ports:
     )
     ui: int = field(default_factory=free_port)
     gateways: tuple[int, int] = field(default_factory=lambda: (free_port(), free_port()))
+    metrics: defaultdict[str, int] = field(default_factory=lambda: defaultdict(free_port))
+    """By the name of the process: in containers all have the same."""
     proxy: int = field(default_factory=free_port)
 
     @property

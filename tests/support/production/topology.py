@@ -263,13 +263,14 @@ class Topology:
 
     def _worker(self, name: str) -> Part:
         ready_file = self.folder / f"{name}.ready"
-        told = {"EDGEWRIGHT_READY_FILE": str(ready_file)}
+        metrics = str(self.ports.metrics[name])
+        told = {"EDGEWRIGHT_READY_FILE": str(ready_file), "EDGEWRIGHT_WORKER_METRICS_PORT": metrics}
         environment = self._surroundings(self.compose.environment("worker") | self._instead | told)
         command = self._ours(self.compose.command("worker"))
         return self._part(name, command, environment, ready=ready_file.exists, ready_file=ready_file)
 
     def _gateway(self, name: str, port: int) -> Part:
-        own = {"EDGEWRIGHT_GATEWAY_PORT": str(port)}
+        own = {"EDGEWRIGHT_GATEWAY_PORT": str(port), "EDGEWRIGHT_METRICS_PORT": str(self.ports.metrics[name])}
         image = image_environment(self._places)
         environment = self._surroundings({**image, **self.compose.environment("gateway"), **self._instead, **own})
         url = f"http://127.0.0.1:{port}/readyz"
