@@ -21,6 +21,8 @@ from edgewright.sealing import read_values, remove_keys
 
 CAS_ATTEMPTS = 20
 """Each lost race means that somebody else has committed: a push, or secrets of the same cluster."""
+TAKE_AWAY = "Take away"
+"""What the subject begins with of a commit that takes secrets of the old hardware away; a restore looks for it."""
 
 Changes = Mapping[str, bytes | None]
 ChangesFor = Callable[[CommitId | None, list[str]], Changes]
@@ -87,7 +89,7 @@ class RepositoryActivities:
         commit = await self._commit(
             step.fence,
             without_stale,
-            subject=f"Take away {len(names)} secret values sealed for the old hardware",
+            subject=f"{TAKE_AWAY} {len(names)} secret values sealed for the old hardware",
             actor=step.actor,
         )
         return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again.")

@@ -9,6 +9,7 @@ from alembic.util.exc import CommandError
 
 from activities.secrets import already_committed, by_request
 from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
+from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.engine import Database, open_database, sqlite_file
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.sqlite_copy import check_sqlite
@@ -16,6 +17,8 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.cli.backup_manifest import Manifest
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.taken_secrets import taken_away
+from edgewright.domain.cluster import Fence
 from edgewright.errors import NotFound
 from edgewright.settings import Settings
 
@@ -63,6 +66,8 @@ async def settle(settings: Settings, made_at: datetime) -> int:
         back = sum(return_from_archive(git.root, cluster) for cluster in wanted)
         for cluster in await clusters_with_staged_secrets(database):
             await _find_committed(database, git, cluster)
+        for cluster in wanted:
+            await _find_taken_away(database, git, cluster)
     return back
 
 
@@ -79,3 +84,19 @@ async def _find_committed(database: Database, git: BareGitServer, cluster: UUID)
         return
     for commit_id, of_commit in already_committed(reversed(log), requests).items():
         await staging.committed(of_commit, commit_id)
+
+
+async def _find_taken_away(database: Database, git: BareGitServer, cluster: UUID) -> None:
+    """Lists what a move to new hardware has taken away that was not known when the backup was made."""
+    clusters = SqlClusters(database)
+    row = await clusters.get(cluster)
+    if row is None:
+        return
+    known = row.projection.done.generation if row.projection else 0
+    try:
+        taken = await asyncio.to_thread(taken_away, git, cluster, after=known)
+    except NotFound:
+        return
+    if taken:
+        fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+        await clusters.record_reentry(fence, sorted({*row.must_reenter, *taken}))

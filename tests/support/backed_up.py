@@ -1,14 +1,11 @@
 """An Edgewright that is backed up, destroyed and restored, and what must be true of it afterwards."""
 
 import json
-import re
 import shutil
 import sqlite3
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ from uuid import uuid4
 import httpx
 from embedded import EmbeddedEdgewright
 from sealing_keys import certificate_pem, open_envelope, private_key
-from supervised import eventually
 
 from edgewright.domain.cluster import Role
 from edgewright.domain.credentials import cluster_secret
@@ -25,17 +21,6 @@ from edgewright.sealing import read_values
 
 EDGE_STATUS = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
 LONG = 120.0
-
-
-@dataclass
-class Answered:
-    """What the centre has said yes to: clusters by name, and keys of ``default/db`` of one cluster."""
-
-    clusters: dict[str, str] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict)
-
-    def copy(self) -> "Answered":
-        return Answered(dict(self.clusters), dict(self.secrets))
 
 
 @dataclass
@@ -107,56 +92,6 @@ class BackedUp:
     def rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.home / "edgewright.db", timeout=30)) as database:
             return list(database.execute(statement, values))
-
-    @contextmanager
-    def written_to(self, uuid: str) -> Iterator[Answered]:
-        """Clusters are created and secrets of one put, all the time; what is answered stands in the result."""
-        answered, stop = Answered(), threading.Event()
-
-        def create() -> None:
-            for number in range(100_000):
-                if stop.is_set():
-                    return
-                name = f"line-{number}"
-                answered.clusters[name] = self.centre.create(name)
-                stop.wait(0.3)
-
-        def put() -> None:
-            for number in range(100_000):
-                if stop.is_set():
-                    return
-                if self.put_secret(uuid, f"k{number}", f"value {number}"):
-                    answered.secrets[f"k{number}"] = f"value {number}"
-
-        threads = [threading.Thread(target=work, daemon=True) for work in (create, put)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield answered
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join(60)
-
-    def check(self, uuid: str, before: Answered) -> None:
-        """Everything that was answered before a backup is there, once."""
-        for cluster in (uuid, *before.clusters.values()):
-            eventually(lambda cluster=cluster: self.is_settled(cluster), seconds=LONG)
-        opened = self.opened(uuid)
-        assert {key: opened.get(key) for key in before.secrets} == before.secrets
-        listed = self.centre.api("GET", "/v1/cluster", params={"limit": 500}).json()["items"]
-        names = [item["name"] for item in listed]
-        assert len(names) == len(set(names))
-        assert {(item["name"], item["uuid"]) for item in listed} >= set(before.clusters.items())
-        eventually(lambda: self._nothing_is_doubled([item["uuid"] for item in listed]), seconds=LONG)
-        requests = re.findall(r"^Edgewright-Request: (\S+)$", self.git(uuid, "log", "--format=%B"), re.MULTILINE)
-        assert len(requests) == len(set(requests)), "a request was committed twice"
-
-    def _nothing_is_doubled(self, clusters: list[str]) -> bool:
-        """Two accounts and one repository each."""
-        accounts = dict(self.rows("SELECT cluster, count(*) FROM accounts GROUP BY cluster"))
-        folders = [path.name for path in (self.home / "repositories").glob("*.git")]
-        return all(accounts.get(uuid.replace("-", "")) == 2 and f"{uuid}.git" in folders for uuid in clusters)
 
 
 def lose(home: Path, what: str) -> None:

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import pytest
 from backed_up import LONG, BackedUp, Edge, lose
+from chaos.drill import Drill
+from chaos.embedded_centre import EmbeddedCentre
 from embedded import EmbeddedEdgewright
 from supervised import eventually
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+
+LOSSES = ("database", "database damaged", "repositories", "everything", "Temporal's file")
+SEED = 4
 
 
 @pytest.fixture
@@ -21,36 +27,25 @@ def drill(tmp_path: Path) -> Iterator[BackedUp]:
         centre.clear_up()
 
 
-def test_each_store_that_is_lost_comes_back_with_all_that_was_answered(drill: BackedUp) -> None:
-    centre = drill.centre
-    kept, gone = centre.create("kept"), centre.create("gone")
-    eventually(lambda: drill.is_ready(kept) and drill.is_ready(gone), seconds=LONG)
-    drill.take_certificate(kept)
-    assert centre.api("DELETE", f"/v1/cluster/{gone}").status_code == 202
-    eventually(lambda: drill.is_gone(gone), seconds=LONG)
-
-    with drill.written_to(kept) as answered:
-        eventually(lambda: len(answered.secrets) > 5 and len(answered.clusters) > 2, seconds=LONG)
-        before = answered.copy()
-        backup = drill.back_up()
-        eventually(lambda: len(answered.secrets) > len(before.secrets), seconds=LONG)
-    token = (drill.home / "admin-token").read_text()
-
-    losses = ("database", "database damaged", "repositories", "everything", "Temporal's file")
-    for number, loss in enumerate(losses):
-        assert centre.interrupt() == 0
-        lose(drill.home, loss)
-        if loss != "Temporal's file":
-            drill.restore(backup)
-        centre.up()
-        assert (drill.home / "admin-token").read_text() == token
-        drill.check(kept, before)
-        assert drill.is_gone(gone), f"a deletion that had finished came back with the {loss}"
-        later = centre.create(f"after-loss-{number}")
-        eventually(lambda later=later: drill.is_ready(later), seconds=LONG)
-        key = f"after-loss-{number}"
-        eventually(lambda key=key: drill.put_secret(kept, key, "newer"), seconds=LONG)
-        assert drill.opened(kept)[key] == "newer"
+def test_each_store_that_is_lost_comes_back_with_all_that_was_answered(tmp_path: Path) -> None:
+    centre = EmbeddedCentre(tmp_path)
+    backed_up = BackedUp(centre.up)
+    drill = Drill(centre, tmp_path, seed=SEED)
+    try:
+        centre.start()
+        backup = drill.written_to_while(backed_up.back_up)
+        token = (backed_up.home / "admin-token").read_text()
+        centre.stop()
+        for loss in LOSSES:
+            lose(backed_up.home, loss)
+            if loss != "Temporal's file":
+                backed_up.restore(backup)
+                drill.restored()
+            centre.start()
+            assert (backed_up.home / "admin-token").read_text() == token
+            assert drill.wrong() == [], f"after the loss of {loss}"
+    finally:
+        centre.clear_up()
 
 
 def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> None:

@@ -1,0 +1,72 @@
+"""Secrets that a move to new hardware took out of a repository that is ahead of a restored database.
+
+The list of what has to be entered again is in the database alone. One that was put back to a moment before the move
+does not have it, and the step that takes secrets away finds nothing left to take: the repository tells.
+"""
+
+import re
+from collections.abc import Sequence
+from uuid import UUID
+
+from activities.repository import TAKE_AWAY
+from edgewright.domain.rendering import SECRETS_FOLDER
+from edgewright.errors import Stalled
+from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
+from edgewright.sealing import read_values
+
+_GENERATION = re.compile(r"^Edgewright-Fence: (\d+)/\d+$", re.MULTILINE)
+_FIRST_LOOK, _LONGEST_LOOK = 20, 1_000_000
+"""Commits: most repositories are not ahead, and show that with their newest commit."""
+
+
+def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
+    """Values, as ``namespace/name/key``, that moves took away and that nobody has entered since.
+
+    Args:
+        after: the generation that the database knows to be commissioned; what was taken away then is in its list.
+
+    Raises:
+        NotFound: there is no such repository.
+    """
+    taken: set[str] = set()
+    entered: set[str] = set()
+    log, ahead = _log(git, cluster, after)
+    for number, commit in enumerate(log[:ahead]):
+        there = _keys(git, cluster, commit.commit)
+        entered |= there
+        if commit.message.startswith(TAKE_AWAY) and number + 1 < len(log):
+            taken |= _keys(git, cluster, log[number + 1].commit) - entered
+    return taken
+
+
+def _log(git: GitServer, cluster: UUID, after: int) -> tuple[Sequence[CommitSummary], int]:
+    """The newest commits, and how many of them are of later generations."""
+    log = git.log(cluster, limit=_FIRST_LOOK)
+    ahead = _ahead(log, after)
+    if ahead == _FIRST_LOOK:
+        log = git.log(cluster, limit=_LONGEST_LOOK)
+        ahead = _ahead(log, after)
+    return log, ahead
+
+
+def _ahead(log: Sequence[CommitSummary], after: int) -> int:
+    """How many commits are newer than the newest one of a generation that is known; pushes bear none."""
+    for number, commit in enumerate(log):
+        generation = _GENERATION.search(commit.message)
+        if generation is not None and int(generation[1]) <= after:
+            return number
+    return len(log)
+
+
+def _keys(git: GitServer, cluster: UUID, at: CommitId) -> set[str]:
+    """A file that cannot be read counts as a whole, without a key."""
+    keys: set[str] = set()
+    for path in git.list(cluster, SECRETS_FOLDER.rstrip("/"), at=at):
+        if not path.endswith(".yaml"):
+            continue
+        secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+        try:
+            keys |= {f"{secret}/{key}" for key in read_values(git.read(cluster, path, at=at) or b"", where=path)}
+        except Stalled:
+            keys.add(secret)
+    return keys
