@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import Row, bindparam, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_rows import hold_fence
@@ -14,6 +14,10 @@ from edgewright.adapters.database.tables import accounts, grants, memberships, o
 from edgewright.domain.cluster import Fence, Role
 from edgewright.domain.wellknown import CLASS_EDGE_ACCOUNT
 from edgewright.ports.accounts import Account, Grant
+
+_OF_CLUSTER = select(accounts).where(accounts.c.cluster == bindparam("of_cluster")).order_by(accounts.c.role)
+_GRANTS = select(grants).where(grants.c.account.in_(bindparam("named", expanding=True)))
+_INSERT, _GRANT = insert(accounts), insert(grants)
 
 
 class SqlAccounts:
@@ -30,10 +34,11 @@ class SqlAccounts:
             held = {account.uuid: account for account in await _of_cluster(connection, fence.cluster)}
             stale = [uuid for uuid in held if held[uuid] != _sorted_grants(wanted.get(uuid))]
             await _drop(connection, stale)
-            for uuid, account in wanted.items():
+            for uuid in wanted:
                 await register_object(connection, CLASS_EDGE_ACCOUNT, uuid)
-                if uuid not in held or uuid in stale:
-                    await _insert(connection, account)
+            await _insert(
+                connection, [account for uuid, account in wanted.items() if uuid not in held or uuid in stale]
+            )
             await _unregister(connection, [uuid for uuid in held if uuid not in wanted])
 
     async def of_cluster(self, cluster: UUID) -> Sequence[Account]:
@@ -58,10 +63,10 @@ def _in_order(given: Sequence[Grant]) -> tuple[Grant, ...]:
 
 
 async def _of_cluster(connection: AsyncConnection, cluster: UUID) -> list[Account]:
-    rows = list(
-        await connection.execute(select(accounts).where(accounts.c.cluster == cluster).order_by(accounts.c.role))
-    )
-    held = list(await connection.execute(select(grants).where(grants.c.account.in_([row.uuid for row in rows]))))
+    rows = list(await connection.execute(_OF_CLUSTER, {"of_cluster": cluster}))
+    if not rows:
+        return []
+    held = list(await connection.execute(_GRANTS, {"named": [row.uuid for row in rows]}))
     return [
         Account(
             uuid=row.uuid,
@@ -78,24 +83,30 @@ def _grant(row: Row[Any]) -> Grant:
     return Grant(permission=row.permission, target=row.target)
 
 
-async def _insert(connection: AsyncConnection, account: Account) -> None:
-    await connection.execute(
-        insert(accounts).values(uuid=account.uuid, cluster=account.cluster, role=account.role, name=account.name)
-    )
-    rows = [
+async def _insert(connection: AsyncConnection, new: Sequence[Account]) -> None:
+    if not new:
+        return
+    rows = [{"uuid": one.uuid, "cluster": one.cluster, "role": one.role, "name": one.name} for one in new]
+    await connection.execute(_INSERT, rows)
+    granted = [
         {"account": account.uuid, "permission": grant.permission, "target": grant.target}
+        for account in new
         for grant in _in_order(account.grants)
     ]
-    if rows:
-        await connection.execute(insert(grants), rows)
+    if granted:
+        await connection.execute(_GRANT, granted)
 
 
 async def _drop(connection: AsyncConnection, named: Sequence[UUID]) -> None:
+    if not named:
+        return
     await connection.execute(delete(grants).where(grants.c.account.in_(named)))
     await connection.execute(delete(accounts).where(accounts.c.uuid.in_(named)))
 
 
 async def _unregister(connection: AsyncConnection, named: Sequence[UUID]) -> None:
     """The objects of accounts that are no more, and whatever classes they were added to."""
+    if not named:
+        return
     await connection.execute(delete(memberships).where(memberships.c.object.in_(named)))
     await connection.execute(delete(objects).where(objects.c.uuid.in_(named)))

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, update_row
@@ -32,6 +32,14 @@ _ENTRIES_OF_STEP = {
     StepName.REMOVE_EDGE_STATUS: (APP_CLUSTER_STATUS,),
     StepName.REMOVE_SETUP_STATUS: (APP_CLUSTER_SETUP_STATUS, APP_CLUSTER_SETTINGS),
 }
+
+
+_ADDRESSES = select(addresses.c.group_id, addresses.c.cluster).where(
+    or_(addresses.c.cluster == bindparam("cluster"), addresses.c.group_id == bindparam("group_id"))
+)
+_HOLDER = select(addresses.c.cluster).where(addresses.c.group_id == bindparam("group_id"))
+_DROP_SOURCES = delete(rendered_from).where(rendered_from.c.cluster == bindparam("of_cluster"))
+_ADD_SOURCES = insert(rendered_from)
 
 
 class ClusterProgress:
@@ -86,12 +94,12 @@ class ClusterProgress:
         async with self._database.write() as connection:
             await hold_fence(connection, fence)
             at = await self._database.now(connection)
-            await connection.execute(
-                delete(addresses).where(addresses.c.cluster == fence.cluster, addresses.c.group_id != group_id)
-            )
-            await _free_of_deleted(connection, at, group_id)
-            await insert_if_absent(connection, addresses, [{"group_id": group_id, "cluster": fence.cluster}])
-            holder = await connection.scalar(select(addresses.c.cluster).where(addresses.c.group_id == group_id))
+            mine = {"group_id": group_id, "cluster": fence.cluster}
+            there = list((await connection.execute(_ADDRESSES, mine)).mappings())
+            if there and there != [mine]:
+                await _make_room(connection, at, mine)
+            await insert_if_absent(connection, addresses, [mine])
+            holder = await connection.scalar(_HOLDER, {"group_id": group_id})
             if holder != fence.cluster:
                 raise Stalled(
                     f"The Sparkplug address {group_id} belongs to the cluster {holder}.",
@@ -110,12 +118,12 @@ class ClusterProgress:
         async with self._database.write() as connection:
             await hold_fence(connection, fence)
             await update_row(connection, fence.cluster, rendered_digest=digest)
-            await connection.execute(delete(rendered_from).where(rendered_from.c.cluster == fence.cluster))
+            await connection.execute(_DROP_SOURCES, {"of_cluster": fence.cluster})
             rows = [
                 {"cluster": fence.cluster, "app": app, "object": object_} for app, object_ in sorted(set(sources))
             ]
             if rows:
-                await connection.execute(insert(rendered_from), rows)
+                await connection.execute(_ADD_SOURCES, rows)
 
     async def record_reentry(self, fence: Fence, secrets: Sequence[str]) -> None:
         async with self._database.write() as connection:
@@ -146,6 +154,14 @@ async def _hold_projection(connection: AsyncConnection, cluster: UUID, body: Map
     if await connection.scalar(select(clusters.c.uuid).where(clusters.c.uuid == cluster)) is None:
         raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
     raise Superseded(f"A newer projection of {cluster} is there.")
+
+
+async def _make_room(connection: AsyncConnection, at: datetime, mine: Mapping[str, Any]) -> None:
+    """A cluster has one address, and those of deleted clusters are free."""
+    group_id = mine["group_id"]
+    others = (addresses.c.cluster == mine["cluster"]) & (addresses.c.group_id != group_id)
+    await connection.execute(delete(addresses).where(others))
+    await _free_of_deleted(connection, at, group_id)
 
 
 async def _free_of_deleted(connection: AsyncConnection, at: datetime, group_id: str) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import Row, Select, bindparam, delete, insert, select, update
+from sqlalchemy import Row, Select, Update, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.tables import clusters, entries, gateway_presence, labels, projections
@@ -136,12 +137,25 @@ async def hold_fence(connection: AsyncConnection, fence: Fence, *, lock: bool = 
 
 async def update_row(connection: AsyncConnection, cluster: UUID, **values: Any) -> None:
     """Changes columns that say what was seen or done, not what is wanted."""
-    await connection.execute(update(clusters).where(clusters.c.uuid == cluster).values(**values))
+    await connection.execute(_change_of(tuple(values)), {"here": cluster, **_to(values)})
 
 
 async def raise_change(connection: AsyncConnection, row: ClusterRecord, **values: Any) -> None:
     """Changes columns and raises ``change``: older fences are refused, and the sweep tells the workflow."""
-    await update_row(connection, row.uuid, change=clusters.c.change + 1, **values)
+    await connection.execute(_change_of(tuple(values), raising=True), {"here": row.uuid, **_to(values)})
+
+
+@cache
+def _change_of(columns: tuple[str, ...], *, raising: bool = False) -> Update:
+    """The statement that changes some columns of one row."""
+    values: dict[str, Any] = {name: bindparam(f"to_{name}", type_=clusters.c[name].type) for name in columns}
+    if raising:
+        values["change"] = clusters.c.change + 1
+    return update(clusters).where(clusters.c.uuid == bindparam("here")).values(values)
+
+
+def _to(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"to_{name}": value for name, value in values.items()}
 
 
 async def refuse_doubled_identity(connection: AsyncConnection, cluster: UUID, kube_system_uid: str | None) -> None:

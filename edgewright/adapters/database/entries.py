@@ -18,6 +18,7 @@ from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Preco
 
 ANY = "*"
 _READ = select(entries).where(entries.c.app == bindparam("of_app"), entries.c.object == bindparam("of_object"))
+_READ_EACH = select(entries).where(tuple_(entries.c.app, entries.c.object).in_(bindparam("places", expanding=True)))
 _READ_AND_LOCK = _READ.with_for_update()
 _CLASS = select(objects.c.klass).where(objects.c.uuid == bindparam("of_object"))
 _INSERT, _TELL = insert(entries), insert(changes)
@@ -45,8 +46,8 @@ async def read_entries(
     connection: AsyncConnection, places: Sequence[tuple[UUID, UUID]]
 ) -> Mapping[tuple[UUID, UUID], Entry]:
     """The entries that there are at some places, (Application, object) each."""
-    statement = select(entries).where(tuple_(entries.c.app, entries.c.object).in_(places))
-    return {(row.app, row.object): _entry(row) for row in await connection.execute(statement)}
+    rows = await connection.execute(_READ_EACH, {"places": list(places)})
+    return {(row.app, row.object): _entry(row) for row in rows}
 
 
 def _entry(row: Row[Any]) -> Entry:
