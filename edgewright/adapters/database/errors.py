@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -77,7 +78,8 @@ def _from_driver(error: DBAPIError, database: str) -> EdgewrightError | None:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return _from_postgresql(str(state), database)
-    if error.connection_invalidated:
+    # The second: the driver has lost it a moment ago, and does not call it closed yet.
+    if error.connection_invalidated or isinstance(error.orig, AsyncAdapt_asyncpg_dbapi.InternalClientError):
         return _unavailable(f"The connection to the database {database} was lost.")
     return None
 

@@ -25,6 +25,8 @@ TRANSACTION_SECONDS = 8.0
 """How long a transaction may take, locks of others included."""
 LONG_SECONDS = 300.0
 """The same for one that reads or writes many rows, or waits for somebody else's migration."""
+LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What a ping of a useless connection ends with; the third: it was lost a moment ago, and is not closed yet."""
 
 
 def postgresql_engine(url: URL, *, connections: int, wait: float) -> AsyncEngine:
@@ -49,7 +51,7 @@ def postgresql_engine(url: URL, *, connections: int, wait: float) -> AsyncEngine
         with _cut_off_after(PING_SECONDS, connection.driver_connection):
             try:
                 connection.run_async(lambda driver: driver.execute("SELECT 1"))
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as lost:
+            except LOST as lost:
                 raise InvalidatePoolError from lost
 
     return engine

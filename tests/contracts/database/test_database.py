@@ -12,6 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from database_stores import Clock, Store
 from sqlalchemy import Connection, insert, select, text
+from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -237,6 +238,13 @@ def test_a_url_that_cannot_be_read_is_not_repeated() -> None:
 
 def test_waiting_for_a_connection_is_waiting() -> None:
     meaning = translate(PoolTimeout("QueuePool limit"), "edgewright.db")
+    assert isinstance(meaning, Waiting)
+
+
+def test_a_connection_that_the_driver_has_just_lost_is_waited_for() -> None:
+    """asyncpg does not call it closed yet, and has no SQLSTATE for it."""
+    complaint = AsyncAdapt_asyncpg_dbapi.InternalClientError("cannot switch to state 11", None)
+    meaning = translate(DBAPIError("SELECT 1", {}, complaint), "edgewright")
     assert isinstance(meaning, Waiting)
 
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 import pytest_asyncio
 from postgresql_server import PostgreSQL
@@ -102,6 +103,24 @@ async def test_sessions_that_died_with_the_server_are_opened_again(
     assert {await refusal(one) for one in asked} == {"database_unavailable"}
     postgresql.server.start()
     await asyncio.gather(*(database.ping() for _ in range(TOGETHER)))
+
+
+async def test_a_connection_that_was_lost_a_moment_ago_is_replaced(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stands in for the driver: between the loss and its own word of it there are only microseconds."""
+    await database.ping()
+    lost = [asyncpg.InternalClientError('cannot switch to state 11; protocol is in the "failed" state')]
+    execute = asyncpg.Connection.execute
+
+    async def execute_or_fail(self: asyncpg.Connection, query: str) -> str:
+        if lost:
+            raise lost.pop()
+        return await execute(self, query)
+
+    monkeypatch.setattr(asyncpg.Connection, "execute", execute_or_fail)
+    await database.ping()
+    assert not lost
 
 
 async def test_a_long_transaction_has_its_time(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
