@@ -3,7 +3,7 @@
 from database_stores import NOON, Store
 
 from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
-from edgewright.domain.cluster import Phase
+from edgewright.domain.cluster import Phase, StepName
 from edgewright.domain.projection import Done
 
 DONE = Done(generation=1, commissioning=1, rendered_digest="d1")
@@ -28,6 +28,22 @@ async def test_a_cluster_that_is_being_deleted_gets_no_repository_back(store: St
     cluster = await store.commissioned()
     await store.clusters.request_deletion(cluster, actor="test")
     assert await begin_anew(store.database, made_at=NOON) == []
+
+
+async def test_a_deletion_that_had_ended_and_was_not_told_yet_is_told_once(store: Store) -> None:
+    """The copy is of the moment between the end of a deletion and the word of its workflow."""
+    untold, told = await store.commissioned("untold"), await store.commissioned("told")
+    for cluster in (untold, told):
+        await store.clusters.request_deletion(cluster, actor="test")
+        await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await store.publish(told, Phase.DELETED, ready=False)
+    for _ in range(2):  # a restore may be repeated
+        await begin_anew(store.database, made_at=NOON)
+    assert [event.detail for event in await store.audit.timeline(untold) if event.kind == "phase.changed"] == [
+        {"phase": "Deleted"}
+    ]
+    assert (await store.audit.timeline(untold))[-1].message == "Now Deleted (was AwaitingBootstrap)."
+    assert "phase.changed" not in await store.kinds(told), "its workflow tells, not this"
 
 
 async def test_secrets_that_wait_are_found(store: Store) -> None:
