@@ -93,7 +93,11 @@ class ClusterActivities:
         """Records that commits are paused, or go on."""
         try:
             await self._clusters.set_paused(
-                message.cluster, paused=message.paused, reason=message.reason, actor=message.actor
+                message.cluster,
+                paused=message.paused,
+                reason=message.reason,
+                actor=message.actor,
+                seen=message.seen,
             )
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)

@@ -122,7 +122,7 @@ class ClusterMessages:
     @guarded_update
     async def pause(self, verb: PauseVerb) -> Projection:
         """No more commits until `resume`."""
-        return await self._applied(self._verbs.add("pause", verb.actor, reason=verb.reason))
+        return await self._applied(self._verbs.add("pause", verb.actor, reason=verb.reason, seen=verb.seen))
 
     @pause.validator
     def _may_pause(self, verb: PauseVerb) -> None:
@@ -132,7 +132,7 @@ class ClusterMessages:
     @guarded_update
     async def resume(self, verb: PauseVerb) -> Projection:
         """Commits go on."""
-        return await self._applied(self._verbs.add("resume", verb.actor, reason=verb.reason))
+        return await self._applied(self._verbs.add("resume", verb.actor, reason=verb.reason, seen=verb.seen))
 
     @resume.validator
     def _may_resume(self, verb: PauseVerb) -> None:

@@ -50,6 +50,7 @@ class Verbs:
         reason: str = "",
         force: bool = False,
         body: dict[str, Any] | None = None,
+        seen: int | None = None,
     ) -> int:
         """Adds a verb and returns its number."""
         if len(self._queue) >= LONGEST_QUEUE:
@@ -64,6 +65,7 @@ class Verbs:
                 reason=as_line(reason),
                 force=force,
                 body=body or {},
+                seen=seen,
             )
         )
         return self.seen
@@ -117,7 +119,11 @@ class Verbs:
                 return await self._record("record_edge_status", status)
             case "pause" | "resume":
                 pause = RecordPause(
-                    cluster=self._cluster, actor=verb.actor, paused=verb.kind == "pause", reason=verb.reason
+                    cluster=self._cluster,
+                    actor=verb.actor,
+                    paused=verb.kind == "pause",
+                    reason=verb.reason,
+                    seen=verb.seen,
                 )
                 return await self._record("record_pause", pause)
         return ""

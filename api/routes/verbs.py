@@ -17,7 +17,7 @@ from api.schemas.cluster_wishes import Reason
 from api.schemas.clusters import ClusterBody, Revoked
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
-from edgewright.errors import Invalid
+from edgewright.errors import Conflict, Invalid
 from edgewright.ports.operators import OperatorToken
 
 router = APIRouter(tags=["verbs"])
@@ -53,16 +53,17 @@ async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, gateway: 
 @router.post("/v1/cluster/{uuid}/pause", summary="Pause commits")
 async def pause(*, uuid: UUID, operator: ClusterOperator, wish: OptionalReason, gateway: TheGateway) -> ClusterBody:
     """No more commits until resumed; heartbeats, revocation and deletion go on."""
-    await open_cluster(gateway, uuid)
-    projection = await gateway.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator))
-    return await _new_state(gateway, uuid, projection)
+    seen = (await open_cluster(gateway, uuid)).change
+    projection = await gateway.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator), seen=seen)
+    return await _paused_or_resumed(gateway, uuid, projection, paused=True)
 
 
 @router.post("/v1/cluster/{uuid}/resume", summary="Resume commits")
 async def resume(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway) -> ClusterBody:
     """Commits go on."""
-    await open_cluster(gateway, uuid)
-    return await _new_state(gateway, uuid, await gateway.fleet.resume(uuid, actor=actor_of(operator)))
+    seen = (await open_cluster(gateway, uuid)).change
+    projection = await gateway.fleet.resume(uuid, actor=actor_of(operator), seen=seen)
+    return await _paused_or_resumed(gateway, uuid, projection, paused=False)
 
 
 @router.post("/v1/cluster/{uuid}/step/{name}/retry", summary="Try a step now")
@@ -100,3 +101,15 @@ async def _answer(gateway: Gateway, live: Live, uuid: UUID, operator: OperatorTo
 
 async def _new_state(gateway: Gateway, uuid: UUID, projection: Projection) -> ClusterBody:
     return cluster_body(gateway, await open_cluster(gateway, uuid), projection)
+
+
+async def _paused_or_resumed(gateway: Gateway, uuid: UUID, projection: Projection, *, paused: bool) -> ClusterBody:
+    """The new state; ``Conflict``, code ``overtaken``, if it is another one than was asked for."""
+    row = await open_cluster(gateway, uuid)
+    if row.paused is not paused:
+        raise Conflict(
+            f"Somebody else has {'resumed' if paused else 'paused'} {row.spec.name} at the same time.",
+            code="overtaken",
+            hint="See how it is now, and decide again.",
+        )
+    return cluster_body(gateway, row, projection)

@@ -1,6 +1,7 @@
 """A ``Fleet`` without Temporal, for tests of everything that stands in front of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -60,16 +61,18 @@ class MemoryFleet:
             raise Conflict(f"The step {step} cannot be skipped.", code="step_not_skippable")
         return await self._change_step(cluster, step, "skipped", reason)
 
-    async def pause(self, cluster: UUID, *, reason: str, actor: str) -> Projection:
+    async def pause(self, cluster: UUID, *, reason: str, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
         projection = await self._projection(cluster)
-        await self.clusters.set_paused(cluster, paused=True, reason=reason, actor=actor)
+        with suppress(Conflict):
+            await self.clusters.set_paused(cluster, paused=True, reason=reason, actor=actor, seen=seen)
         return projection
 
-    async def resume(self, cluster: UUID, *, actor: str) -> Projection:
+    async def resume(self, cluster: UUID, *, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
         projection = await self._projection(cluster)
-        await self.clusters.set_paused(cluster, paused=False, reason="", actor=actor)
+        with suppress(Conflict):
+            await self.clusters.set_paused(cluster, paused=False, reason="", actor=actor, seen=seen)
         return projection
 
     async def readiness(self, cluster: UUID) -> Projection:

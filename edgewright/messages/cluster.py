@@ -16,6 +16,7 @@ class PendingVerb(Frozen):
     Args:
         kind: ``delete``, ``edge_status``, ``pause``, ``resume``, ``retry_step`` or ``skip_step``.
         number: place in the order of arrival.
+        seen: of a pause or resume: the ``change`` of the row as its asker has seen it; None: it was not looked at.
     """
 
     kind: str
@@ -25,6 +26,7 @@ class PendingVerb(Frozen):
     reason: str = ""
     force: bool = False
     body: dict[str, JsonValue] = Field(default_factory=dict)
+    seen: int | None = None
 
 
 class ClusterState(Frozen):
@@ -95,10 +97,11 @@ class StepVerb(Frozen):
 
 
 class PauseVerb(Frozen):
-    """`pause` and `resume`."""
+    """`pause` and `resume`. ``seen``: see ``PendingVerb``."""
 
     actor: str = "temporal"
     reason: str = ""
+    seen: int | None = None
 
 
 class Readiness(Frozen):

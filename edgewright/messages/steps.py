@@ -128,12 +128,13 @@ class RecordEdgeStatus(Frozen):
 
 
 class RecordPause(Frozen):
-    """An operator's `pause` or `resume`."""
+    """An operator's `pause` or `resume`. ``seen``: see ``Clusters.set_paused``."""
 
     cluster: UUID
     actor: str
     paused: bool
     reason: str = ""
+    seen: int | None = None
 
 
 class Receipt(Frozen):

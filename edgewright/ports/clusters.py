@@ -201,8 +201,14 @@ class Clusters(Protocol):
         status, certificate, lease and acceptance cleared. ``Conflict`` code ``deleting`` during a deletion.
         """
 
-    async def set_paused(self, cluster: UUID, *, paused: bool, reason: str, actor: str) -> None:
-        """Records that commits are paused, or go on."""
+    async def set_paused(
+        self, cluster: UUID, *, paused: bool, reason: str, actor: str, seen: int | None = None
+    ) -> None:
+        """Records that commits are paused, or go on.
+
+        ``seen`` is the ``change`` of the row when that was wished for: ``Conflict`` code ``overtaken`` if it was
+        paused or resumed since. So a wish that arrives late, or once more, undoes nothing that was wished later.
+        """
 
     # --- reading ------------------------------------------------------------------------------------
 

@@ -30,11 +30,11 @@ class Fleet(Protocol):
     async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
         """Skips a deletion step on another system; ``Conflict`` code ``step_not_skippable``."""
 
-    async def pause(self, cluster: UUID, *, reason: str, actor: str) -> Projection:
-        """No more commits until resumed."""
+    async def pause(self, cluster: UUID, *, reason: str, actor: str, seen: int | None = None) -> Projection:
+        """No more commits until resumed. ``seen``: see ``Clusters.set_paused``; who is overtaken is not told here."""
 
-    async def resume(self, cluster: UUID, *, actor: str) -> Projection:
-        """Commits go on."""
+    async def resume(self, cluster: UUID, *, actor: str, seen: int | None = None) -> Projection:
+        """Commits go on. ``seen``: as for ``pause``."""
 
     async def readiness(self, cluster: UUID) -> Projection:
         """Asks the workflow itself (query, short deadline)."""

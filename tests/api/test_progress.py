@@ -14,7 +14,7 @@ from gateway_centre import GatewayCentre, bearer
 from starlette.types import Message
 
 from edgewright.domain.cluster import Phase, StepName
-from edgewright.domain.projection import Residue, StepRecord
+from edgewright.domain.projection import Projection, Residue, StepRecord
 from edgewright.ports.operators import Permission
 
 NOW = datetime.now(UTC)
@@ -75,6 +75,24 @@ async def test_pausing_and_resuming_show(centre: GatewayCentre, admin: httpx.Asy
     assert (paused.status_code, paused.json()["pause"]) == (200, {"paused": True, "reason": "freeze"})
     resumed = await admin.post(f"/v1/cluster/{cluster}/resume")
     assert resumed.json()["pause"] == {"paused": False, "reason": ""}
+
+
+async def test_who_pauses_while_somebody_else_resumes_is_told_so(
+    centre: GatewayCentre, admin: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = await centre.create("contested")
+    pause = centre.fleet.pause
+
+    async def overtaken(*arguments: Any, **options: Any) -> Projection:
+        clusters = centre.gateway.clusters
+        await clusters.set_paused(cluster, paused=True, reason="first", actor="token:other")
+        await clusters.set_paused(cluster, paused=False, reason="", actor="token:other")
+        return await pause(*arguments, **options)
+
+    monkeypatch.setattr(centre.fleet, "pause", overtaken)
+    answer = await admin.post(f"/v1/cluster/{cluster}/pause", json={"reason": "mine"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "overtaken")
+    assert not (await admin.get(f"/v1/cluster/{cluster}")).json()["pause"]["paused"]
 
 
 async def test_a_step_is_retried_or_skipped_only_when_that_makes_sense(

@@ -158,3 +158,50 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
             await eventually(lambda: is_told(centre, cluster))
             assert await told(centre, cluster, "phase.changed", "phase") == {"AwaitingBootstrap": 1}
             assert at_phase(Phase.AWAITING_BOOTSTRAP)(await centre.row(cluster))
+
+
+class LatePause:
+    """Clusters that are paused when somebody says so, the first time."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def set_paused(self, *arguments: Any, **options: Any) -> None:
+        self.reached.set()
+        await self.go_on.wait()
+        await self._real.set_paused(*arguments, **options)
+
+
+async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Copied) -> None:
+    """The copy holds a pause under way: its attempt is made once more, after the resume that was answered."""
+
+    async def at(centre: Centre) -> int:
+        return (await centre.row(cluster)).change
+
+    with copied.server():
+        async with open_centre(copied.folder / "centre", copied.address) as centre:
+            late = LatePause(centre.clusters)
+            async with working(centre, clusters=late):
+                cluster = await centre.create("put-back")
+                fleet = centre.ports.fleet
+                wish = fleet.pause(cluster, reason="shift change", actor="token:test", seen=await at(centre))
+                pausing = asyncio.create_task(wish)
+                await late.reached.wait()
+                copied.copy()
+                late.go_on.set()
+                await pausing
+                await fleet.resume(cluster, actor="token:test", seen=await at(centre))
+                await eventually(lambda: is_told(centre, cluster))
+    copied.put_back()
+
+    async def met_again() -> bool:
+        return any(event.kind == "pause.refused" for event in await centre.audit.timeline(cluster))
+
+    with copied.server():
+        async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
+            await eventually(met_again)
+            assert not (await centre.row(cluster)).paused

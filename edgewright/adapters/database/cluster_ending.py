@@ -3,6 +3,9 @@
 from datetime import timedelta
 from uuid import UUID
 
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from edgewright.adapters.database.access_rows import WORKING, let_in_again, move_credentials
 from edgewright.adapters.database.cluster_rows import (
     ClusterRecord,
@@ -17,11 +20,13 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.staging_rows import refuse_staged
+from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
 from edgewright.ports.clusters import ClusterRow
 
+PAUSED, RESUMED = "cluster.paused", "cluster.resumed"
 DEADLINE = timedelta(hours=24)
 """How long a deletion waits for the edge unless it is told otherwise."""
 
@@ -124,25 +129,46 @@ class ClusterEnding:
             if row.deletion_begun_at is None:
                 await update_row(connection, row.uuid, deletion_begun_at=await self._database.now(connection))
 
-    async def set_paused(self, cluster: UUID, *, paused: bool, reason: str, actor: str) -> None:
+    async def set_paused(
+        self, cluster: UUID, *, paused: bool, reason: str, actor: str, seen: int | None = None
+    ) -> None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
             reason = reason if paused else ""
             if (row.paused, row.paused_reason) == (paused, reason):
                 return
+            if seen is not None and await _paused_or_resumed_at(connection, cluster) > seen:
+                raise Conflict(
+                    f"The cluster {row.name} was paused or resumed by a later wish.",
+                    code="overtaken",
+                    hint="See how it is now, and decide again.",
+                )
             await raise_change(connection, row, paused=paused, paused_reason=reason)
             await record(
                 connection,
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="cluster.paused" if paused else "cluster.resumed",
+                kind=PAUSED if paused else RESUMED,
                 message=f"Commits for {row.name} are paused: {reason}"
                 if paused
                 else f"Commits for {row.name} go on.",
                 reason=reason,
+                change=row.change + 1,
             )
+
+
+async def _paused_or_resumed_at(connection: AsyncConnection, cluster: UUID) -> int:
+    """The ``change`` that the newest pause or resume has raised the row to; 0 if nobody knows of one."""
+    newest = (
+        select(events.c.detail)
+        .where(events.c.cluster == cluster, events.c.kind.in_([PAUSED, RESUMED]))
+        .order_by(events.c.position.desc())
+        .limit(1)
+    )
+    detail = await connection.scalar(newest)
+    return int(detail.get("change") or 0) if detail else 0
 
 
 def _hastens(row: ClusterRecord, *, force: bool, until: object) -> bool:

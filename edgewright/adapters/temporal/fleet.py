@@ -106,13 +106,13 @@ class TemporalFleet:
         """See the port."""
         return await self._verb(cluster, names.UPDATE_SKIP_STEP, StepVerb(step=step, actor=actor, reason=reason))
 
-    async def pause(self, cluster: UUID, *, reason: str, actor: str) -> Projection:
+    async def pause(self, cluster: UUID, *, reason: str, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
-        return await self._verb(cluster, names.UPDATE_PAUSE, PauseVerb(actor=actor, reason=reason))
+        return await self._verb(cluster, names.UPDATE_PAUSE, PauseVerb(actor=actor, reason=reason, seen=seen))
 
-    async def resume(self, cluster: UUID, *, actor: str) -> Projection:
+    async def resume(self, cluster: UUID, *, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
-        return await self._verb(cluster, names.UPDATE_RESUME, PauseVerb(actor=actor))
+        return await self._verb(cluster, names.UPDATE_RESUME, PauseVerb(actor=actor, seen=seen))
 
     async def readiness(self, cluster: UUID) -> Projection:
         """See the port."""

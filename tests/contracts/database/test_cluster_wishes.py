@@ -417,6 +417,24 @@ async def test_pausing_is_recorded_once(store: Store) -> None:
     assert await store.kinds(cluster) == ["cluster.created", "cluster.paused", "cluster.resumed"]
 
 
+async def test_a_late_pause_undoes_no_later_resume(store: Store) -> None:
+    cluster = await store.create()
+    first = (await store.row(cluster)).change
+    await store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR, seen=first)
+    await store.write(cluster, values={"a": 1})  # any other change overtakes nobody
+    second = (await store.row(cluster)).change
+    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR, seen=second)
+    for seen in (first, first + 1):
+        late = store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR, seen=seen)
+        assert await code_of(late) == "overtaken"
+    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR, seen=first)  # it is so already
+    assert not (await store.row(cluster)).paused
+    third = (await store.row(cluster)).change
+    await store.clusters.set_paused(cluster, paused=True, reason="once more", actor=ACTOR, seen=third)
+    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)  # by Temporal's own tools
+    assert (await store.kinds(cluster))[-2:] == ["cluster.paused", "cluster.resumed"]
+
+
 async def test_a_kubernetes_cluster_that_moved_on_keeps_a_removed_one_from_coming_back(store: Store) -> None:
     old = await store.commissioned("old")
     await store.registered(old, uid="uid-1", token_id="t-old")

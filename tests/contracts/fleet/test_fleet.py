@@ -85,6 +85,17 @@ async def test_a_pause_is_recorded_when_the_call_returns(stage: Stage) -> None:
     assert row and not row.paused
 
 
+async def test_a_pause_that_comes_late_undoes_no_later_resume(stage: Stage) -> None:
+    cluster = await commissioned(stage, "overtaken")
+    before = await stage.clusters.get(cluster)
+    assert before
+    await stage.fleet.pause(cluster, reason="shift change", actor="token:ann", seen=before.change)
+    await stage.fleet.resume(cluster, actor="token:ann", seen=before.change + 1)
+    await stage.fleet.pause(cluster, reason="shift change", actor="token:ann", seen=before.change)
+    row = await stage.clusters.get(cluster)
+    assert row and not row.paused
+
+
 async def test_a_step_that_does_not_wait_cannot_be_retried(stage: Stage) -> None:
     cluster = await commissioned(stage, "done")
     with pytest.raises(Conflict) as refused:

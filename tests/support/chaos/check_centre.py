@@ -86,7 +86,8 @@ def _check_status(case: Case, row: Row) -> Iterator[Violation]:
 def _check_credentials(case: Case, row: Row) -> Iterator[Violation]:
     held = case.stores.of("credentials", case.uuid)
     for credential in held:
-        if credential["state"] not in _states_of(case, row, credential):
+        replaced = credential["state"] == "revoked" and _is_replaced(credential, held)
+        if not replaced and credential["state"] not in _states_of(case, row, credential):
             where = f"{credential['role']} of generation {credential['generation']}"
             yield case.violation("credential_wrong", f"{case.desired}: {where} is {credential['state']}")
     hashes = {bytes(credential["secret_sha256"]).hex() for credential in held}
@@ -95,6 +96,17 @@ def _check_credentials(case: Case, row: Row) -> Iterator[Violation]:
         replaced = any(later.outcome != "no" for later in registrations[number + 1 :])
         if line.outcome == "yes" and not replaced and not set(line.asked.values()) <= hashes:
             yield case.violation("credential_lost", line.wish)
+
+
+def _is_replaced(credential: Row, held: Sequence[Row]) -> bool:
+    """Whether a newer one of the same role was used since: an edge that registers again has two."""
+    kind = (credential["role"], credential["generation"])
+    return any(
+        (other["role"], other["generation"]) == kind
+        and other["sequence"] > credential["sequence"]
+        and other["proven_at"] is not None
+        for other in held
+    )
 
 
 def _states_of(case: Case, row: Row, credential: Row) -> set[str]:

@@ -19,8 +19,9 @@ from chaos.wishes import Life, SecretWish, Step, plan_life
 PATIENT, IMPATIENT = 80.0, 15.0
 """Seconds. An idempotency key that a dead gateway has claimed is free again after a minute."""
 SEEN_SECONDS = 25.0
-RESUME_SECONDS = 60.0
-"""How long a client insists on a last resume: a cluster that stays paused never comes to rest."""
+RESUME_SECONDS = 600.0
+"""How long a client insists on a last resume, also after the last kill: a cluster that stays paused never comes to
+rest."""
 
 
 @dataclass
