@@ -21,7 +21,7 @@ from edgewright.adapters.git.objects import ObjectStore
 from edgewright.adapters.git.refs import head_moved, move_head, read_head, sole_writer
 from edgewright.adapters.git.trees import amend, change_tree, find_blob, walk_files
 from edgewright.adapters.git.upkeep import remove_stale_locks, repack_if_worth_it
-from edgewright.errors import Invalid
+from edgewright.errors import Invalid, Stalled
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
 
 _ANCESTRY_TIMEOUT = 30.0
@@ -180,7 +180,7 @@ class BareGitServer:
         with storage_errors():
             try:
                 yield folder
-            except FileNotFoundError:
+            except (FileNotFoundError, BrokenPipeError, Stalled):  # the last two: git, which reads for us, misses it
                 if is_whole(folder):
                     raise
                 raise unknown_repository(repository) from None

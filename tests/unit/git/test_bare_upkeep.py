@@ -6,10 +6,13 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from gitdb.exc import BadObject  # type: ignore[import-untyped]  # gitdb ships no types
 
+from edgewright.adapters.git import objects
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.errors import NotFound, Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage, HeadMoved
@@ -201,6 +204,31 @@ def test_archive_keeps_the_bytes_under_the_head(server: BareGitServer, repositor
     server.archive(repository)
     assert (server.root / "archive" / f"{repository}-empty.git").is_dir()
     assert archived.is_dir()
+
+
+def test_a_commit_whose_repository_is_archived_in_the_middle_finds_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = BareGitServer(tmp_path)
+    name = uuid4()
+    server.create_repository(name)
+    head = put(server, name, {"a": b"0"})
+    git_program = objects.git_environment
+
+    def archived_meanwhile(*arguments: Any) -> Any:
+        server.archive(name)
+        return git_program(*arguments)
+
+    monkeypatch.setattr(objects, "git_environment", archived_meanwhile)
+    monkeypatch.setattr(objects.LooseObjectDB, "stream", absent)
+    with pytest.raises(NotFound) as gone:
+        server.commit(name, {"a": b"1"}, BY_TEST, expected_head=head)
+    assert gone.value.code == "repository_unknown"
+
+
+def absent(_store: object, object_id: bytes) -> None:
+    """The object is packed, so that git is asked for it."""
+    raise BadObject(object_id)
 
 
 def test_archive_during_commits_tears_nothing(tmp_path: Path) -> None:
