@@ -110,7 +110,8 @@ class Projection(Frozen):
     def underway(self) -> bool:
         """Whether the plan has a step that is not finished: it runs, waits, or is blocked."""
         left = any(record.state not in {"done", "skipped"} for record in self.steps)
-        return left and self.plan != IDLE  # that plan keeps the steps of the one before it
+        over = self.phase is Phase.DELETED  # whoever tells that may have forgotten the steps that led there
+        return left and not over and self.plan != IDLE  # that plan keeps the steps of the one before it
 
     @property
     def failing(self) -> Failing | None:

@@ -230,7 +230,8 @@ class Clusters(Protocol):
     async def underway(self) -> Sequence[UUID]:
         """Clusters whose workflow has published that a step of theirs is not finished, the longest unpublished first.
 
-        Their row and projection need not differ: a workflow that has forgotten the step is found in no other way.
+        Their row and projection need not differ: a workflow that has forgotten the step is found in no other way. Nor
+        is a deletion that has finished, and whose workflow was forgotten before it could tell so.
         """
 
     async def open_clusters(self) -> Sequence[UUID]:

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +18,9 @@ from temporal_server import free_port, temporal_server
 
 from activities import reminders
 from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.events import NewEvent
+from edgewright.domain.projection import Projection
+from edgewright.errors import Waiting
 from edgewright.messages import names
 from edgewright.messages.sweep import SweepResult
 
@@ -205,3 +208,43 @@ async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Co
         async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
             await eventually(met_again)
             assert not (await centre.row(cluster)).paused
+
+
+class SilentAtTheEnd:
+    """Clusters whose end cannot be published."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
+        if projection.phase is Phase.DELETED:
+            raise Waiting("The database is away.", code="database_unavailable")
+        await self._real.project(cluster, projection, events)
+
+
+async def test_the_end_of_a_deletion_is_told_although_its_workflow_is_forgotten_altogether(
+    idle_centre: Centre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy that was put back is older than the cluster."""
+    monkeypatch.setattr(reminders, "FIRST_REMINDER", 0.5)
+
+    async def is_told_of() -> bool:
+        await idle_centre.client.execute_workflow(
+            names.SWEEP_TYPE, id=f"sweep-{uuid4()}", task_queue=names.CLUSTERS_QUEUE, result_type=SweepResult
+        )
+        return [*await told(idle_centre, cluster, "phase.changed", "phase")][-1] == "Deleted"
+
+    async with working(idle_centre, clusters=SilentAtTheEnd(idle_centre.clusters)):
+        cluster = await idle_centre.create("forgotten")
+        await idle_centre.bootstrap(cluster)
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=1))
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, lambda row: row.closed)
+        await idle_centre.handle(cluster).terminate()
+    async with working(idle_centre):
+        await eventually(is_told_of)
+        assert (await told(idle_centre, cluster, "phase.changed", "phase"))["Deleted"] == 1
+        assert cluster not in await idle_centre.clusters.underway()

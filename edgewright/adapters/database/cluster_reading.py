@@ -86,7 +86,7 @@ class ClusterReading:
     async def underway(self) -> Sequence[UUID]:
         statement = (
             select(clusters.c.uuid)
-            .where(clusters.c.closed_at.is_(None), clusters.c.underway.is_(True))
+            .where(clusters.c.underway.is_(True))  # closed ones too: somebody has to tell their end
             .order_by(clusters.c.projected_at, clusters.c.uuid)
         )
         async with self._database.read(long=True) as connection:
