@@ -192,24 +192,25 @@ def measure(part: str, *, full: bool) -> Iterator[Line]:
 
 
 def of_a_centre(*, full: bool) -> Iterator[Line]:
-    """What is measured on one centre, from its first cluster on."""
-    crowds = (20, 100, 1000) if full else (20, 100)
+    """What is measured on one `edgewright up`."""
     with running_centre() as centre:
-        yield from asyncio.run(creations(centre, crowds))
-        yield weights(centre, 23 + sum(crowds))
-        yield from asyncio.run(secrets(centre, (10, 100, 1000) if full else (10, 100)))
-        yield from asyncio.run(reads(centre))
+        yield from over_http(centre, full=full)
         yield asyncio.run(killed(centre))
 
 
 def of_production(*, full: bool) -> Iterator[Line]:
     """The same on the topology of docker-compose.yml, through its proxy; the goals are those of `edgewright up`."""
-    crowds = (20, 100, 1000) if full else (20, 100)
     with production_centre() as centre:
-        yield from asyncio.run(creations(centre, crowds))
-        yield weights(centre, 23 + sum(crowds))
-        yield from asyncio.run(secrets(centre, (10, 100, 1000) if full else (10, 100)))
-        yield from asyncio.run(reads(centre))
+        yield from over_http(centre, full=full)
+
+
+def over_http(centre: Centre, *, full: bool) -> Iterator[Line]:
+    """What is measured of a centre from its first cluster on, wherever it runs."""
+    crowds = (20, 100, 1000) if full else (20, 100)
+    yield from asyncio.run(creations(centre, crowds))
+    yield weights(centre, 23 + sum(crowds))
+    yield from asyncio.run(secrets(centre, (10, 100, 1000) if full else (10, 100)))
+    yield from asyncio.run(reads(centre))
 
 
 def ms(seconds: float) -> str:

@@ -122,27 +122,27 @@ async def test_a_deletion_that_was_forgotten_half_way_is_finished(
         await eventually(is_deleted)
 
 
-class LateStatus:
-    """Clusters whose setup status is written when somebody says so."""
+class Late:
+    """Clusters of which one call does its work when somebody says so."""
 
-    def __init__(self, real: Any) -> None:
-        self._real = real
+    def __init__(self, real: Any, call: str) -> None:
+        self._real, self._call = real, call
         self.reached, self.go_on = asyncio.Event(), asyncio.Event()
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+        return self._wait if name == self._call else getattr(self._real, name)
 
-    async def publish_setup_status(self, *arguments: Any) -> None:
+    async def _wait(self, *arguments: Any, **options: Any) -> None:
         self.reached.set()
         await self.go_on.wait()
-        await self._real.publish_setup_status(*arguments)
+        await getattr(self._real, self._call)(*arguments, **options)
 
 
 async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middle_of_a_step(copied: Copied) -> None:
     cluster = uuid4()
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
-            late = LateStatus(centre.clusters)
+            late = Late(centre.clusters, "publish_setup_status")
             async with working(centre, clusters=late):
                 await centre.write(cluster, "put-back")
                 await late.reached.wait()
@@ -163,22 +163,6 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
             assert at_phase(Phase.AWAITING_BOOTSTRAP)(await centre.row(cluster))
 
 
-class LatePause:
-    """Clusters that are paused when somebody says so, the first time."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    async def set_paused(self, *arguments: Any, **options: Any) -> None:
-        self.reached.set()
-        await self.go_on.wait()
-        await self._real.set_paused(*arguments, **options)
-
-
 async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Copied) -> None:
     """The copy holds a pause under way: its attempt is made once more, after the resume that was answered."""
 
@@ -187,7 +171,7 @@ async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Co
 
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
-            late = LatePause(centre.clusters)
+            late = Late(centre.clusters, "set_paused")
             async with working(centre, clusters=late):
                 cluster = await centre.create("put-back")
                 fleet = centre.ports.fleet
