@@ -18,7 +18,7 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record_all
 from edgewright.adapters.database.feed import take_positions
 from edgewright.adapters.database.tables import clusters, gateway_presence, projections, staged_changes
-from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.cluster import Desired
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.secret_staging import StagedState
 
@@ -44,7 +44,6 @@ async def begin_anew(database: Database, *, made_at: datetime, actor: str = "cen
         await _forget_renderings(connection, [row.uuid for row in rows])
         moment = made_at.strftime("%Y-%m-%dT%H:%M:%SZ")
         told = [_event(cluster, moment, actor) for cluster in (None, *(row.uuid for row in rows))]
-        told += await _untold_ends(connection, actor)
         await take_positions(connection, POSITIONS_SKIPPED)
         for first in range(0, len(told), _EVENTS_AT_ONCE):
             await record_all(connection, at, told[first : first + _EVENTS_AT_ONCE])
@@ -60,33 +59,6 @@ def _event(cluster: UUID | None, made_at: str, actor: str) -> NewEvent:
         message=f"The centre was restored from the backup of {made_at}; what happened since then is not told here.",
         detail={"made_at": made_at},
     )
-
-
-async def _untold_ends(connection: AsyncConnection, actor: str) -> list[NewEvent]:
-    """What is to be told of clusters that were deleted when the copy was taken, and whose workflow had not said so.
-
-    No workflow of a deleted cluster is begun anew: nobody else would.
-    """
-    closed = (
-        select(projections)
-        .join_from(projections, clusters, projections.c.cluster == clusters.c.uuid)
-        .where(clusters.c.closed_at.is_not(None), projections.c.body["phase"].as_string() != Phase.DELETED)
-    )
-    untold = list(await connection.execute(closed))
-    for row in untold:
-        here = projections.c.cluster == row.cluster
-        await connection.execute(update(projections).where(here).values(body={**row.body, "phase": Phase.DELETED}))
-    return [
-        NewEvent(
-            id=uuid4(),
-            cluster=row.cluster,
-            actor=actor,
-            kind="phase.changed",
-            message=f"Now {Phase.DELETED} (was {row.body['phase']}).",
-            detail={"phase": Phase.DELETED.value},
-        )
-        for row in untold
-    ]
 
 
 async def clusters_with_staged_secrets(database: Database) -> Sequence[UUID]:

@@ -177,7 +177,8 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
     """The end of a deletion: the name is free, and the row stays for those who ask for the UUID."""
     if row.closed_at is not None:
         return
-    await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False)
+    # Underway until the workflow has published it: if it is forgotten before that, the sweep finds the cluster.
+    await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False, underway=True)
     for table in (labels, rendered_from):
         await connection.execute(delete(table).where(table.c.cluster == row.uuid))
     await record(

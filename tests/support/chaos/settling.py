@@ -14,6 +14,7 @@ CALM_SECONDS = 5.0
 UNFINISHED = """
 SELECT name, desired, phase, generation, "change", change_done, waiting_for FROM clusters
 WHERE closed_at IS NULL AND ("change" != change_done OR desired = 'deleted' OR (desired = 'present') != ready)
+OR closed_at IS NOT NULL AND underway
 """
 STAGED = "SELECT lower(hex(cluster)), namespace, name, \"key\" FROM staged_changes WHERE state = 'staged'"
 
