@@ -13,7 +13,8 @@ from edgewright.domain.rendering import (
     render_changes,
     workload_removal,
 )
-from edgewright.errors import NotFound, Stalled, Superseded
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.errors import NotFound, Stalled, Superseded, Waiting
 from edgewright.messages.steps import StepInput, StepResult
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
@@ -42,6 +43,7 @@ class RepositoryActivities:
         """An empty repository, and the Git entry that names it."""
         row = await self._row(step.fence.cluster)
         await self._clusters.check_fence(step.fence)
+        await self._demand_storage()
         await asyncio.to_thread(self._git.create_repository, row.uuid)
         await self._clusters.write_git_entry(step.fence, f"cluster/{row.spec.name}")
         return StepResult()
@@ -126,6 +128,7 @@ class RepositoryActivities:
     async def archive_repository(self, step: StepInput) -> StepResult:
         """Takes the repository out of service; its bytes are kept."""
         await self._clusters.check_fence(step.fence)
+        await self._demand_storage()
         await asyncio.to_thread(self._git.archive, step.fence.cluster)
         return StepResult()
 
@@ -154,8 +157,25 @@ class RepositoryActivities:
     async def _head_if_there(self, repository: UUID) -> CommitId | None:
         """None also for a repository that does not exist: there is nothing to take away."""
         if not await asyncio.to_thread(self._git.exists, repository):
+            await self._demand_storage()
             return None
         return await self._head(repository)
+
+    async def _demand_storage(self) -> None:
+        """Refuses to work on a folder that is not our Git storage, such as the place of a volume that is not mounted.
+
+        A repository made there would be gone with the mount; one that is missed there would count as taken away.
+
+        Raises:
+            Waiting: code ``git_storage_empty``.
+        """
+        if not await asyncio.to_thread(self._git.exists, REPOSITORY_HELM_CHARTS):
+            raise Waiting(
+                "The Git storage is empty: not even the shared charts, which every start puts there, are in it.",
+                code="git_storage_empty",
+                retry_after=5.0,
+                hint="Mount its volume, or restore a backup.",
+            )
 
     async def _row(self, cluster: UUID) -> ClusterRow:
         row = await self._clusters.get(cluster)

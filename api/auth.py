@@ -11,10 +11,13 @@ Every protected route declares one of the doors below as a dependency, before an
 
 import base64
 import binascii
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated
 from uuid import UUID
 
+import structlog
 from fastapi import Depends, Request
 
 from api.gateway import Gateway
@@ -22,7 +25,7 @@ from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Acceptance, CredentialState, Role
-from edgewright.errors import Forbidden, Unauthenticated
+from edgewright.errors import Forbidden, Stalled, Unauthenticated, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import Credential, RegistrationToken
 from edgewright.ports.operators import OperatorToken, Permission
@@ -32,6 +35,8 @@ REATTACH = " An edge is attached again with a fresh line: edgewright cluster boo
 """A restored backup may be older than the edge's registration."""
 SESSION_PREFIX = "session:"
 """Names of the short-lived tokens that ``POST /token`` makes: ``session:<id of the first token>:<own id>``."""
+
+_log = structlog.get_logger("edgewright.api")
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,8 @@ async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Call
     if presented is None:
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
     _refuse_foreign_page(request, presented)
-    caller = await _match(gateway, presented)
+    with _to_a_stranger():
+        caller = await _match(gateway, presented)
     if caller is None:
         count_wrong(request, live)
         hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"
@@ -191,10 +197,26 @@ async def match_registration_token(gateway: Gateway, text: str) -> RegistrationT
         spelled = spelling.parse_registration_token(text)
     except Unauthenticated:
         return None
-    token = await gateway.edge_access.token(spelled.id)
+    with _to_a_stranger():
+        token = await gateway.edge_access.token(spelled.id)
     if token is None or not spelling.matches(text, token.secret_sha256):
         return None
     return token
+
+
+@contextmanager
+def _to_a_stranger() -> Iterator[None]:
+    """Who is not known yet is not told where our database is; the log has it.
+
+    Raises:
+        Waiting, Stalled: with the code that the failure inside has.
+    """
+    try:
+        yield
+    except (Waiting, Stalled) as error:
+        _log.warning("a caller cannot be identified", code=error.code, detail=error.detail)
+        error.detail, error.hint = "The centre cannot look up these credentials now; its log says why.", None
+        raise
 
 
 def _refuse_foreign_page(request: Request, presented: _Presented) -> None:

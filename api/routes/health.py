@@ -1,7 +1,6 @@
 """Health: who this is, whether it lives, whether it can work, and what it counts."""
 
 import asyncio
-from uuid import UUID
 
 from fastapi import APIRouter
 from starlette.responses import Response
@@ -11,10 +10,10 @@ from api.live import TheGateway, TheLive
 from api.metrics import CONTENT_TYPE
 from api.schemas.health import Health, Ping, Software
 from edgewright import __version__
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import EdgewrightError, Waiting
 
 PROBE_SECONDS = 3.0
-_NOBODY = UUID(int=0)
 
 router = APIRouter(tags=["health"])
 
@@ -67,12 +66,12 @@ async def _reaches_database(gateway: TheGateway) -> bool:
 
 
 async def _reaches_git(gateway: TheGateway) -> bool:
+    """Whether our Git storage is there, and not only the empty folder at which its volume is not mounted."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            await asyncio.to_thread(gateway.git.exists, _NOBODY)
+            return await asyncio.to_thread(gateway.git.exists, REPOSITORY_HELM_CHARTS)
     except (EdgewrightError, TimeoutError):
         return False
-    return True
 
 
 async def _reaches_temporal(gateway: TheGateway) -> bool:

@@ -20,7 +20,12 @@ def admin() -> None:
 
 
 @app.command("init")
-def init() -> None:
+def init(
+    new_git_storage: Annotated[
+        bool,
+        typer.Option("--new-git-storage", help="All repositories are lost, and there is no backup: begin without."),
+    ] = False,
+) -> None:
     """Bring database, repositories, charts, Temporal and the admin token up to date. Safe to repeat.
 
     `edgewright up` does the same by itself; with PostgreSQL and a Temporal cluster of your own, run this first.
@@ -32,13 +37,15 @@ def init() -> None:
     refuse_half_restored(settings.home)
     from edgewright.cli import initialise  # noqa: PLC0415 - slow, and not wanted before the first refusals
 
-    storage = asyncio.run(initialise.initialise_storage(settings))
+    storage = asyncio.run(initialise.initialise_storage(settings, new_git_storage=new_git_storage))
     typer.echo("Database, repositories and charts are up to date.")
     endpoints = read_endpoints(settings.home)
-    embedded = endpoints.temporal if endpoints else f"127.0.0.1:{settings.temporal_port}"
-    address = settings.temporal_address or embedded
-    asyncio.run(initialise.initialise_temporal(settings.model_copy(update={"temporal_address": address})))
-    typer.echo(f"Temporal at {address} is prepared.")
+    address = settings.temporal_address or (endpoints.temporal if endpoints else None)
+    if address:
+        asyncio.run(initialise.initialise_temporal(settings.model_copy(update={"temporal_address": address})))
+        typer.echo(f"Temporal at {address} is prepared.")
+    else:
+        typer.echo("Temporal is started and prepared by `edgewright up`.")
     if settings.temporal_address:  # on a home of its own `edgewright up` does this, and knows the URL
         rebuilt = asyncio.run(initialise.rebuild_workflows(settings))
         typer.echo(f"Every cluster has its workflow{f'; {rebuilt} were started anew' if rebuilt else ''}.")

@@ -27,7 +27,12 @@ from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import one_setup_at_a_time
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.rendering import RENDERER_VERSION
-from edgewright.domain.wellknown import APP_INSTALLATION, CLASS_SERVICE, SERVICE_CLUSTER_MANAGER
+from edgewright.domain.wellknown import (
+    APP_INSTALLATION,
+    CLASS_SERVICE,
+    REPOSITORY_HELM_CHARTS,
+    SERVICE_CLUSTER_MANAGER,
+)
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.config_store import ConfigStore, NewEntry
 from edgewright.ports.fleet import Fleet, FleetUnavailable
@@ -44,21 +49,24 @@ class InitialisedStorage:
     token_written: bool
 
 
-async def initialise_storage(settings: Settings, *, demo: bool = False) -> InitialisedStorage:
+async def initialise_storage(
+    settings: Settings, *, demo: bool = False, new_git_storage: bool = False
+) -> InitialisedStorage:
     """Brings everything that is stored up to date.
 
     Args:
         demo: whether a fresh installation gets the cluster `demo` later.
+        new_git_storage: the repositories are lost for good, and their clusters go on with an empty storage.
 
     Raises:
-        CliError: the organisation is not the one of the first start.
+        CliError: the organisation is not the one of the first start; or the repositories of all clusters are gone.
         EdgewrightError: the database or the repositories cannot be used.
     """
     with one_setup_at_a_time(settings.home):
-        return await _initialise_storage(settings, demo=demo)
+        return await _initialise_storage(settings, demo=demo, new_git_storage=new_git_storage)
 
 
-async def _initialise_storage(settings: Settings, *, demo: bool) -> InitialisedStorage:
+async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage: bool) -> InitialisedStorage:
     async with open_database(settings.effective_database_url) as database:
         await database.migrate()
         config = SqlConfigStore(database)
@@ -67,6 +75,8 @@ async def _initialise_storage(settings: Settings, *, demo: bool) -> InitialisedS
         await _fix_organisation(config, settings.organisation)
         defaults = default_entries(settings.organisation)
         await config.install([NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in defaults])
+        if not new_git_storage:
+            await _demand_git_storage(SqlClusters(database), settings.effective_git_root)
         _publish(settings.effective_git_root)
         token_file = settings.home / "admin-token"
         written = await ensure_admin_token(SqlOperatorTokens(database), token_file)
@@ -153,6 +163,20 @@ async def _fix_organisation(config: ConfigStore, organisation: str) -> None:
             f"This installation belongs to the organisation {fixed}, fixed at its first start; "
             f"EDGEWRIGHT_ORGANISATION says {organisation}.",
             f"Set EDGEWRIGHT_ORGANISATION={fixed}, or start another installation with another EDGEWRIGHT_HOME.",
+            ExitCode.REFUSED,
+        )
+
+
+async def _demand_git_storage(clusters: Clusters, root: Path) -> None:
+    """An empty folder in the place of what clusters have is most often a volume that is not mounted."""
+    if BareGitServer(root).exists(REPOSITORY_HELM_CHARTS):
+        return
+    known = len(await clusters.open_clusters())
+    if known:
+        raise CliError(
+            f"The database knows {known} cluster{'s' * (known > 1)}, and the Git storage {root} is empty.",
+            "Mount its volume, or set EDGEWRIGHT_GIT_ROOT to where it is now. If it is lost: edgewright admin "
+            "restore; without a backup: edgewright admin init --new-git-storage.",
             ExitCode.REFUSED,
         )
 

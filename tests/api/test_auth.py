@@ -3,6 +3,8 @@
 import re
 import secrets as random
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 from uuid import uuid4
 
 import httpx
@@ -10,9 +12,10 @@ import pytest
 from fastapi.routing import APIRoute
 from gateway_centre import Edge, GatewayCentre, basic, bearer
 
-from api.app import ROUTERS
+from api.app import ROUTERS, create_app
 from edgewright.domain.cluster import CredentialState, Role
-from edgewright.domain.credentials import cluster_secret
+from edgewright.domain.credentials import cluster_secret, operator_token, registration_token
+from edgewright.errors import Waiting
 from edgewright.ports.operators import Permission
 
 OPEN = {
@@ -22,6 +25,7 @@ OPEN = {
     # The bootstrap path wants its token in the query and answers with a script; see test_bootstrap.
     *((method, f"/v1/cluster/{{uuid}}/bootstrap{slash}") for method in ("GET", "HEAD") for slash in ("", "/")),
 }
+REGISTRATION = registration_token(bytes(8), bytes(32)).text
 ANY_CALLER = re.compile(r"/(git|uuid)/|/v[12]/app/\{app\}/object/\{object_uuid\}$|^/token$")
 AGENT = re.compile(r"^/v1/agent/")
 PERMISSION = {
@@ -155,6 +159,24 @@ async def test_a_token_with_one_letter_changed_is_wrong(centre: GatewayCentre) -
     token = await centre.token(Permission.READ)
     changed = token.text[:-1] + ("A" if token.text[-1] != "A" else "B")
     assert (await centre.client(bearer(changed)).get("/v1/cluster")).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/v1/cluster", f"/v1/cluster/{uuid4()}/bootstrap?token={REGISTRATION}"])
+async def test_a_stranger_is_not_told_where_the_database_is(centre: GatewayCentre, path: str) -> None:
+    class Away:
+        async def find(self, _token: str) -> None:
+            raise Waiting("The database edgewright@pg.plant.example cannot be reached.", code="database_unavailable")
+
+        token = find
+
+    away: Any = Away()
+    app = create_app(replace(centre.gateway, operators=away, edge_access=away))
+    header = bearer(operator_token(bytes(8), bytes(32)).text)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x", headers=header) as client:
+        answer = await client.get(path)
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert "cannot look up these credentials now" in answer.text
+    assert "pg.plant" not in answer.text
 
 
 async def test_only_wrong_credentials_are_limited(centre: GatewayCentre) -> None:

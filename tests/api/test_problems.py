@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
@@ -174,6 +175,15 @@ async def test_readiness_names_the_part_and_forgives_temporal(
     app = create_app(replace(centre.gateway, git=Away()))  # type: ignore[arg-type] # only what the probe calls
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
         answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()["where"]) == (503, "git")
+
+
+async def test_a_volume_that_is_not_mounted_is_no_git_storage(
+    centre: GatewayCentre, anybody: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    centre.git.root.rename(tmp_path / "elsewhere")
+    centre.git.root.mkdir()
+    answer = await anybody.get("/readyz")
     assert (answer.status_code, answer.json()["where"]) == (503, "git")
 
 

@@ -59,3 +59,23 @@ async def test_what_cannot_be_written_now_is_taken_told_of_and_delivered_later(
     await caller.until_ready(during)
     await caller.until_gone(going)
     await caller.until(before, lambda shown: shown["waiting_for"] == "", seconds=60)
+
+
+async def test_an_empty_folder_in_its_place_is_no_storage(faulty: FaultyStorage, caller: Caller) -> None:
+    """Its volume is not mounted. Nothing is made there, and nothing counts as gone because it is not there."""
+    before, going = await caller.cluster("before-mount"), await caller.cluster("going-mount")
+    old = await caller.put_secret(before, "default/db/password", "old")
+    assert old.status_code == 204
+    with faulty.not_mounted(GIT):
+        ready = await caller.get("/readyz")
+        assert (ready.status_code, ready.json()["where"]) == (503, "git")
+        during = str((await caller.create("during-mount")).json()["uuid"])
+        assert (await caller.delete(going)).status_code == 202
+        for cluster in (during, going):
+            await caller.until(cluster, lambda shown: "The Git storage is empty" in shown["waiting_for"], seconds=30)
+        put = await caller.put_secret(before, "default/db/password", "new")
+        assert put.status_code == 503, put.text
+    assert (await caller.put_secret(before, "default/db/password", "new")).status_code == 204
+    await caller.until_ready(during)
+    await caller.until_gone(going)
+    assert not (faulty.home / GIT / f"{going}.git").exists()

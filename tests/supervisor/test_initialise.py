@@ -2,10 +2,12 @@
 
 import asyncio
 import hashlib
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from stopped_home import StoppedHome
 
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import open_database
@@ -76,6 +78,30 @@ async def test_organisation_of_the_first_start_is_kept(settings: Settings) -> No
         await initialise_storage(settings.model_copy(update={"organisation": "Other"}))
     assert caught.value.exit_code == ExitCode.REFUSED
     assert await content(settings) == before
+
+
+async def test_repositories_that_are_not_there_are_not_begun_anew_unasked(tmp_path: Path) -> None:
+    """The folder of a volume is there and empty while it is not mounted."""
+    home = StoppedHome(tmp_path / "home", tmp_path / "backups")
+    await home.make()
+    async with home.store() as store:
+        await store.create()
+    root, elsewhere = home.settings.effective_git_root, tmp_path / "elsewhere"
+    root.rename(elsewhere)
+    root.mkdir()
+    with pytest.raises(CliError, match=r"The database knows 1 cluster, and the Git storage .* is empty\.") as caught:
+        await initialise_storage(home.settings)
+    assert caught.value.exit_code == ExitCode.REFUSED
+    assert not list(root.iterdir())
+    root.rmdir()
+    elsewhere.rename(root)
+    await initialise_storage(home.settings)
+
+    shutil.rmtree(root)
+    done = await asyncio.to_thread(home.command, "admin", "init", "--new-git-storage")
+    assert done.returncode == 0, done.stderr
+    assert "Temporal is started and prepared by `edgewright up`." in done.stdout
+    assert BareGitServer(root).head(REPOSITORY_HELM_CHARTS)
 
 
 async def test_demo_is_due_on_a_fresh_home_only(settings: Settings) -> None:

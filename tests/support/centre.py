@@ -28,6 +28,7 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.domain.default_entries import default_entries
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.messages.names import workflow_id
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import NewEntry
@@ -132,6 +133,8 @@ async def open_centre(
             [NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in default_entries("ACME")]
         )
         client = await connect(temporal, "default")
+        git = BareGitServer(folder / "repositories")
+        git.create_repository(REPOSITORY_HELM_CHARTS)
         ports = WorkerPorts(
             clusters=SqlClusters(database),
             entries=entries,
@@ -140,7 +143,7 @@ async def open_centre(
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
             ended=SqlEndedRequests(database),
-            git=BareGitServer(folder / "repositories"),
+            git=git,
             fleet=TemporalFleet(client),
         )
         yield Centre(database=database, client=client, ports=ports, audit=SqlAuditLog(database))

@@ -39,6 +39,7 @@ from edgewright.domain.cluster import Desired, Fence, Phase, Role, StepName
 from edgewright.domain.credentials import Token, cluster_secret, operator_token
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.projection import Done, Projection
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Superseded
 from edgewright.messages.steps import CommitSecrets, StepInput
 from edgewright.ports.clusters import ClusterRow
@@ -255,6 +256,7 @@ async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[G
         database = await opened.enter_async_context(open_database(url))
         clusters, config, access = SqlClusters(database), SqlConfigStore(database), SqlEdgeAccess(database)
         staging, git = SqlSecretStaging(database), BareGitServer(git_root)
+        git.create_repository(REPOSITORY_HELM_CHARTS)
         workflow = Workflow(
             clusters=clusters,
             steps=CommissioningActivities(clusters, access, SqlAccounts(database), organisation="Edgewright"),

@@ -89,6 +89,18 @@ class FaultyStorage(EmbeddedEdgewright):
             self._remount(volume, "rw")
 
     @contextmanager
+    def not_mounted(self, volume: str) -> Iterator[None]:
+        """In the place of a volume there is an empty folder; who has a file of it open keeps that."""
+        place = str(self.inside / volume)
+        empty = ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "empty", place]
+        subprocess.run([*self.within, *empty], check=True, timeout=30)
+        try:
+            yield
+        finally:
+            assert not list((self.home / volume).glob("*.git")), "a repository was made that is gone with the mount"
+            subprocess.run([*self.within, "umount", "--lazy", place], check=True, timeout=30)
+
+    @contextmanager
     def full(self, volume: str) -> Iterator[None]:
         """No block of a volume is free."""
         filler = self.home / volume / "filler"
