@@ -67,6 +67,9 @@ ROUTERS = tuple(
         tokens,
     )
 )
+"""In the order of the document."""
+ASKED_MOST = (git.router, agent.router)
+"""What every edge asks all the time; matched first, as routes are tried one after the other."""
 
 
 @cache
@@ -106,7 +109,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
     )
     app.state.gateway = gateway
     app.state.live = live
-    for router in ROUTERS:
+    for router in sorted(ROUTERS, key=lambda each: each not in ASKED_MOST):
         app.include_router(router)
     install_problems(app)
     app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
