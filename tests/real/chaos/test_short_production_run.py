@@ -29,6 +29,7 @@ def test_every_answered_request_holds_after_nine_kills(tmp_path: Path) -> None:
         [*broken, *report(ran), f"stores and journal are in {tmp_path}", f"the same wishes once more: {replay}"]
     )
     assert {"session", "postgresql", "temporal"} <= set(ran.kills)
+    assert ran.put_back
     for table, names in CAUGHT.items():
         missed = names - {violation.name for violation in check_stores(without_one(ran.stores, table), *asked(ran))}
         assert not missed, f"a row of {table} that is gone is not noticed"

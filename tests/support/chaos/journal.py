@@ -42,7 +42,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Kill:
-    """What was killed, or put back. ``parts``: their names; ``how``: ``kill``, ``put back``, ``up ended``."""
+    """``parts``: their names; ``how``: ``kill``, ``put back``, ``copy`` (of what is away for it), ``up ended``."""
 
     at: float
     how: str

@@ -1,6 +1,6 @@
 """What can be done to the topology: any process of it killed, PostgreSQL's and its sessions' too.
 
-Nobody puts Temporal's database back here: it lives in the same PostgreSQL, which would have to be stopped for it.
+And Temporal's databases put back to an earlier copy.
 """
 
 import asyncio
@@ -15,8 +15,9 @@ from random import Random
 from production.topology import Topology
 
 from chaos.journal import Journal
+from chaos.temporal_databases import TemporalDatabases
 
-KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3}
+KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3, "put back": 2, "copy": 4}
 LONG_KINDS = {"everything": 1}
 """Takes half a minute to recover from."""
 LONGEST_AWAY = 2.0
@@ -34,14 +35,15 @@ class ProductionStrikes:
     def __init__(self, topology: Topology, journal: Journal, random: Random) -> None:
         self._topology, self._journal, self._random = topology, journal, random
         self._server = topology.postgresql.server
+        self._databases = TemporalDatabases(topology.postgresql)
         self._parts = [*topology.gateways, *topology.workers, "temporal"]
         self.kills: Counter[str] = Counter()
         self.put_back = 0
 
     def due(self) -> Sequence[str]:
-        kinds = ["gateway", "worker", "temporal", "session", "postgresql"]
+        kinds = ["gateway", "worker", "temporal", "session", "postgresql", "put back"]
         self._random.shuffle(kinds)
-        return kinds
+        return ["copy", *kinds]
 
     def choose(self, *, short: bool) -> str:
         kinds = KINDS if short else KINDS | LONG_KINDS
@@ -61,6 +63,10 @@ class ProductionStrikes:
                 return await self._kill_postgresql([])
             case "everything":
                 return await self._kill_postgresql(self._parts)
+            case "copy":
+                return await asyncio.to_thread(self._copy)
+            case "put back":
+                return await asyncio.to_thread(self._put_back)
         return self._kill([kind])
 
     async def revive(self) -> None:
@@ -84,6 +90,30 @@ class ProductionStrikes:
                 os.kill(pid, signal.SIGKILL)
         self.kills.update(Counter(pids.keys()))
         return True
+
+    def _copy(self) -> bool:
+        if not self._answers():
+            return False
+        self._journal.killed("copy", ["temporal"])
+        self._databases.copy()
+        return True
+
+    def _put_back(self) -> bool:
+        copies, server = self._databases.copies, self._topology.supervisor.pid_of("temporal")
+        if not copies or server is None or not self._answers():
+            return False
+        self._journal.killed("put back", ["temporal"])
+        self._databases.put_back(self._random.choice(copies), server=server)
+        self.kills["temporal"] += 1
+        self.put_back += 1
+        return True
+
+    def _answers(self) -> bool:
+        """Not while it recovers from the death of a session."""
+        try:
+            return self._topology.postgresql.sql("SELECT 1") == "1"
+        except RuntimeError:
+            return False
 
     def _kill_session(self) -> bool:
         """PostgreSQL cannot know what the dead one has done to shared memory: it ends all, and recovers."""

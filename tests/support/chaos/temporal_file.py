@@ -57,7 +57,7 @@ class TemporalFile:
         """
         with _held(supervisor):
             os.kill(server, signal.SIGKILL)
-            _await_death(server)
+            await_death(server)
             for ending in ("", "-wal", "-shm"):
                 self._file.with_name(FILE + ending).unlink(missing_ok=True)
             shutil.copyfile(copy, self._file)
@@ -72,7 +72,8 @@ def _held(process: int) -> Iterator[None]:
         os.kill(process, signal.SIGCONT)
 
 
-def _await_death(process: int) -> None:
+def await_death(process: int) -> None:
+    """Returns when a process that was killed is gone."""
     until = time.monotonic() + 20
     while living(process):
         assert time.monotonic() < until, "a killed process has not died"
