@@ -6,20 +6,19 @@ of which every change was superseded has ended without a commit of its own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import Row, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, present_row, update_row
+from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record, record_all
-from edgewright.adapters.database.feed import take_positions
+from edgewright.adapters.database.staged_rows import OF_REQUESTS, change_of, of_requests
+from edgewright.adapters.database.staging_together import StagingTogether
 from edgewright.adapters.database.tables import clusters, staged_changes
-from edgewright.errors import Superseded
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import StagedChange, StagedState
@@ -29,19 +28,13 @@ EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
 COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
 """A removal may refuse what a commit holds already; the commit is the truth."""
 
-_OF_REQUEST = (
-    select(staged_changes)
-    .where(staged_changes.c.request == bindparam("of_request"))
-    .order_by(staged_changes.c.sequence)
-)
-_OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
 _COMMITS = select(staged_changes.c.request, staged_changes.c.commit).where(
-    _OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED
+    OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED
 )
-_CLUSTERS = select(staged_changes.c.cluster).where(_OF_REQUESTS).distinct()
+_CLUSTERS = select(staged_changes.c.cluster).where(OF_REQUESTS).distinct()
 _TO_COMMIT = (
     select(staged_changes)
-    .where(_OF_REQUESTS, staged_changes.c.state.in_(COMMITTABLE))
+    .where(OF_REQUESTS, staged_changes.c.state.in_(COMMITTABLE))
     .order_by(staged_changes.c.sequence)
 )
 _COMMIT = (
@@ -71,7 +64,6 @@ _PENDING = (
     )
     .order_by(staged_changes.c.sequence)
 )
-_INSERT = insert(staged_changes)
 
 
 class SqlSecretStaging:
@@ -79,32 +71,20 @@ class SqlSecretStaging:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._together = StagingTogether(database)
 
     async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
         if not changes:
             return []
-        request, cluster, generation = _one_request(changes)
-        async with self._database.write() as connection:
-            row = await present_row(connection, cluster)
-            there = await _of_request(connection, request)
-            if there:
-                return there
-            if row.generation != generation:
-                raise Superseded(
-                    f"{row.name} lives on other hardware now.", hint="Seal the secret again, for its new certificate."
-                )
-            positions = await take_positions(connection, len(changes))
-            rows = [_columns(change, sequence) for change, sequence in zip(changes, positions, strict=True)]
-            await connection.execute(_INSERT, rows)
-            return [replace(change, sequence=at) for change, at in zip(changes, positions, strict=True)]
+        return await self._together.stage(changes)
 
     async def request(self, request: UUID) -> Sequence[StagedChange]:
         async with self._database.read() as connection:
-            return await _of_request(connection, request)
+            return (await of_requests(connection, [request])).get(request, [])
 
     async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
         async with self._database.read() as connection:
-            waiting = [_change(row) for row in await connection.execute(_PENDING, {"of_cluster": cluster})]
+            waiting = [change_of(row) for row in await connection.execute(_PENDING, {"of_cluster": cluster})]
         return _whole_requests(waiting, limit)
 
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
@@ -150,56 +130,6 @@ class SqlSecretStaging:
                 request=str(request),
                 code=code,
             )
-
-
-def _one_request(changes: Sequence[StagedChange]) -> tuple[UUID, UUID, int]:
-    """The request, cluster and generation that all changes share; ``ValueError`` if they do not."""
-    [(request, cluster, generation)] = {(change.request, change.cluster, change.generation) for change in changes}
-    return request, cluster, generation
-
-
-def _columns(change: StagedChange, sequence: int) -> dict[str, Any]:
-    return {
-        "sequence": sequence,
-        "request": change.request,
-        "cluster": change.cluster,
-        "generation": change.generation,
-        "state": StagedState.STAGED,
-        "namespace": change.namespace,
-        "name": change.name,
-        "key": change.key,
-        "fingerprint": change.fingerprint,
-        "sealed_at": change.sealed_at,
-        "actor": change.actor,
-        "refusal_code": "",
-        "refusal": "",
-        "ciphertext": change.ciphertext,
-        "deletes": change.ciphertext is None,
-    }
-
-
-def _change(row: Row[Any]) -> StagedChange:
-    return StagedChange(
-        request=row.request,
-        cluster=row.cluster,
-        generation=row.generation,
-        namespace=row.namespace,
-        name=row.name,
-        key=row.key,
-        ciphertext=row.ciphertext,
-        fingerprint=row.fingerprint,
-        sealed_at=row.sealed_at,
-        actor=row.actor,
-        sequence=row.sequence,
-        state=StagedState(row.state),
-        commit=row.commit,
-        refusal_code=row.refusal_code,
-        refusal=row.refusal,
-    )
-
-
-async def _of_request(connection: AsyncConnection, request: UUID) -> list[StagedChange]:
-    return [_change(row) for row in await connection.execute(_OF_REQUEST, {"of_request": request})]
 
 
 def _whole_requests(waiting: Sequence[StagedChange], limit: int) -> list[StagedChange]:

@@ -1,15 +1,18 @@
 """Ciphertext on its way to a repository."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from database_stores import ACTOR, NOON, Store
-from sqlalchemy import select
+from sqlalchemy import Connection, event, select
 
 from edgewright.adapters.database.tables import staged_changes
-from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.errors import Conflict, NotFound, Superseded, Waiting
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
 
@@ -73,6 +76,62 @@ async def test_a_cluster_that_is_not_wanted_present_takes_no_secrets(store: Stor
             await store.staging.stage([change])
         assert refusal.value.code == code
         assert await store.staging.request(change.request) == []
+
+
+async def test_requests_that_come_together_share_transactions_and_nothing_else(store: Store) -> None:
+    living, going = await store.create("living"), await store.create("going")
+    changes = [await store.change(living, f"key-{number}") for number in range(20)]
+    late = await store.change(going)
+    twice = replace(changes[0], ciphertext="other")
+    stale = replace(await store.change(living), generation=2)
+    await store.clusters.request_deletion(going, actor=ACTOR)
+    begun = 0
+
+    def count(connection: Connection) -> None:
+        nonlocal begun
+        begun += 1
+
+    event.listen(store.database._engine.sync_engine, "begin", count)
+    asked = [store.staging.stage([change]) for change in (*changes, late, twice, stale)]
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    event.remove(store.database._engine.sync_engine, "begin", count)
+    assert begun < 5
+    *staged, refused, again, superseded = outcomes
+    assert [kept[0].key for kept in staged if not isinstance(kept, BaseException)] == [c.key for c in changes]
+    assert isinstance(refused, Conflict) and refused.code == "deleting"
+    assert again == staged[0]
+    assert isinstance(superseded, Superseded)
+    assert [change.request for change in await store.staging.pending(living)] == [c.request for c in changes]
+
+
+async def test_a_caller_who_leaves_takes_nobody_along(store: Store) -> None:
+    cluster = await store.create()
+    asking = [asyncio.create_task(stage(store, cluster, key)) for key in "abcd"]
+    await asyncio.sleep(0)
+    asking[0].cancel()
+    asking[2].cancel()
+    done = await asyncio.gather(*asking, return_exceptions=True)
+    assert [isinstance(outcome, asyncio.CancelledError) for outcome in done] == [True, False, True, False]
+    there = {change.request for change in await store.staging.pending(cluster)}
+    assert {done[1], done[3]} <= there
+    assert await stage(store, cluster, "e") in {change.request for change in await store.staging.pending(cluster)}
+
+
+async def test_whoever_waits_is_told_that_the_database_is_away(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = await store.create()
+    changes = [await store.change(cluster, key) for key in "abc"]
+
+    @asynccontextmanager
+    async def away(**_: Any) -> AsyncIterator[None]:
+        await asyncio.sleep(0.01)
+        raise Waiting("The database is away.", code="database_unavailable")
+        yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.database, "write", away)
+        asking = asyncio.gather(*(store.staging.stage([each]) for each in changes), return_exceptions=True)
+        assert [getattr(outcome, "code", outcome) for outcome in await asking] == ["database_unavailable"] * 3
+    assert await store.staging.stage([changes[0]])
 
 
 async def test_secrets_of_an_older_generation_are_refused(store: Store) -> None:

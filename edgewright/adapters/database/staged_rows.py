@@ -1,0 +1,65 @@
+"""Staged changes as rows."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, bindparam, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.tables import staged_changes
+from edgewright.ports.secret_staging import StagedChange, StagedState
+
+OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
+INSERT = insert(staged_changes)
+_READ = select(staged_changes).where(OF_REQUESTS).order_by(staged_changes.c.sequence)
+
+
+async def of_requests(connection: AsyncConnection, requests: Sequence[UUID]) -> dict[UUID, list[StagedChange]]:
+    """The changes of each request that is known, in order."""
+    found: dict[UUID, list[StagedChange]] = {}
+    for row in await connection.execute(_READ, {"requests": list(requests)}):
+        found.setdefault(row.request, []).append(change_of(row))
+    return found
+
+
+def change_of(row: Row[Any]) -> StagedChange:
+    """The change that a row holds."""
+    return StagedChange(
+        request=row.request,
+        cluster=row.cluster,
+        generation=row.generation,
+        namespace=row.namespace,
+        name=row.name,
+        key=row.key,
+        ciphertext=row.ciphertext,
+        fingerprint=row.fingerprint,
+        sealed_at=row.sealed_at,
+        actor=row.actor,
+        sequence=row.sequence,
+        state=StagedState(row.state),
+        commit=row.commit,
+        refusal_code=row.refusal_code,
+        refusal=row.refusal,
+    )
+
+
+def columns(change: StagedChange) -> dict[str, Any]:
+    """The row of a change that has its place in the order, and that nobody has committed."""
+    return {
+        "sequence": change.sequence,
+        "request": change.request,
+        "cluster": change.cluster,
+        "generation": change.generation,
+        "state": StagedState.STAGED,
+        "namespace": change.namespace,
+        "name": change.name,
+        "key": change.key,
+        "fingerprint": change.fingerprint,
+        "sealed_at": change.sealed_at,
+        "actor": change.actor,
+        "refusal_code": "",
+        "refusal": "",
+        "ciphertext": change.ciphertext,
+        "deletes": change.ciphertext is None,
+    }
