@@ -84,17 +84,31 @@ class RepositoryActivities:
 
         paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
         stale = await asyncio.to_thread(without_stale, head, list(paths))
-        if not stale:
-            return StepResult(commit=head)
         names = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
-        await self._clusters.record_reentry(step.fence, sorted({*row.must_reenter, *names}))
-        commit = await self._commit(
-            step.fence,
-            without_stale,
-            subject=f"{TAKE_AWAY} {len(names)} secret values sealed for the old hardware",
-            actor=step.actor,
-        )
-        return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again.")
+        commit = head
+        if stale:
+            await self._clusters.record_reentry(step.fence, taken=names)
+            commit = await self._commit(
+                step.fence,
+                without_stale,
+                subject=f"{TAKE_AWAY} {len(names)} secret values sealed for the old hardware",
+                actor=step.actor,
+            )
+        # Some of it may have been entered for the new hardware since the head was read.
+        await self._clusters.record_reentry(step.fence, there=await asyncio.to_thread(self._keys, row.uuid, commit))
+        return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again." if stale else "")
+
+    def _keys(self, repository: UUID, at: CommitId) -> set[str]:
+        """What secrets there are: ``namespace/name/key`` of each value, and ``namespace/name`` of each file."""
+        found: set[str] = set()
+        for path in self._git.list(repository, SECRETS_FOLDER.rstrip("/"), at=at):
+            secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+            try:
+                values = read_values(self._git.read(repository, path, at=at) or b"", where=path)
+            except Stalled:
+                continue
+            found |= {secret, *(f"{secret}/{key}" for key in values)}
+        return found
 
     def _keys_taken(self, repository: UUID, head: CommitId, stale: Changes) -> list[str]:
         """``namespace/name/key`` of each value that a change takes away; a file that cannot be read: all of it."""

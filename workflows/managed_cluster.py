@@ -27,6 +27,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.step_lane import StepLane
     from workflows.verbs import Verbs
 
+EARLY_MOVE = "withdraw secrets after an early move"
+"""Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""
+
 
 @workflow.defn(name=names.WORKFLOW_TYPE)
 class ManagedCluster(ClusterMessages):
@@ -145,7 +148,7 @@ class ManagedCluster(ClusterMessages):
         wanted = self._wanted
         if wanted is None:
             return True
-        plan = plan_for(wanted, self._done)
+        plan = self._plan(wanted)
         self._steps.take(plan)
         while self._steps.advance(plan, wanted):
             if next_step(plan, self._steps.finished()) is None and plan.steps:
@@ -163,13 +166,21 @@ class ManagedCluster(ClusterMessages):
         self._over = wanted.closed
         return published
 
+    def _plan(self, wanted: Wanted) -> Plan:
+        """Of hardware that was given up before its commissioning was known to be done, secrets may be there as well:
+        the workflow that knew is lost, or it was moved so early."""
+        done = self._done
+        if wanted.generation > 1 and not done.generation and workflow.patched(EARLY_MOVE):
+            done = done.model_copy(update={"generation": wanted.generation - 1})
+        return plan_for(wanted, done)
+
     def _finish(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
         """Notes that a plan is done; returns what to go on with. A plan with more steps begins with a new reading."""
         self._done = finish(plan, wanted, self._done, self._steps.rendered_digest)
         self._steps.drop()
         if plan.key.startswith("delete/"):
             return plan, wanted.model_copy(update={"closed": True})
-        if self._together and not (following := plan_for(wanted, self._done)).steps:
+        if self._together and not (following := self._plan(wanted)).steps:
             self._steps.take(following)
             return following, wanted
         self._woken = True

@@ -99,4 +99,4 @@ async def _find_taken_away(database: Database, git: BareGitServer, cluster: UUID
         return
     if taken:
         fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
-        await clusters.record_reentry(fence, sorted({*row.must_reenter, *taken}))
+        await clusters.record_reentry(fence, taken=taken)

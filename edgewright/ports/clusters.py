@@ -1,6 +1,6 @@
 """The ``clusters`` row: what is wanted, who asked for it, and what the workflow last published."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -275,8 +275,13 @@ class Clusters(Protocol):
     async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
         """Remembers which entries (app, object) the generated files came from."""
 
-    async def record_reentry(self, fence: Fence, secrets: Sequence[str]) -> None:
-        """Lists secrets that must be entered again."""
+    async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
+        """Adds to the list of what must be entered again what was taken away, and takes from it what is there.
+
+        Args:
+            taken: ``namespace/name/key``; or ``namespace/name``, of a file that nobody could read.
+            there: the same; sealed for the present hardware.
+        """
 
     async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
         """The parts of a deletion that are entries: REMOVE_ADDRESS (address, Git entry), REMOVE_EDGE_STATUS,

@@ -56,6 +56,21 @@ async def recreation_for_new_hardware(walk: Walk) -> UUID:
         return cluster
 
 
+@path
+async def move_before_the_first_commissioning_is_done(walk: Walk) -> UUID:
+    clusters = Faulty(walk.centre.clusters, "publish_setup_status")
+    clusters.fault = away(1.0)
+    async with walk.working(clusters=clusters):
+        cluster = await walk.begin()
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.waiting_for))
+        await walk.centre.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+        clusters.fault = None
+        await walk.nudge(cluster)
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.done.generation == 2))
+        await walk.told(cluster)
+        return cluster
+
+
 # --- deletion ----------------------------------------------------------------------------------------------------
 
 

@@ -4,12 +4,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from centre import Centre
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.cluster import Phase, StepName
+from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
 from edgewright.ports.secret_staging import StagedChange, StagedState
@@ -72,3 +74,16 @@ async def is_told(centre: Centre, cluster: UUID) -> bool:
     except FleetUnavailable:
         return False
     return answer.waiting_for != "the first reading" and answer == (await centre.row(cluster)).projection
+
+
+class StatusAway:
+    """Clusters whose setup status cannot be written until that is mended."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def publish_setup_status(self, fence: Any, body: Any) -> None:
+        raise Waiting("The status cannot be written.", code="store_away", retry_after=30)

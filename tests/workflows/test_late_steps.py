@@ -2,10 +2,12 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, working
+from cluster_states import StatusAway
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
@@ -60,10 +62,11 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
     await ActivityEnvironment().run(secrets.commit_secrets, CommitSecrets(cluster=cluster))
 
 
-async def withdraw(centre: Centre, cluster: UUID) -> None:
+async def withdraw(centre: Centre, cluster: UUID, *, clusters: Any = None) -> None:
+    """``clusters``: a port in the place of the centre's."""
     row = await centre.row(cluster)
     inputs = RenderInputs(centre.ports.entries, "http://127.0.0.1:8484")
-    activities = RepositoryActivities(centre.ports.clusters, centre.ports.git, inputs)
+    activities = RepositoryActivities(clusters or centre.ports.clusters, centre.ports.git, inputs)
     fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
     step = StepInput(fence=fence, step=StepName.WITHDRAW_SECRETS)
     await ActivityEnvironment().run(activities.withdraw_secrets, step)
@@ -105,5 +108,48 @@ async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_i
     await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
     await enter(idle_centre, cluster, NEW, "new")
     await withdraw(idle_centre, cluster)
+    assert await keys(idle_centre, cluster) == {"new"}
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+
+
+class Overtaken:
+    """Clusters of which somebody enters a secret just before what was taken away is listed."""
+
+    def __init__(self, centre: Centre, cluster: UUID, key: str) -> None:
+        self._centre, self._cluster, self._key = centre, cluster, key
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._centre.clusters, name)
+
+    async def record_reentry(self, fence: Fence, **given: Any) -> None:
+        if given.get("taken"):
+            await enter(self._centre, self._cluster, NEW, self._key)
+        await self._centre.clusters.record_reentry(fence, **given)
+
+
+async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
+    idle_centre: Centre, cluster: UUID
+) -> None:
+    for key in ("first", "second"):
+        await enter(idle_centre, cluster, OLD, key)
+    await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await enter(idle_centre, cluster, NEW, "third")
+    await withdraw(idle_centre, cluster, clusters=Overtaken(idle_centre, cluster, "first"))
+    assert await keys(idle_centre, cluster) == {"first", "third"}
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
+
+
+async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_go_too(idle_centre: Centre) -> None:
+    """Or whose commissioning nobody knows of any more: no projection tells of it."""
+    cluster = uuid4()
+    async with working(idle_centre, clusters=StatusAway(idle_centre.clusters)):
+        await idle_centre.write(cluster, "moved-early")
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.waiting_for))
+        await enter(idle_centre, cluster, OLD, "old")
+        await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+        await enter(idle_centre, cluster, NEW, "new")
+    async with working(idle_centre):
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
     assert await keys(idle_centre, cluster) == {"new"}
     assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]

@@ -5,17 +5,15 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, open_centre, working
-from cluster_states import at_phase, at_step, has_commits, is_told, kinds, stage
+from cluster_states import StatusAway, at_phase, at_step, has_commits, is_told, kinds, stage
 from temporal_server import temporal_server
 
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
-from edgewright.errors import Waiting
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
 
@@ -159,19 +157,6 @@ async def test_what_blocked_a_cluster_may_be_mended_while_temporal_is_away(
         await found.ports.fleet.nudge(cluster)
         row = await found.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=10)
         assert not is_blocked(row)
-
-
-class StatusAway:
-    """Clusters whose setup status cannot be written until that is mended."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    async def publish_setup_status(self, fence: Any, body: Any) -> None:
-        raise Waiting("The status cannot be written.", code="store_away", retry_after=30)
 
 
 async def test_commissioning_goes_on_in_the_middle_without_temporals_history(

@@ -1,6 +1,6 @@
 """What the workflow of a cluster writes: its projection, and the entries that its steps make."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -125,10 +125,12 @@ class ClusterProgress:
             if rows:
                 await connection.execute(_ADD_SOURCES, rows)
 
-    async def record_reentry(self, fence: Fence, secrets: Sequence[str]) -> None:
+    async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
         async with self._database.write() as connection:
-            await hold_fence(connection, fence)
-            await update_row(connection, fence.cluster, must_reenter=sorted(set(secrets)))
+            row = await hold_fence(connection, fence)
+            listed = sorted({*row.must_reenter, *taken} - set(there))
+            if listed != list(row.must_reenter):
+                await update_row(connection, fence.cluster, must_reenter=listed)
 
     async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
         if step not in _ENTRIES_OF_STEP:

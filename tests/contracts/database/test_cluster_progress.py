@@ -31,7 +31,7 @@ FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
     "allocate_address": lambda store, fence: store.clusters.allocate_address(fence, "Edgewright-zombie"),
     "write_git_entry": lambda store, fence: store.clusters.write_git_entry(fence, "cluster/zombie"),
     "record_rendering": lambda store, fence: store.clusters.record_rendering(fence, "zombie", []),
-    "record_reentry": lambda store, fence: store.clusters.record_reentry(fence, ["default/zombie"]),
+    "record_reentry": lambda store, fence: store.clusters.record_reentry(fence, taken=["default/zombie"]),
     "begin_deletion": lambda store, fence: store.clusters.begin_deletion(fence),
     "remove_address": lambda store, fence: store.clusters.remove_central_entries(fence, StepName.REMOVE_ADDRESS),
     "remove_status": lambda store, fence: store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS),
@@ -270,9 +270,10 @@ async def test_the_users_of_a_template_are_known(store: Store) -> None:
 
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.record_reentry(
-        await store.fence(cluster), ["default/web/password", "default/db/password", "default/db/user"]
-    )
+    fence = await store.fence(cluster)
+    await store.clusters.record_reentry(fence, taken=["default/web/password", "default/db/password"])
+    await store.clusters.record_reentry(fence, taken=["default/db/user", "default/db/host"])
+    await store.clusters.record_reentry(fence, there=["default/db/host", "default/db", "default/other/key"])
     change = await store.change(cluster)
     await store.staging.stage([change])
     wanted = await store.clusters.read_wanted(cluster)
