@@ -12,7 +12,9 @@ from pathlib import Path
 
 import httpx
 
+from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.credentials import operator_token
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 
 
 def free_port() -> int:
@@ -38,6 +40,7 @@ def test_a_gateway_answers_without_temporal_and_ends_cleanly_with_its_streams(
     tmp_path: Path, fresh_database: Path
 ) -> None:
     shutil.copy(fresh_database, tmp_path / "edgewright.db")
+    BareGitServer(tmp_path / "repositories").create_repository(REPOSITORY_HELM_CHARTS)
     port, wrong = free_port(), operator_token(b"8" * 8, b"3" * 32).text
     environment = {key: value for key, value in os.environ.items() if not key.startswith("EDGEWRIGHT_")}
     environment |= {
