@@ -10,6 +10,9 @@ LARGEST_HANDOVER = 32 * 1024
 """Bytes that one run may give to the next one."""
 HANDOVER_GROWTH = 1.25
 """How much larger the largest of the second half of a life may be than that of the first: sentences differ."""
+ONE_PLAN = 1024
+"""Bytes: the steps of a recreation are handed over, or not, as the run ends in its midst, or not. In a short life
+this is a quarter of all."""
 MEMORY_GROWTH = 30.0
 """Megabytes that a worker may hold more at the end of its time than after its first year."""
 FRESH_OBJECTS = 1000
@@ -46,7 +49,7 @@ def _runs(lived: Lived) -> Iterator[str]:
     first, second = (
         max((run.handover for run in part), default=0) for part in (lived.runs[:half], lived.runs[half:])
     )
-    if half and second > first * HANDOVER_GROWTH:
+    if half and second > first * HANDOVER_GROWTH + ONE_PLAN:
         yield f"history: what runs hand over has grown from {first} to {second} bytes"
 
 

@@ -66,7 +66,7 @@ SHORT_FORM = Plan(
     secrets=3,
     rhythm=Rhythm(pause=3, certificate=3, template=4, rotation=4, removal=5, recreation=6, new_hardware=7),
     upgrades=frozenset({2}),
-    history_limit=120,
+    history_limit=100,
     sweep_seconds=1.0,
     upkeep_slots=2,
     loose_limit=60,
