@@ -7,7 +7,6 @@ cancel instead, as the driver does by itself, would wait for the same server.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -22,13 +21,10 @@ CONNECT_SECONDS = 5.0
 PING_SECONDS = 3.0
 """How long a connection that lay idle may take to answer. With ``CONNECT_SECONDS`` less than an activity's 10 s, so
 that the worker can still say why it waits."""
-FRESH_SECONDS = 0.5
-"""A connection that somebody has given back less than this ago is not asked whether it lives."""
 TRANSACTION_SECONDS = 8.0
 """How long a transaction may take, locks of others included."""
 LONG_SECONDS = 300.0
 """The same for one that reads or writes many rows, or waits for somebody else's migration."""
-_GIVEN_BACK = "edgewright.given_back"
 LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """What a ping of a useless connection ends with; the third: it was lost a moment ago, and is not closed yet."""
 
@@ -50,19 +46,13 @@ def postgresql_engine(url: URL, *, connections: int, wait: float) -> AsyncEngine
     )
 
     @event.listens_for(engine.sync_engine, "checkout")
-    def on_checkout(connection: Any, record: Any, _proxy: Any) -> None:
+    def on_checkout(connection: Any, _record: Any, _proxy: Any) -> None:
         """Asks whether it lives, with one trip; the pool's own ping takes three, and has no time limit."""
-        if time.monotonic() - record.info.get(_GIVEN_BACK, -FRESH_SECONDS) < FRESH_SECONDS:
-            return
         with _cut_off_after(PING_SECONDS, connection.driver_connection):
             try:
                 connection.run_async(lambda driver: driver.execute("SELECT 1"))
             except LOST as lost:
                 raise InvalidatePoolError from lost
-
-    @event.listens_for(engine.sync_engine, "checkin")
-    def on_checkin(_connection: Any, record: Any) -> None:
-        record.info[_GIVEN_BACK] = time.monotonic()
 
     return engine
 

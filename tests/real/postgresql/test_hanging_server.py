@@ -45,7 +45,7 @@ async def test_everybody_is_refused_in_time_while_the_server_hangs(
         began = time.monotonic()
         asked = [asyncio.ensure_future(database.ping()) for _ in range(TOGETHER)]
         assert {await refusal(one) for one in asked} == {"database_unavailable"}
-        limit = engine.CONNECTION_WAIT_SECONDS + engine.TRANSACTION_SECONDS + postgresql_engine.CONNECT_SECONDS
+        limit = engine.CONNECTION_WAIT_SECONDS + postgresql_engine.PING_SECONDS + postgresql_engine.CONNECT_SECONDS
         assert time.monotonic() - began < limit + SLACK
     finally:
         postgresql.server.thaw()
@@ -109,7 +109,6 @@ async def test_a_connection_that_was_lost_a_moment_ago_is_replaced(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stands in for the driver: between the loss and its own word of it there are only microseconds."""
-    monkeypatch.setattr(postgresql_engine, "FRESH_SECONDS", 0.0)
     await database.ping()
     lost = [asyncpg.InternalClientError('cannot switch to state 11; protocol is in the "failed" state')]
     execute = asyncpg.Connection.execute
