@@ -16,10 +16,11 @@ from postgresql_server import PostgreSQL, postgresql_server
 from edgewright.cli.background import in_background
 from edgewright.cli.failures import CliError
 from edgewright.cli.ledger import ProcessLedger
-from edgewright.cli.probes import answers, connects
+from edgewright.cli.probes import answers
 from edgewright.cli.supervisor import Part, RestartPolicy, StopRequested, StopSignals, Supervisor
 from production.certificates import make_certificates
 from production.compose import ComposeFile, Places, image_command, image_environment
+from production.frontend import serves
 from production.ports import Ports
 from production.proxy import proxy_command
 
@@ -241,7 +242,7 @@ class Topology:
             "temporal",
             [str(component("temporal-server", say=self._say)), "start"],  # what the image's entrypoint runs
             self._surroundings(environment | ports),
-            ready=lambda: connects(self.ports.temporal_address),
+            ready=lambda: serves(self.ports.temporal_address),
         )
 
     def _ui(self) -> Part:
