@@ -16,7 +16,8 @@ LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_a
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 # What `make test-real` builds.
-COMPONENTS := kubeseal kustomize temporal-server temporal-ui
+COMPONENTS := kubeseal helm git-client kustomize temporal-server temporal-ui etcd kube-apiserver kube-controller-manager kubectl \
+	kwok sealed-secrets-controller kustomize-controller
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
@@ -49,6 +50,13 @@ up: $(ENVIRONMENT) ## start everything on this machine and commission the cluste
 production-demo: $(ENVIRONMENT) ## the topology of docker-compose.yml as processes of this machine, until Ctrl-C
 	@exec $(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m production
 
+.PHONY: edge-demo edge-demo-down
+edge-demo: $(ENVIRONMENT) ## a centre, and a real Kubernetes cluster attached to it, left running; built once, 15 minutes
+	@$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo up </dev/null
+
+edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
+	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
+
 ##@ Prove
 .PHONY: test test-real lint test-python
 test: lint test-python ## lint, types, import rules and every test that PyPI can supply
@@ -68,7 +76,7 @@ test-real: $(ENVIRONMENT) ## the long tests, and those against real components, 
 	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)
 	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(PARALLEL) </dev/null
 	$(HERMETIC) $(BIN)/python -m pytest tests/contracts/database --store postgresql $(PARALLEL) </dev/null
-	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real $(PARALLEL) --durations 40 </dev/null
 
 .PHONY: fuzz
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again
@@ -90,7 +98,7 @@ chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its store
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m long_life --years $(or $(YEARS),10) </dev/null
 
-bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production, edge, edges
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \
 		$(if $(JSON),--json $(JSON))
 

@@ -27,6 +27,8 @@ from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.notifications import SqlNotifications
+from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.timed import TimedGit
@@ -34,10 +36,12 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import WorkerMetrics, open_runtime
 from edgewright.adapters.tracing import open_tracer
+from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.adapters.webhook.sender import open_sender
 from edgewright.errors import EdgewrightError, Waiting
 from edgewright.event_loop import new_event_loop
 from edgewright.logs import configure_logs
-from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
 from edgewright.settings import Settings
 from workflows.causes import CauseInterceptor
 from workflows.plugin import WORKFLOWS
@@ -99,7 +103,7 @@ def build_workers(
                 build_id=BUILD_ID,
                 graceful_shutdown_timeout=GRACE,
             )
-            for queue in (INTERACTIVE_QUEUE, BULK_QUEUE)
+            for queue in (INTERACTIVE_QUEUE, BULK_QUEUE, NOTIFICATIONS_QUEUE)
         ),
     ]
 
@@ -138,14 +142,19 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
             ended=SqlEndedRequests(database),
+            resealings=SqlResealings(database),
             git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git),
             fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
+            notifications=SqlNotifications(database),
+            signing=WebhookKeyFile(settings.home / FILE_NAME),
+            sender=await stack.enter_async_context(open_sender(ca_bundle=settings.ca_bundle)),
         )
         activities = build_activities(
             ports,
             organisation=settings.organisation,
             external_url=settings.effective_external_url,
             commissioned=metrics.commissioned,
+            notified=metrics.notified,
             tracer=tracer,
         )
         for worker in build_workers(client, activities, slots=settings.activity_slots, tracer=tracer):

@@ -8,6 +8,7 @@ from temporalio import activity
 
 from activities.rendering import RenderInputs
 from edgewright.domain.cluster import Desired, StepName, Wanted
+from edgewright.domain.delivery import delivery_problem
 from edgewright.errors import NotFound, Refused, Stalled
 from edgewright.messages.steps import (
     Publish,
@@ -50,11 +51,13 @@ class ClusterActivities:
         if wanted.observed_revision and question.desired_revision:
             descends = await self._descends(question.cluster, question.desired_revision, wanted.observed_revision)
             wanted = wanted.model_copy(update={"observed_descends": descends})
+        if row is not None and row.edge_status is not None:
+            wanted = wanted.model_copy(update={"delivery_problem": delivery_problem(row.edge_status)})
         return Reading(wanted=wanted, seed=seed)
 
     async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
         try:
-            collected = await self._render_inputs.collect(wanted.uuid, row.spec)
+            collected = await self._render_inputs.collect(wanted.uuid, row.spec, row.proven_url)
             digest = collected.digest
             done = row.projection.done.rendered_digest if row.projection else None
             if digest != done:

@@ -10,6 +10,7 @@ from activities.clusters import ClusterActivities
 from activities.commissioning import CommissioningActivities
 from activities.edge import EdgeActivities
 from activities.edge_status import EdgeStatusDoor
+from activities.notifications import Counted, NotificationActivities
 from activities.rendering import RenderInputs
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
@@ -23,7 +24,10 @@ from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
+from edgewright.ports.notifications import Notifications
+from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import EndedRequests, SecretStaging
+from edgewright.ports.webhook_delivery import SigningSecrets, WebhookSender
 
 NO_TRACES = NoOpTracer()
 
@@ -39,8 +43,12 @@ class WorkerPorts:
     accounts: Accounts
     staging: SecretStaging
     ended: EndedRequests
+    resealings: Resealings
     git: GitServer
     fleet: Fleet
+    notifications: Notifications
+    signing: SigningSecrets
+    sender: WebhookSender
 
 
 def build_activities(
@@ -49,9 +57,11 @@ def build_activities(
     organisation: str,
     external_url: str,
     commissioned: Callable[[float], None] = lambda _seconds: None,
+    notified: Counted = lambda _outcome, _number: None,
     tracer: Tracer = NO_TRACES,
 ) -> Sequence[Callable[..., Any]]:
-    """The activities of a worker. ``commissioned``: see ``ClusterActivities``."""
+    """The activities of a worker. ``commissioned``: see ``ClusterActivities``; ``notified``: how notifications
+    ended."""
     inputs = RenderInputs(ports.entries, external_url)
     cluster = ClusterActivities(ports.clusters, ports.git, inputs, commissioned)
     steps = CommissioningActivities(ports.clusters, ports.access, ports.accounts, organisation=organisation)
@@ -68,7 +78,18 @@ def build_activities(
         },
         tracer,
     )
-    upkeep = UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet, ended=ports.ended)
+    notifying = NotificationActivities(
+        ports.notifications, ports.signing, ports.sender, ports.fleet, counted=notified
+    )
+    upkeep = UpkeepActivities(
+        ports.clusters,
+        ports.access,
+        ports.reports,
+        ports.git,
+        ports.fleet,
+        ended=ports.ended,
+        resealings=ports.resealings,
+    )
     return (
         cluster.read_wanted,
         cluster.publish,
@@ -96,4 +117,6 @@ def build_activities(
         upkeep.expire,
         upkeep.nudge,
         upkeep.upkeep,
+        notifying.notify,
+        notifying.send,
     )

@@ -20,7 +20,7 @@ from edgewright.messages.cause import Cause, cause_in
 log = structlog.get_logger("edgewright.activities")
 
 _OF_CLUSTER = re.compile(r"cluster-([0-9a-f-]{36})")
-_ROUTINE = frozenset({"read_wanted", "publish", "sweep_expire", "sweep_nudge", "sweep_upkeep"})
+_ROUTINE = frozenset({"read_wanted", "publish", "sweep_expire", "sweep_nudge", "sweep_upkeep", "sweep_notify"})
 """Activities that happen all the time and change nothing that anybody asked for: logged at DEBUG."""
 
 

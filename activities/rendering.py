@@ -49,8 +49,11 @@ class RenderInputs:
         self._external_url = external_url
         self._rendered: dict[str, Mapping[str, bytes]] = {}
 
-    async def collect(self, cluster: UUID, spec: ClusterSpec) -> Collected:
+    async def collect(self, cluster: UUID, spec: ClusterSpec, proven_url: str | None = None) -> Collected:
         """The present templates of a cluster.
+
+        Args:
+            proven_url: base URL at which this edge is known to reach the gateway; None: that is not known.
 
         Raises:
             Stalled: a template is missing (code ``template_missing``).
@@ -59,6 +62,7 @@ class RenderInputs:
         release = (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE)
         flux = (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
         found = await self._entries.get_each((chart, release, flux))
+        base = proven_url or self._external_url
         return Collected(
             input=RenderInput(
                 uuid=cluster,
@@ -69,8 +73,8 @@ class RenderInputs:
                 chart_template=_template(found[0], chart, "Helm chart template"),
                 helm_release_template=_template(found[1], release, "HelmRelease template"),
                 flux_template=_template(found[2], flux, "Flux template"),
-                url_self=f"{self._external_url}/uuid/{cluster}",
-                url_helm=f"{self._external_url}/uuid/{REPOSITORY_HELM_CHARTS}",
+                url_self=f"{base}/uuid/{cluster}",
+                url_helm=f"{base}/uuid/{REPOSITORY_HELM_CHARTS}",
             ),
             sources=(chart, release, flux),
         )

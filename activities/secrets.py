@@ -8,6 +8,7 @@ from uuid import UUID
 
 from temporalio import activity
 
+from activities.resealed_values import put_in_place, together
 from edgewright.domain.cluster import Desired
 from edgewright.domain.kubernetes_names import secret_path
 from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Waiting
@@ -59,8 +60,8 @@ class SecretActivities:
         pending = await self._staging.pending(cluster, limit=BATCH)
         if not pending:
             return CommitSecretsResult(commit=await self._unreported(cluster) if head else None)
-        requests = by_request(pending)
-        more = len(pending) >= BATCH
+        requests, resealed = together(by_request(pending))
+        more = len(pending) >= BATCH or len(requests) < len({change.request for change in pending})
         if row.desired is not Desired.PRESENT:
             for request in requests:
                 await self._staging.refuse(request, "not_present", "The cluster was removed or deleted meanwhile.")
@@ -75,7 +76,8 @@ class SecretActivities:
         left = {
             request: changes for request, changes in requests.items() if request not in set().union(*found.values())
         }
-        newest = await self._commit(row, head, left) if left else None
+        make = self._commit_resealed if resealed else self._commit
+        newest = await make(row, head, left) if left else None
         return CommitSecretsResult(commit=newest or next(iter(found), None), requests=len(requests), more=more)
 
     async def _head(self, repository: UUID) -> CommitId | None:
@@ -109,6 +111,22 @@ class SecretActivities:
         commit = await asyncio.to_thread(self._git.commit, row.uuid, files, message, expected_head=head)
         await self._staging.committed(taken, commit)
         return commit
+
+    async def _commit_resealed(
+        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
+    ) -> CommitId | None:
+        """The same for re-sealed values; what has something else in its place by now is left out, and said so."""
+        newest: CommitId | None = None
+        for request, changes in requests.items():
+            files, outdated = await asyncio.to_thread(put_in_place, self._git, row.uuid, newest or head, changes)
+            await self._staging.give_way(outdated)
+            left = [change for change in changes if change not in outdated]
+            if not left:
+                continue
+            message = _message(row, {request: left}, [request])
+            newest = await asyncio.to_thread(self._git.commit, row.uuid, files, message, expected_head=newest or head)
+            await self._staging.committed([request], newest)
+        return newest
 
     async def _apply(
         self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
@@ -203,16 +221,20 @@ def _sentence(error: EdgewrightError) -> str:
     return f"{error.detail} {error.hint}" if error.hint else error.detail
 
 
+def _verb(change: StagedChange) -> str:
+    if change.ciphertext is None:
+        return "Remove"
+    return "Seal" if change.replaces is None else "Re-seal"
+
+
 def _message(
     row: ClusterRow, requests: Mapping[UUID, Sequence[StagedChange]], taken: Sequence[UUID]
 ) -> CommitMessage:
     changes = [change for request in taken for change in requests[request]]
     actors = sorted({change.actor for change in changes})
-    lines = [
-        f"{'Remove' if c.ciphertext is None else 'Seal'} {c.namespace}/{c.name}/{c.key} (by {c.actor})"
-        for c in changes
-    ]
-    subject = lines[0].rsplit(" (by ", 1)[0] if len(lines) == 1 else f"Change {len(lines)} secret values"
+    lines = [f"{_verb(c)} {c.namespace}/{c.name}/{c.key} (by {c.actor})" for c in changes]
+    done = "Re-seal" if all(change.replaces for change in changes) else "Change"
+    subject = lines[0].rsplit(" (by ", 1)[0] if len(lines) == 1 else f"{done} {len(lines)} secret values"
     return CommitMessage(
         subject=subject,
         actor=actors[0] if len(actors) == 1 else "several",

@@ -9,14 +9,16 @@ import structlog
 from temporalio import activity
 
 from activities.reminders import Reminders
-from edgewright.errors import NotFound, Waiting
+from edgewright.errors import NotFound, Refused, Stalled, Waiting
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
+from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import EndedRequests
+from edgewright.sealing import stale_secrets
 
 log = structlog.get_logger("edgewright.sweep")
 
@@ -24,6 +26,8 @@ LATE_SECONDS = 20.0
 """A cluster that some sweep found unfinished, and that still is so long after, is looked at more closely."""
 MOST_LOOKS = 50
 """Of those at each sweep: each costs two calls to Temporal, and most of them just wait for something."""
+MOST_RESEALINGS = 20
+"""That one sweep begins: each reads all secrets of a repository."""
 UPKEEP_SLOTS = 120
 """Each sweep keeps one in so many repositories: at a sweep every 30 s, each repository about once an hour."""
 
@@ -40,6 +44,7 @@ class UpkeepActivities:
         fleet: Fleet,
         *,
         ended: EndedRequests,
+        resealings: Resealings,
     ) -> None:
         self._clusters = clusters
         self._access = access
@@ -47,6 +52,7 @@ class UpkeepActivities:
         self._git = git
         self._fleet = fleet
         self._ended = ended
+        self._resealings = resealings
         self._unfinished_since: dict[UUID, float] = {}
         self._reminders = Reminders()
 
@@ -62,10 +68,12 @@ class UpkeepActivities:
     @activity.defn(name="sweep_nudge")
     async def nudge(self) -> SweepResult:
         """Clusters whose workflow has not taken the row, may have forgotten what it took, or is gone."""
-        unfinished = set(await self._clusters.unfinished())
-        unfinished |= set(self._reminders.due(await self._clusters.underway(), time.monotonic()))
+        now = time.monotonic()
+        untaken, underway = set(await self._clusters.unfinished()), set(await self._clusters.underway())
+        unfinished = untaken | set(self._reminders.due(underway, now))
+        self._unfinished_since = {each: self._unfinished_since.get(each, now) for each in untaken | underway}
         missing = await self._missing()
-        still = await self._standing_still(unfinished - missing)
+        still = await self._standing_still(unfinished - missing, now)
         for cluster in still:
             log.warning("workflow_begun_anew", cluster=str(cluster))
             await self._fleet.begin_anew(cluster)
@@ -75,12 +83,12 @@ class UpkeepActivities:
             log.warning("workflows_missing", count=len(missing))
         return SweepResult(nudged=len(unfinished - still), restarted=len(missing), begun_anew=len(still))
 
-    async def _standing_still(self, unfinished: set[UUID]) -> set[UUID]:
+    async def _standing_still(self, unfinished: set[UUID], now: float) -> set[UUID]:
         """Of the clusters that were unfinished for a while, those whose workflow no worker can read (ADR 5)."""
-        now = time.monotonic()
-        self._unfinished_since = {cluster: self._unfinished_since.get(cluster, now) for cluster in unfinished}
-        late = [cluster for cluster, since in self._unfinished_since.items() if now - since >= LATE_SECONDS]
-        return {cluster for cluster in late[:MOST_LOOKS] if await self._fleet.stands_still(cluster)}
+        late = [cluster for cluster in unfinished if now - self._unfinished_since[cluster] >= LATE_SECONDS]
+        # Drawn: the first ones may wait for something for weeks, and the others are to be looked at, too.
+        looked_at = random.sample(late, k=min(len(late), MOST_LOOKS))
+        return {cluster for cluster in looked_at if await self._fleet.stands_still(cluster)}
 
     async def _missing(self) -> set[UUID]:
         wanted = set(await self._clusters.open_clusters())
@@ -90,7 +98,8 @@ class UpkeepActivities:
 
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:
-        """Forgets old requests; repacks repositories and removes stale locks, a slice at a time."""
+        """Begins re-sealings; forgets old requests; repacks repositories and removes locks, a slice at a time."""
+        await self._reseal()
         forgotten = await self._ended.forget()
         # Drawn, not counted by the clock: sweeps of another interval would hit the same slots again and again.
         slot = random.randrange(UPKEEP_SLOTS)  # noqa: S311 - spreads the work, protects nothing
@@ -105,3 +114,20 @@ class UpkeepActivities:
                 continue
             kept += 1
         return SweepResult(kept=kept, forgotten=forgotten)
+
+    async def _reseal(self) -> None:
+        """Begins the re-sealings that are due; the edge is asked with its next heartbeat."""
+        for cluster in await self._resealings.due(limit=MOST_RESEALINGS):
+            row = await self._clusters.get(cluster)
+            if row is None or row.certificate is None:
+                continue
+            try:
+                stale = await asyncio.to_thread(stale_secrets, self._git, cluster, row.certificate.fingerprint)
+                begun = await self._resealings.begin(
+                    cluster, row.generation, stale, actor="centre", reason="The key before is over 90 days old."
+                )
+            except (Refused, Stalled, Waiting) as trouble:
+                log.warning("resealing_not_begun", cluster=str(cluster), code=trouble.code)
+                continue
+            if begun is not None:
+                await self._fleet.nudge(cluster, bulk=True)

@@ -20,14 +20,19 @@ from api.routes import (
     bootstrap,
     clusters,
     config_store,
+    detaching,
     events,
+    flux,
     git,
     health,
+    installation,
     progress,
     registration,
+    resealing,
     secrets,
     tokens,
     verbs,
+    webhook,
 )
 from edgewright import __version__
 from edgewright.adapters.database.audit import SqlAuditLog
@@ -39,8 +44,10 @@ from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.sole_gateway import sole_gateway
+from edgewright.adapters.database.webhooks import SqlWebhooks
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.git.timed import TimedGit
@@ -48,6 +55,7 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import open_runtime
 from edgewright.adapters.tracing import open_tracer
+from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.settings import Settings
 
 ROUTERS = tuple(
@@ -60,11 +68,16 @@ ROUTERS = tuple(
         events,
         registration,
         bootstrap,
+        installation,
+        flux,
         agent,
+        detaching,
         secrets,
+        resealing,
         git,
         config_store,
         tokens,
+        webhook,
     )
 )
 """In the order of the document."""
@@ -148,17 +161,25 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 operators=SqlOperatorTokens(database),
                 idempotency=keys,
                 staging=SqlSecretStaging(database),
+                resealings=SqlResealings(database),
                 audit=SqlAuditLog(database),
                 census=SqlCensus(database),
                 git=TimedGit(git, metrics.git),
                 git_http=GitHttp(git),
                 fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
+                webhooks=SqlWebhooks(database),
+                signing=WebhookKeyFile(settings.home / FILE_NAME),
                 external_url=settings.effective_external_url,
                 external_url_is_loopback=settings.external_url_is_loopback,
                 organisation=settings.organisation,
+                credential_age=settings.credential_age,
                 ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
+                door=settings.read_door(),
+                registry_mirror=settings.registry_mirror,
+                agent_image=settings.agent_image,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
+                allow_plain_http=settings.allow_plain_http,
                 change_stamp=stamp,
                 metrics=metrics,
                 tracer=tracer,

@@ -4,17 +4,18 @@ Every protected route declares one of the doors below as a dependency, before an
 
 - ``Needs(permission)``: an operator token with that permission;
 - ``agent_door``: the agent of a cluster, in whatever state its credential is;
-- ``anybody_known``: any valid caller; the route decides (Git, and the Config Store's own-status write).
+- ``identify``: any valid caller; the route decides (the Config Store's own-status write, and with less to read, Git:
+  ``api.git_callers``).
 
 401 means that the credentials are missing or wrong, 403 that they are right and not enough.
 """
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 from uuid import UUID
 
 import structlog
@@ -41,14 +42,19 @@ _log = structlog.get_logger("edgewright.api")
 
 @dataclass(frozen=True)
 class EdgeCaller:
-    """A credential of a cluster that matched, with the row of the cluster as it was read then."""
+    """A credential of a cluster that matched, with the row of the cluster and its credentials as they were then."""
 
     credential: Credential
     row: ClusterRow
+    held: Sequence[Credential] = ()
 
     @property
     def cluster(self) -> UUID:
         return self.row.uuid
+
+    @property
+    def name(self) -> str:
+        return self.row.spec.name
 
     @property
     def state(self) -> CredentialState:
@@ -60,6 +66,24 @@ class EdgeCaller:
 
 
 Caller = OperatorToken | EdgeCaller
+
+
+class OfEdge(Protocol):
+    """A caller with a credential of a cluster, however much was read of that."""
+
+    @property
+    def cluster(self) -> UUID: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def state(self) -> CredentialState: ...
+
+
+E = TypeVar("E", bound=OfEdge)
+MatchEdge = Callable[[Gateway, UUID, spelling.CredentialSecret], Awaitable[E | None]]
+"""Finds whose secret this is, for a cluster that the caller names; None: nobody's."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +100,12 @@ def actor_of(operator: OperatorToken) -> str:
 
 
 async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Caller:
-    """The caller, whoever it is.
+    """The caller, whoever it is; raises like ``identified``."""
+    return await identified(request, gateway, live, _match_edge)
+
+
+async def identified(request: Request, gateway: Gateway, live: Live, match_edge: MatchEdge[E]) -> OperatorToken | E:
+    """The caller, as an operator or as what is made of an edge.
 
     Raises:
         Unauthenticated: no credentials, or wrong ones (those are counted).
@@ -87,12 +116,12 @@ async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Call
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
     _refuse_foreign_page(request, presented)
     with _to_a_stranger():
-        caller = await _match(gateway, presented)
+        caller = await _match(gateway, presented, match_edge)
     if caller is None:
         count_wrong(request, live)
         hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"
         raise Unauthenticated("These credentials are not valid.", hint=hint)
-    if isinstance(caller, EdgeCaller):
+    if not isinstance(caller, OperatorToken):
         about_cluster(caller.cluster)
     return caller
 
@@ -117,7 +146,7 @@ class Needs:
         return require(caller, self.permission)
 
 
-def require(caller: Caller, permission: Permission) -> OperatorToken:
+def require(caller: OperatorToken | OfEdge, permission: Permission) -> OperatorToken:
     """The caller as an operator who holds a permission.
 
     Raises:
@@ -149,7 +178,7 @@ async def accepted_agent(agent: Annotated[EdgeCaller, Depends(agent_door)]) -> E
     return require_active(agent)
 
 
-def require_active(edge: EdgeCaller) -> EdgeCaller:
+def require_active(edge: E) -> E:
     """The same caller, if its credential is active.
 
     Raises:
@@ -162,7 +191,7 @@ def require_active(edge: EdgeCaller) -> EdgeCaller:
             raise Forbidden(
                 "The cluster has registered and waits for an operator to accept it.",
                 code="pending_acceptance",
-                hint=f"Accept it: edgewright cluster accept {edge.row.spec.name}.",
+                hint=f"Accept it: edgewright cluster accept {edge.name}.",
             )
         case CredentialState.SUSPENDED:
             raise Forbidden(
@@ -259,12 +288,15 @@ def _of_an_edge(presented: _Presented) -> bool:
     return True
 
 
-async def _match(gateway: Gateway, presented: _Presented) -> Caller | None:
+async def _match(gateway: Gateway, presented: _Presented, match_edge: MatchEdge[E]) -> OperatorToken | E | None:
     if presented.secret.startswith(f"{spelling.OPERATOR_PREFIX}_"):
         return await _match_operator(gateway, presented.secret)
-    if presented.user is not None:
-        return await _match_edge(gateway, presented.user, presented.secret)
-    return None
+    try:
+        cluster = UUID(presented.user or "")
+        spelled = spelling.parse_cluster_secret(presented.secret)
+    except (ValueError, Unauthenticated):
+        return None
+    return await match_edge(gateway, cluster, spelled)
 
 
 async def _match_operator(gateway: Gateway, text: str) -> OperatorToken | None:
@@ -296,30 +328,42 @@ def asker(operator: OperatorToken) -> str:
     return session_root(operator) or operator.id
 
 
-async def _match_edge(gateway: Gateway, user: str, text: str) -> EdgeCaller | None:
-    try:
-        cluster = UUID(user)
-        spelled = spelling.parse_cluster_secret(text)
-    except (ValueError, Unauthenticated):
-        return None
+async def _match_edge(gateway: Gateway, cluster: UUID, spelled: spelling.CredentialSecret) -> EdgeCaller | None:
     known = await gateway.edge_access.with_credentials(cluster)
     if known is None:
         return None
-    row, credentials = known
-    for credential in credentials:
+    row, held = known
+    credential = await matched(gateway, spelled, held, generation=row.generation, acceptance=row.acceptance)
+    return None if credential is None else EdgeCaller(credential, row, held)
+
+
+async def matched(
+    gateway: Gateway,
+    spelled: spelling.CredentialSecret,
+    held: Sequence[Credential],
+    *,
+    generation: int,
+    acceptance: Acceptance,
+) -> Credential | None:
+    """The credential with that secret, proven by this use; None if the cluster holds none that is valid.
+
+    Args:
+        generation, acceptance: of the cluster that holds them.
+    """
+    for credential in held:
         if (
             credential.role is spelled.role
-            and credential.generation == row.generation
+            and credential.generation == generation
             and credential.state is not CredentialState.REVOKED
-            and spelling.matches(text, credential.secret_sha256)
+            and spelling.matches(spelled.text, credential.secret_sha256)
         ):
-            return EdgeCaller(await _proven(gateway, row, credential), row)
+            return await _proven(gateway, credential, acceptance)
     return None
 
 
-async def _proven(gateway: Gateway, row: ClusterRow, credential: Credential) -> Credential:
+async def _proven(gateway: Gateway, credential: Credential, acceptance: Acceptance) -> Credential:
     """Records the first use of a credential that may be used; the successor of an active one becomes active."""
-    succeeds = credential.state is CredentialState.PENDING and row.acceptance is Acceptance.ACCEPTED
+    succeeds = credential.state is CredentialState.PENDING and acceptance is Acceptance.ACCEPTED
     if credential.state is not CredentialState.ACTIVE and not succeeds:
         return credential
     if credential.proven_at is None:

@@ -40,10 +40,10 @@ class CommitWatch:
             return
         self._waiting.update(outcomes)
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._watch(self._stamp))
+            # Read now: the commit may be recorded before the task has its first turn.
+            self._task = asyncio.create_task(self._watch(self._stamp, self._stamp()))
 
-    async def _watch(self, stamp: Callable[[], int | None]) -> None:
-        seen = stamp()
+    async def _watch(self, stamp: Callable[[], int | None], seen: int | None) -> None:
         while self._waiting:
             await asyncio.sleep(LOOK_SECONDS)
             self._waiting = {request: outcome for request, outcome in self._waiting.items() if not outcome.done()}

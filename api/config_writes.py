@@ -12,6 +12,7 @@ from edgewright.domain.wellknown import (
     APP_CLUSTER_SETTINGS,
     APP_CLUSTER_SETUP_STATUS,
     APP_CONFIG_SCHEMA,
+    APP_FLUX_BUNDLE,
     APP_FLUX_TEMPLATE,
     APP_GIT_REPOSITORY,
     APP_HELM_CHART_TEMPLATE,
@@ -25,9 +26,10 @@ from edgewright.ports.config_store import Precondition
 
 RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
 """Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
-CENTRAL_APPS = frozenset({APP_CLUSTER_SETUP_STATUS, APP_INSTALLATION, APP_SPARKPLUG_ADDRESS})
-"""What clients read and only the centre writes. So are the Git entries of clusters: addresses and repositories are
-allocated, and an entry that says another one would point a cluster's messages or its Flux at somebody else's."""
+CENTRAL_APPS = frozenset({APP_CLUSTER_SETUP_STATUS, APP_FLUX_BUNDLE, APP_INSTALLATION, APP_SPARKPLUG_ADDRESS})
+"""What clients read and only the centre writes (a Flux bundle comes in by a door of its own). So are the Git entries
+of clusters: addresses and repositories are allocated, and an entry that says another one would point a cluster's
+messages or its Flux at somebody else's."""
 
 
 async def write_entry(

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from api import auth
+from api import admission, auth, git_callers, webhook_document
 from api.bodies import JsonBody
 from api.problems import PROBLEM_TYPE, Problem
 from edgewright import __version__
@@ -26,11 +26,13 @@ TAGS = [
     {"name": "verbs", "description": "What operators decide about a cluster that is under way."},
     {"name": "progress", "description": "How far clusters are, and what happened to them."},
     {"name": "bootstrap", "description": "How a Kubernetes cluster is attached."},
+    {"name": "flux", "description": "The Flux that edges get."},
     {"name": "agent", "description": "What the agent on the edge says and is told."},
     {"name": "secrets", "description": "Sealed here, for one cluster; never read back."},
     {"name": "git", "description": "Driving repositories over Git's smart HTTP protocol."},
     {"name": "config store", "description": "Versioned JSON documents, as ACS clients use them."},
     {"name": "tokens", "description": "Operator tokens."},
+    {"name": "webhook", "description": "Where notifications of what happens to clusters go, signed."},
 ]
 DESCRIPTION = """\
 Commissions edge Kubernetes clusters and keeps them for life.
@@ -70,6 +72,8 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     components = described.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     schemas.update(definitions.get("$defs", {}))
+    schemas.update(webhook_document.schemas())
+    described["webhooks"] = webhook_document.webhooks()
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)
     components["schemas"] = dict(sorted(schemas.items()))
@@ -111,9 +115,11 @@ def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:
             return _OPERATOR, call.permission.value
     if auth.registration_door in calls:
         return [{"registrationBearer": []}], None
+    if admission.installer_door in calls:
+        return [{"registrationBearer": []}, *_CLUSTER, *_OPERATOR], None
     if auth.agent_door in calls:
         return _CLUSTER, None
-    if auth.identify in calls:
+    if auth.identify in calls or git_callers.identify_for_git in calls:
         return [*_OPERATOR, *_CLUSTER], None
     return [], None
 

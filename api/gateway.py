@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from opentelemetry.trace import NoOpTracer, Tracer
 
 from api.metrics import Metrics
 from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.domain.reach import Door
 from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
 from edgewright.ports.audit import AuditLog
 from edgewright.ports.census import Census
@@ -17,8 +19,11 @@ from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
+from edgewright.ports.notifications import Webhooks
 from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
+from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import SecretStaging
+from edgewright.ports.webhook_delivery import SigningSecrets
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,14 @@ class Gateway:
         external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
         organisation: prefix of Sparkplug Group-IDs.
         service: what ``/ping`` says that this is.
+        credential_age: at which an edge is asked to replace a credential; None: at none.
         ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
+        door: where edges are to reach the gateways; None: wherever they do.
+        registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
+        agent_image: image that edges run the agent from; None: they get no agent.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
+        allow_plain_http: a webhook may be reached without TLS off loopback, too.
         change_stamp: changes with every write to the database; None: that cannot be told, and no answer is kept.
         metrics: where this gateway counts.
         tracer: makes the spans of its requests.
@@ -47,18 +57,26 @@ class Gateway:
     operators: OperatorTokens
     idempotency: IdempotencyKeys
     staging: SecretStaging
+    resealings: Resealings
     audit: AuditLog
     census: Census
     git: GitServer
     git_http: GitHttp
     fleet: Fleet
+    webhooks: Webhooks
+    signing: SigningSecrets
     external_url: str
     external_url_is_loopback: bool = True
     organisation: str = "Edgewright"
+    credential_age: timedelta | None = None
     service: UUID = SERVICE_CLUSTER_MANAGER
     ca_bundle: str | None = None
+    door: Door | None = None
+    registry_mirror: str | None = None
+    agent_image: str | None = None
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
+    allow_plain_http: bool = False
     change_stamp: Callable[[], int | None] | None = None
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer = field(default_factory=NoOpTracer)

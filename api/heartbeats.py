@@ -8,6 +8,7 @@ from uuid import UUID
 import structlog
 
 from api.nudges import Nudges
+from edgewright.domain.identity import Link
 from edgewright.errors import EdgewrightError
 from edgewright.ports.edge_reports import EdgeReports, Heartbeat
 
@@ -75,4 +76,14 @@ def _merged(earlier: Heartbeat, later: Heartbeat) -> Heartbeat:
         later,
         clock_offset=earlier.clock_offset if later.clock_offset is None else later.clock_offset,
         observed_revision=later.observed_revision or earlier.observed_revision,
+        link=_linked(earlier, later),
+        reach=later.reach or earlier.reach,
+        is_where_wanted=later.is_where_wanted if later.reach else earlier.is_where_wanted,
+        is_usual=later.is_usual if later.reach else earlier.is_usual,
     )
+
+
+def _linked(earlier: Heartbeat, later: Heartbeat) -> Link | None:
+    if earlier.link is None or later.link is None:
+        return later.link or earlier.link
+    return later.link.after(earlier.link)

@@ -130,6 +130,18 @@ def _families(counted: Counted) -> Iterable[Metric]:
         ),
         ("edgewright_secrets_staged", "Sealed values that no commit holds yet.", counted.staged),
         ("edgewright_secrets_staged_oldest_seconds", "Age of the oldest of them.", counted.oldest_staged),
+        (
+            "edgewright_notifications_waiting",
+            "Notifications that the webhook has not taken.",
+            counted.notifications,
+        ),
+        (
+            "edgewright_notifications_waiting_oldest_seconds",
+            "How long the oldest of them waits.",
+            counted.oldest_notification,
+        ),
+        ("edgewright_resealing_clusters", "Clusters whose secrets are being re-sealed.", counted.resealings),
+        ("edgewright_resealing_oldest_seconds", "How long the first of them is at it.", counted.oldest_resealing),
     ):
         yield GaugeMetricFamily(name, text, value=value)
 

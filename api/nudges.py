@@ -1,11 +1,11 @@
-"""Tells cluster workflows that their row has changed, after each committed write.
+"""Tells workflows that what they read has changed, after each committed write.
 
 A nudge is a courtesy: the row is written, and the sweep nudges whatever was missed. So an answer waits for it
 only a moment, and Temporal being away fails no request.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any
 from uuid import UUID
 
@@ -32,8 +32,12 @@ class Nudges:
 
     async def nudge(self, cluster: UUID) -> None:
         """Nudges one workflow; returns when that is done, and at the latest after ``PATIENCE_SECONDS``."""
-        task = self._start(self._nudge(cluster, bulk=False))
-        await asyncio.wait({task}, timeout=PATIENCE_SECONDS)
+        await self._wait_a_moment(self._nudge(cluster, bulk=False))
+
+    async def deliver_notifications(self) -> None:
+        """Has what waits for the webhook tried now; returns as ``nudge`` does."""
+        told = self._told(self._fleet.deliver_notifications(news=True), workflow="notifications")
+        await self._wait_a_moment(told)
 
     def nudge_many(self, clusters: Iterable[UUID]) -> None:
         """Nudges many workflows on the bulk queue, in the background."""
@@ -54,6 +58,9 @@ class Nudges:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
+    async def _wait_a_moment(self, work: Coroutine[Any, Any, None]) -> None:
+        await asyncio.wait({self._start(work)}, timeout=PATIENCE_SECONDS)
+
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.create_task(work)
         self._under_way.add(task)
@@ -70,9 +77,12 @@ class Nudges:
         await asyncio.gather(*(one(cluster) for cluster in clusters))
 
     async def _nudge(self, cluster: UUID, *, bulk: bool) -> None:
+        await self._told(self._fleet.nudge(cluster, bulk=bulk), cluster=str(cluster))
+
+    async def _told(self, nudge: Awaitable[None], **whom: str) -> None:
         try:
-            await self._fleet.nudge(cluster, bulk=bulk)
+            await nudge
         except FleetUnavailable as error:
-            _log.info("nudge left to the sweep", cluster=str(cluster), reason=error.detail)
+            _log.info("nudge left to the sweep", reason=error.detail, **whom)
         except EdgewrightError as error:
-            _log.warning("nudge failed", cluster=str(cluster), code=error.code, reason=error.detail)
+            _log.warning("nudge failed", code=error.code, reason=error.detail, **whom)

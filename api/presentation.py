@@ -1,16 +1,21 @@
 """How a cluster is shown."""
 
+from datetime import UTC, datetime
+
 from api.gateway import Gateway
 from api.schemas.clusters import (
     Certificate,
+    CheckInBody,
     ClusterBody,
     Deletion,
     LeaseBody,
     Links,
     Pause,
+    ReachBody,
     Revisions,
     SummaryBody,
 )
+from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.projection import Projection
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
@@ -33,6 +38,7 @@ def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | Non
         labels=row.settings.labels,
         accept=row.settings.accept,
         lease_seconds=row.settings.lease_seconds,
+        check_in=_check_in(row),
         generation=row.generation,
         desired=row.desired,
         phase=shown.phase if shown else Phase.COMMISSIONING,
@@ -52,8 +58,12 @@ def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | Non
             expires_at=row.lease.expires_at,
             clock_offset_seconds=row.lease.clock_offset_seconds,
         ),
+        reach=ReachBody(url=row.reach.url, ca_sha256=row.reach.ca_sha256, problem=row.reach.problem)
+        if row.reach
+        else None,
         residue=list(shown.residue) if shown else [],
         must_reenter=list(row.must_reenter),
+        resealing=shown.resealing if shown else None,
         deletion=_deletion(row),
         links=links_of(gateway, row),
         created_at=row.created_at,
@@ -89,6 +99,15 @@ def links_of(gateway: Gateway, row: ClusterRow) -> Links:
 def _hosts(row: ClusterRow) -> list[dict[str, object]]:
     hosts = (row.edge_status or {}).get("hosts")
     return [dict(host) for host in hosts if isinstance(host, dict)] if isinstance(hosts, list) else []
+
+
+def _check_in(row: ClusterRow) -> CheckInBody | None:
+    windows = timetable_of(row.settings)
+    if windows is None:
+        return None
+    said = windows.check_in
+    opening = windows.next_opening(datetime.now(UTC))
+    return CheckInBody(windows=list(said.windows), time_zone=said.time_zone, next_opening=opening)
 
 
 def _deletion(row: ClusterRow) -> Deletion | None:

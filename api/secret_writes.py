@@ -137,7 +137,7 @@ async def stage(
         TooLarge: ``secret_too_large``: all keys of one Secret together.
     """
     sealing = any(change.value is not None for change in changes)
-    certificate = _certificate(row) if sealing else None
+    certificate = sealing_certificate(row) if sealing else None
     head = await asyncio.to_thread(_head, gateway, row.uuid)
     sealed = [_seal(gateway, change, certificate) for change in changes]
     for namespace, name in dict.fromkeys((change.namespace, change.name) for change in changes):
@@ -214,7 +214,13 @@ def _settled(rows: Sequence[StagedChange]) -> bool:
     return bool(rows) and rows[0].state is not StagedState.STAGED
 
 
-def _certificate(row: ClusterRow) -> SealingCertificate:
+def sealing_certificate(row: ClusterRow) -> SealingCertificate:
+    """The certificate in use.
+
+    Raises:
+        NotFound: ``no_edge_status``.
+        Waiting: ``no_certificate``: there is none, or it has expired.
+    """
     if row.edge_status is None:
         raise NotFound(
             "The edge has not reported its status yet.",

@@ -8,22 +8,24 @@ import platform
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
 import httpx
 
 from bench import measures
+from bench.edge_lines import edge_lines, fleet_of_edges_lines
 from bench.fleets import Fleet, fleets
+from bench.lines import Line, ms
 from bench.many_rows import slowest_list
 from bench.native_load import load
 from bench.production_centre import production_centre
 from bench.running_centre import OURS, RunningCentre, running_centre
 
 PUT_SECRETS = Path(__file__).parent / "put_secrets.lua"
-PARTS = ("all", "centre", "lists", "fleets", "production")
-"""`all` is without `production`, which needs programs that are built first."""
+PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges")
+"""`all` is without `production` and `edge`, which need programs that are built first, and without `edges`."""
 
 
 class Centre(Protocol):
@@ -41,16 +43,6 @@ class Centre(Protocol):
 
     def megabytes(self) -> dict[str, float]:
         """Memory of each part."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One measure. ``before``: the system before, as it was measured on a machine of the same size."""
-
-    measure: str
-    figure: str
-    before: str
-    goal: str
 
 
 def client_of(centre: Centre) -> httpx.AsyncClient:
@@ -187,6 +179,10 @@ def measure(part: str, *, full: bool) -> Iterator[Line]:
         yield from (lists(rows) for rows in (100, 10_000))
     if part == "production":
         yield from (replace(line, goal="-") for line in of_production(full=full))
+    if part == "edge":
+        yield from edge_lines()
+    if part == "edges":
+        yield from fleet_of_edges_lines((1000, 10_000) if full else (1000,))
     if part == "fleets" or (part == "all" and full):
         yield from fleet_lines((100, 1000, 10_000) if full else (100, 1000))
 
@@ -211,10 +207,6 @@ def over_http(centre: Centre, *, full: bool) -> Iterator[Line]:
     yield weights(centre, 23 + sum(crowds))
     yield from asyncio.run(secrets(centre, (10, 100, 1000) if full else (10, 100)))
     yield from asyncio.run(reads(centre))
-
-
-def ms(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms"
 
 
 def main() -> None:

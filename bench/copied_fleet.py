@@ -1,7 +1,8 @@
 """Thousands of clusters in a stopped home: one that was commissioned is copied, its rows and its repository.
 
 Each copy is a cluster like the first one: the next start begins its workflow, which reads its row and finds nothing
-to do. So what a large fleet costs can be measured without the hour that commissioning it takes.
+to do. So what a large fleet costs can be measured without the hour that commissioning it takes. If the first one has
+an edge, each copy has one, too: another, with credentials of its own (``edge_identities``).
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -18,16 +20,21 @@ from sqlalchemy import Table, Uuid, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from activities.rendering import RenderInputs
+from bench.edge_identities import secret_of
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.tables import accounts, feed, metadata
 from edgewright.adapters.git.layout import repository_folder
+from edgewright.domain.cluster import Role
+from edgewright.domain.credentials import sha256_of
 from edgewright.ports.clusters import ClusterRow
 
 AT_ONCE = 200
 """Clusters that are written in one transaction."""
 POSITIONS = ("position", "sequence")
+SILENCE = timedelta(hours=6)
+"""So long an edge that is copied may stay silent: until all copies run, and it is played."""
 
 Row = dict[str, Any]
 
@@ -43,7 +50,7 @@ class _Original:
 
 
 def copy_cluster(home: Path, original: UUID, count: int, *, external_url: str) -> None:
-    """Adds ``count`` copies of a commissioned, unregistered cluster to a home that nobody uses.
+    """Adds ``count`` copies of a commissioned cluster to a home that nobody uses.
 
     Args:
         external_url: that the centre runs with; the copies would be rendered anew for another one.
@@ -96,9 +103,23 @@ def _copied(original: _Original, new: UUID, name: str, digest: str) -> Iterator[
     texts = {str(old): str(other) for old, other in uuids.items()}
     texts |= {original.row.spec.name: name, original.digest: digest}
     for table, rows in original.rows.items():
+        if table == "registration_tokens":  # spent, and known by an ID that is no UUID
+            continue
         for row in rows:
             copy = {column: _renamed(value, uuids, texts) for column, value in row.items()}
-            yield table, copy | ({"id": uuid4()} if table == "events" else {})
+            yield table, copy | _of_its_own(table, row, new)
+
+
+def _of_its_own(table: str, row: Row, cluster: UUID) -> Row:
+    """What no two clusters, or no two rows, have in common."""
+    if table == "events":
+        return {"id": uuid4()}
+    if table == "credentials":
+        secret = secret_of(cluster, Role(row["role"]))
+        return {"id": uuid4(), "token": None, "secret_sha256": sha256_of(secret)}
+    if table == "clusters" and row["kube_system_uid"] is not None:
+        return {"kube_system_uid": str(uuid4()), "lease_expires_at": datetime.now(UTC) + SILENCE}
+    return {}
 
 
 def _renamed(value: Any, uuids: Mapping[UUID, UUID], texts: Mapping[str, str]) -> Any:

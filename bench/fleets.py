@@ -61,10 +61,10 @@ def fleets(sizes: Sequence[int]) -> Iterator[Fleet]:
             begun, url = time.monotonic(), centre.url
             centre.start(patience=START_SECONDS)
             assert centre.url == url, "another process has taken the gateway's port: all would be rendered anew"
-            asyncio.run(_all_run(centre, size))
-            _rest(centre)
+            asyncio.run(all_run(centre, size))
+            rest(centre)
             started = time.monotonic() - begun
-            megabytes, files, busy = centre.megabytes(), _files(centre.home), _busy(centre, REST_SECONDS)
+            megabytes, files, busy = centre.megabytes(), files_of(centre.home), cores_of(centre, REST_SECONDS)
             created, put, listed, more = asyncio.run(_ask(centre))
             there += more
             yield Fleet(size, started, created, put, listed, megabytes, busy, files)
@@ -77,20 +77,22 @@ async def _first(centre: RunningCentre) -> UUID:
     return UUID(uuid)
 
 
-async def _all_run(centre: RunningCentre, clusters: int) -> None:
+async def all_run(centre: RunningCentre, clusters: int) -> None:
+    """Returns when so many workflows of clusters run."""
     temporal = await Client.connect(centre.temporal)
     while (await temporal.count_workflows(RUNNING)).count < clusters:  # noqa: ASYNC110 - nobody tells us
         await asyncio.sleep(1)
 
 
-def _rest(centre: RunningCentre) -> None:
+def rest(centre: RunningCentre) -> None:
     """Returns when nothing but sweeps is done any more: two windows without, one after the other."""
     quiet = 0
     while quiet < 2:
-        quiet = quiet + 1 if sum(_busy(centre, WINDOW).values()) < AT_REST else 0
+        quiet = quiet + 1 if sum(cores_of(centre, WINDOW).values()) < AT_REST else 0
 
 
-def _busy(centre: RunningCentre, seconds: float) -> dict[str, float]:
+def cores_of(centre: RunningCentre, seconds: float) -> dict[str, float]:
+    """What each process uses in the next seconds, on average."""
     before = centre.processor_seconds()
     time.sleep(seconds)
     return {name: (after - before[name]) / seconds for name, after in centre.processor_seconds().items()}
@@ -117,7 +119,8 @@ async def _listed(client: httpx.AsyncClient, question: str) -> float:
     return measures.p50(taken)
 
 
-def _files(home: Path) -> dict[str, int]:
+def files_of(home: Path) -> dict[str, int]:
+    """Bytes of the database and of Temporal's, with what is not yet in their files."""
     return {
         "database": sum(file.stat().st_size for file in home.glob("edgewright.db*")),
         "temporal": sum(file.stat().st_size for file in home.glob("temporal.db*")),

@@ -71,12 +71,13 @@ async def created_at_once(client: httpx.AsyncClient, count: int) -> float:
 async def with_certificate(client: httpx.AsyncClient) -> str:
     """A ready cluster that has reported a sealing certificate of 4,096 bits."""
     uuid, _ = await create(client, f"sealed-{uuid4().hex[:12]}")
-    status = {"hosts": [], "kubeseal_cert": _certificate()}
+    status = {"hosts": [], "kubeseal_cert": certificate()}
     (await client.put(f"/v1/app/{EDGE_STATUS}/object/{uuid}", json=status)).raise_for_status()
     return uuid
 
 
-def _certificate() -> str:
+def certificate() -> str:
+    """A sealing certificate of 4,096 bits, PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=4096)
     now = datetime.now(UTC)
     name = x509.Name([])

@@ -36,5 +36,5 @@ def configure_logs(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [to_stderr]
     root.setLevel(number)
-    for noisy in ("httpx", "git", "aiosqlite", "asyncio"):
+    for noisy in ("httpx", "httpx2", "httpcore2", "git", "aiosqlite", "asyncio"):
         logging.getLogger(noisy).setLevel(max(number, logging.WARNING))

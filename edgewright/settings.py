@@ -4,8 +4,8 @@ Only the composition roots (``worker.py``, ``api/app.py``, the CLI's ``main``) b
 else is handed the values that it needs.
 """
 
+import re
 from datetime import timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -14,10 +14,17 @@ from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from edgewright.domain.container_images import is_mirror, is_pinned
+from edgewright.domain.hosts import is_loopback
+from edgewright.domain.reach import Door
+
 DEFAULT_LEASE = timedelta(minutes=5)
 DEFAULT_DELETION_DEADLINE = timedelta(hours=24)
 DEFAULT_REGISTRATION_EXPIRY = timedelta(hours=1)
 LONGEST_REGISTRATION_EXPIRY = timedelta(days=7)
+_CHART_SOURCE = re.compile(
+    r"(https|oci)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?|file:///[A-Za-z0-9._~/%+-]+\.tgz"
+)
 
 
 class Settings(BaseSettings):
@@ -53,6 +60,16 @@ class Settings(BaseSettings):
     tls_key: Path | None = None
     ca_bundle: Path | None = None
     """PEM file that edges use to verify the external URL."""
+    next_external_url: str | None = None
+    """URL that edges are to reach the gateway under from now on; each moves once it has proven that it can."""
+    next_ca_bundle: Path | None = None
+    """PEM file that edges are to verify the gateway with from now on; likewise."""
+    registry_mirror: str | None = None
+    """host[:port][/folder] of a registry from which edges pull images of Flux and sealed-secrets; none by default."""
+    sealing_chart: str = "https://bitnami.github.io/sealed-secrets"
+    """Repository that edges get sealed-secrets' chart from (https://, oci://), or file:// of an archive to serve."""
+    agent_image: str | None = None
+    """Image that edges run the agent from, with a tag or digest; without one they get no agent."""
     database_url: str | None = None
     """SQLAlchemy URL; default: SQLite in the home."""
     git_root: Path | None = None
@@ -66,6 +83,8 @@ class Settings(BaseSettings):
     """Base URL of Temporal's Web UI, for links."""
     organisation: str = Field(default="Edgewright", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
     """Prefix of Sparkplug Group-IDs; fixed at first start."""
+    credential_days: int = Field(default=90, ge=0, le=36_500)
+    """Age in days at which an edge is asked to replace a credential by a new one; 0: at no age."""
     demo: bool = True
     """Whether a fresh home gets the cluster `demo`."""
     sweep_seconds: float = Field(default=30.0, gt=0)
@@ -80,7 +99,7 @@ class Settings(BaseSettings):
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
     )
 
-    @field_validator("external_url", "temporal_ui_url")
+    @field_validator("external_url", "next_external_url", "temporal_ui_url")
     @classmethod
     def _url_without_slash(cls, value: str | None) -> str | None:
         if value is None:
@@ -90,14 +109,40 @@ class Settings(BaseSettings):
             raise ValueError("must be an http(s) URL without user name and query, such as https://edge.example.com")
         return value.rstrip("/")
 
+    @field_validator("registry_mirror")
+    @classmethod
+    def _usable_mirror(cls, value: str | None) -> str | None:
+        if value is not None and not is_mirror(value):
+            raise ValueError("must be host[:port][/folder] without a scheme, such as registry.example.com/edge")
+        return value
+
+    @field_validator("sealing_chart")
+    @classmethod
+    def _usable_chart_source(cls, value: str) -> str:
+        if len(value) > 512 or _CHART_SOURCE.fullmatch(value) is None:
+            raise ValueError(
+                "must be a chart repository without user name and query, such as https://charts.example.com or "
+                "oci://registry.example.com/charts, or an archive, such as file:///srv/sealed-secrets-2.16.0.tgz"
+            )
+        return value.rstrip("/")
+
+    @field_validator("agent_image")
+    @classmethod
+    def _pinned_image(cls, value: str | None) -> str | None:
+        if value is not None and not is_pinned(value):
+            raise ValueError(
+                "must be an image with a tag or digest, and not 'latest': registry.example.com/edgewright:1.2.3"
+            )
+        return value
+
     @model_validator(mode="after")
     def _plain_http_only_on_loopback(self) -> Self:
-        if self.external_url and not self.allow_plain_http:
-            parts = urlsplit(self.external_url)
-            if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        for name in ("external_url", "next_external_url"):
+            parts = urlsplit(getattr(self, name) or "")
+            if parts.scheme == "http" and not is_loopback(parts.hostname or "") and not self.allow_plain_http:
                 raise ValueError(
-                    "EDGEWRIGHT_EXTERNAL_URL is plain http on an address that is not loopback; tokens would travel "
-                    "in clear. Use https, or set EDGEWRIGHT_ALLOW_PLAIN_HTTP=1 to accept that"
+                    f"EDGEWRIGHT_{name.upper()} is plain http on an address that is not loopback; tokens would "
+                    "travel in clear. Use https, or set EDGEWRIGHT_ALLOW_PLAIN_HTTP=1 to accept that"
                 )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("EDGEWRIGHT_TLS_CERT and EDGEWRIGHT_TLS_KEY go together: set both or neither")
@@ -107,6 +152,11 @@ class Settings(BaseSettings):
     def effective_database_url(self) -> str:
         """The SQLAlchemy URL in force."""
         return self.database_url or f"sqlite+aiosqlite:///{self.home / 'edgewright.db'}"
+
+    @property
+    def credential_age(self) -> timedelta | None:
+        """The age at which a credential is to be replaced; None: at none."""
+        return timedelta(days=self.credential_days) if self.credential_days else None
 
     @property
     def effective_git_root(self) -> Path:
@@ -121,6 +171,18 @@ class Settings(BaseSettings):
         scheme = "https" if self.tls_cert else "http"
         return f"{scheme}://127.0.0.1:{self.gateway_port}"
 
+    def read_door(self) -> Door | None:
+        """Where edges are to reach the gateways, with the PEM file read; None: no URL was set, so wherever they do.
+
+        Raises:
+            OSError, UnicodeDecodeError: the PEM file cannot be read.
+        """
+        url, file = self.next_external_url or self.external_url, self.next_ca_bundle or self.ca_bundle
+        if url is None:
+            return None
+        settled = self.next_external_url is None and self.next_ca_bundle is None
+        return Door(url, file.read_text(encoding="utf-8").strip() if file else None, is_settled=settled)
+
     @property
     def worker_metrics_address(self) -> str | None:
         """``host:port`` of the worker's metrics; None: it serves none."""
@@ -133,13 +195,3 @@ class Settings(BaseSettings):
     def external_url_is_loopback(self) -> bool:
         """Whether the external URL reaches nobody but this machine."""
         return is_loopback(urlsplit(self.effective_external_url).hostname or "")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine only."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -257,6 +257,7 @@ class ManagedCluster(ClusterMessages):
             lease_epoch=wanted.lease.epoch,
             order=order_for(self._steps.current) if wanted.desired is Desired.DELETED else order_for(None),
             desired_revision=desired_revision,
+            resealing=wanted.resealing,
         )
 
     # --- continue-as-new -------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
 from edgewright.domain.cluster import StepName
-from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, NOTIFICATIONS_QUEUE
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=4)
 """How soon the death of a worker is noticed; activities send a sign of life each second (activities/heartbeat.py)."""
@@ -110,6 +110,10 @@ LONGEST_EFFECT = timedelta(minutes=10)
 """How long after a message activities are still told to its request and trace: later, something else has happened."""
 
 SWEEP_STEP = _policy(BULK_QUEUE, attempt=120, total=300, attempts=2)
+
+SEND_NOTIFICATIONS = _policy(NOTIFICATIONS_QUEUE, attempt=90, total=300, attempts=3)
+"""A round, which ends by itself after 20 s, the 15 s of the deliveries that are on their way then, and what a writer
+waits for the database."""
 
 
 def seconds(amount: float) -> timedelta:

@@ -9,6 +9,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows import policies
 
 PARTS = ("sweep_expire", "sweep_nudge", "sweep_upkeep")
+NOTIFY = "sweep_notify"
+"""After ``sweep_expire``: what that has found is told at once."""
 
 
 @workflow.defn(name=SWEEP_TYPE)
@@ -18,7 +20,7 @@ class Sweep:
     @workflow.run
     async def run(self) -> SweepResult:
         total = SweepResult()
-        for part in PARTS:
+        for part in self._parts():
             try:
                 result: SweepResult = await workflow.execute_activity(
                     part, result_type=SweepResult, **policies.SWEEP_STEP
@@ -30,3 +32,8 @@ class Sweep:
                 **{name: getattr(total, name) + getattr(result, name) for name in SweepResult.model_fields}
             )
         return total
+
+    def _parts(self) -> tuple[str, ...]:
+        """A round that an older worker has begun goes on without notifications."""
+        first, *others = PARTS
+        return (first, NOTIFY, *others) if workflow.patched("notifications") else PARTS

@@ -9,12 +9,18 @@ from starlette.responses import Response
 
 from api.auth import AcceptedAgent, Agent, EdgeCaller
 from api.bodies import JsonBody, json_object, json_value
+from api.detaching import detach_order, not_detaching
 from api.edge_status import status_digest, take_status
+from api.gateway import Gateway
 from api.live import TheGateway, TheLive
+from api.reach import link_of, reach_of, told_when, told_where
+from api.rotation import wanted_rotations
+from api.routes.resealing import MOST_WANTED
 from api.schemas.edge import CredentialBody, HeartbeatAnswer, HeartbeatWish, NewCredential
 from edgewright.domain.cluster import CredentialState, Desired, Order
 from edgewright.domain.credentials import parse_cluster_secret
-from edgewright.errors import Conflict, Invalid
+from edgewright.domain.reach import Reach
+from edgewright.errors import Invalid
 from edgewright.ports.edge_reports import Heartbeat
 
 STATUS_DIGEST_HEADER = "Edgewright-Status-Digest"
@@ -36,20 +42,26 @@ async def heartbeat(
 ) -> HeartbeatAnswer:
     """Renews the lease, and says what the centre wants."""
     interval = max(SHORTEST_INTERVAL, agent.row.settings.lease_seconds // 3)
-    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce)
+    when = told_when(agent.row.settings, datetime.now(UTC))
+    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce, **when)
     match agent.state:
         case CredentialState.PENDING:
             return told
         case CredentialState.SUSPENDED:
             return told.model_copy(update={"suspended": True})
         case CredentialState.ACTIVE:
-            live.heartbeats.add(_beat(agent, wish))
+            reach = reach_of(wish)
+            live.heartbeats.add(_beat(gateway, agent, wish, reach))
             if wish.inventory_empty and agent.row.desired is Desired.DELETED:
                 await gateway.edge_reports.inventory_empty(agent.cluster, agent.row.generation)
                 await live.nudges.nudge(agent.cluster)
-            return told.model_copy(update=_wanted(agent, wish))
+            flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
+            rotate = await wanted_rotations(gateway, agent, flux_sha256=flux)
+            reseal = await _stale(gateway, agent)
+            where = told_where(gateway, agent, reach)
+            return told.model_copy(update={**_wanted(agent, wish), **where, "rotate": rotate, "reseal": reseal})
         case _:
-            return told.model_copy(update={"detach": True})
+            return told.model_copy(update={"detach": True, "detach_order": detach_order(agent)})
 
 
 @router.put(
@@ -83,22 +95,11 @@ async def rotate_credential(
     return CredentialBody(role=wish.role, state=state.value)
 
 
-@router.post(
-    "/v1/agent/resealed",
-    summary="Re-encrypted values",
-    responses={409: {"description": "The centre has not asked for any."}},
-)
-async def resealed(agent: AcceptedAgent) -> Response:
-    """Taken only while the centre asks for them in its answers to heartbeats."""
-    raise Conflict(f"The centre has not asked {agent.row.spec.name} to re-seal anything.", code="nothing_to_reseal")
-
-
 @router.post("/v1/agent/detached", status_code=204, summary="Goodbye")
 async def detached(agent: Agent, gateway: TheGateway, live: TheLive) -> Response:
     """The edge has removed what bootstrap installed. 409 unless it was told to."""
-    told = agent.row.projection is not None and agent.row.projection.order is Order.DETACH
-    if agent.state is not CredentialState.DETACH_ONLY and not (told and agent.row.desired is Desired.DELETED):
-        raise Conflict("The centre has not told this cluster to detach.", code="not_detaching")
+    if detach_order(agent) is None:
+        raise not_detaching()
     await gateway.edge_reports.goodbye(agent.cluster, agent.row.generation)
     if not agent.row.closed:
         await live.nudges.nudge(agent.cluster)
@@ -111,7 +112,7 @@ def observed_commit(revision: object) -> str | None:
     return match[1] if match else None
 
 
-def _beat(agent: EdgeCaller, wish: HeartbeatWish) -> Heartbeat:
+def _beat(gateway: Gateway, agent: EdgeCaller, wish: HeartbeatWish, reach: Reach | None) -> Heartbeat:
     offset = None
     if wish.sent_at is not None and wish.sent_at.tzinfo is not None:
         offset = (wish.sent_at - datetime.now(UTC)).total_seconds()
@@ -120,18 +121,31 @@ def _beat(agent: EdgeCaller, wish: HeartbeatWish) -> Heartbeat:
         generation=agent.row.generation,
         clock_offset=offset,
         observed_revision=observed_commit(wish.observed_revision),
+        link=link_of(wish),
+        reach=reach,
+        is_where_wanted=reach is not None and gateway.door is not None and gateway.door.is_used(reach),
+        is_usual=reach is not None and reach.url == gateway.external_url,
     )
+
+
+async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
+    """Secrets that the edge is to re-seal now."""
+    if agent.row.resealing is None or agent.row.desired is not Desired.PRESENT:
+        return []
+    return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
 
 
 def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
     status = agent.row.edge_status
-    order = agent.row.projection.order if agent.row.projection else Order.NONE
+    projection = agent.row.projection
+    report_empty = projection is not None and projection.order is Order.REPORT_EMPTY
+    order = detach_order(agent)
     known = None if status is None else status_digest(status)
     return {
         "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
-        "rotate": [],
-        "reseal": [],
         "suspended": False,
-        "report_empty": order is Order.REPORT_EMPTY,
-        "detach": order is Order.DETACH,
+        "report_empty": report_empty,
+        "revision": projection.desired_revision if projection is not None and report_empty else None,
+        "detach": order is not None,
+        "detach_order": order,
     }

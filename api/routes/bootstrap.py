@@ -5,34 +5,35 @@ Reading it never spends the token.
 
 import asyncio
 from collections.abc import Mapping
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
-from api.auth import FRESH_LINE, count_wrong, match_registration_token
+from api.admission import admit
 from api.gateway import Gateway
 from api.live import TheGateway, TheLive
-from edgewright.bootstrap import BootstrapInput, render_script
-from edgewright.domain.cluster import Desired, TokenState
+from api.stored_flux import stored_flux
+from edgewright.bootstrap import (
+    BootstrapInput,
+    installed_labels,
+    render_manifests,
+    render_script,
+    render_uninstall,
+)
+from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.json import Json
 from edgewright.domain.rendering.layout import CLUSTER_FOLDER, FLUX_SYSTEM_FILE, SELF_LINK_FILE
 from edgewright.domain.templates import expand
 from edgewright.domain.wellknown import APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT, REPOSITORY_HELM_CHARTS
-from edgewright.errors import Forbidden, Stalled
+from edgewright.errors import Invalid, Stalled
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import RegistrationToken
 
 PATH = "/v1/cluster/{uuid}/bootstrap"
 HEADERS = {"Cache-Control": "no-store"}
 
 router = APIRouter(tags=["bootstrap"])
-
-_REASONS = {
-    TokenState.SPENT: "This registration token has been used: the cluster is attached.",
-    TokenState.EXPIRED: "This registration token has expired.",
-    TokenState.REPLACED: "This registration token was replaced by a newer one.",
-}
 
 
 @router.get(
@@ -45,46 +46,47 @@ _REASONS = {
 @router.get(PATH + "/", include_in_schema=False)
 @router.head(PATH + "/", include_in_schema=False)
 async def bootstrap_script(
-    *, uuid: str, request: Request, gateway: TheGateway, live: TheLive, token: str = ""
+    *,
+    uuid: str,
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    token: str = "",
+    wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
     """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
-    registration, row = await _admit(request, gateway, live, uuid, token)
+    registration, row = await admit(request, gateway, live, uuid, token)
     files, hooks = await _installation(gateway, row)
-    script = render_script(
-        BootstrapInput(
-            cluster=row.uuid,
-            name=row.spec.name,
-            namespace=row.spec.namespace,
-            external_url=gateway.external_url,
-            token=token,
-            expires_at=registration.expires_at,
-            generation=row.generation,
-            ca_bundle=gateway.ca_bundle,
-            files={**files, **await asyncio.to_thread(_own_files, gateway, row.uuid)},
-            before=hooks.get("before", ""),
-            after=hooks.get("after", ""),
-        )
+    stored = None if row.spec.bare else await stored_flux(gateway)
+    flux = stored[0] if stored else None
+    meant = BootstrapInput(
+        cluster=row.uuid,
+        name=row.spec.name,
+        namespace=row.spec.namespace,
+        external_url=gateway.external_url,
+        token=token,
+        expires_at=registration.expires_at,
+        generation=row.generation,
+        ca_bundle=gateway.ca_bundle,
+        files={**files, **await asyncio.to_thread(_own_files, gateway, row.uuid)},
+        before=hooks.get("before", ""),
+        after=hooks.get("after", ""),
+        **({"flux": flux.named, "flux_namespace": flux.namespace} if flux else {}),
+        agent_image=gateway.agent_image,
     )
-    return PlainTextResponse(script, headers=HEADERS)
+    return PlainTextResponse(await asyncio.to_thread(_rendered, gateway, meant, flux, wanted), headers=HEADERS)
 
 
-async def _admit(
-    request: Request, gateway: Gateway, live: TheLive, uuid: str, text: str
-) -> tuple[RegistrationToken, ClusterRow]:
-    token = await match_registration_token(gateway, text)
-    if token is None:
-        count_wrong(request, live)
-        raise Forbidden("This registration token is not valid.", code="token_wrong", hint=FRESH_LINE)
-    if str(token.cluster) != uuid.lower():
-        raise Forbidden("This registration token belongs to another cluster.", code="token_foreign", hint=FRESH_LINE)
-    if token.state in _REASONS:
-        raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
-    row = await gateway.clusters.get(token.cluster)
-    if row is None or row.closed or row.desired is not Desired.PRESENT:
-        raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone")
-    if token.generation != row.generation:
-        raise Forbidden("This registration token is for earlier hardware.", code="token_replaced", hint=FRESH_LINE)
-    return token, row
+def _rendered(gateway: Gateway, meant: BootstrapInput, flux: ImportedFlux | None, wanted: str) -> str:
+    match wanted:
+        case "":
+            return render_script(meant)
+        case "uninstall":
+            return render_uninstall(meant)
+        case "manifests":
+            labels, mirror = installed_labels(meant), gateway.registry_mirror
+            return render_manifests(meant, flux=flux.labelled(labels, mirror=mirror) if flux else b"")
+    raise Invalid("There is no such format of the bootstrap script.", code="format_unknown", where="format")
 
 
 async def _installation(gateway: Gateway, row: ClusterRow) -> tuple[Mapping[str, str], Mapping[str, str]]:

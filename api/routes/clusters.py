@@ -29,7 +29,7 @@ from edgewright.ports.operators import OperatorToken
 
 router = APIRouter(tags=["clusters"])
 
-SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds"})
+SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds", "check_in"})
 PATCH_ATTEMPTS = 5
 
 
@@ -227,7 +227,7 @@ async def _patch(
     entry_patch = {name: value for name, value in patch.items() if name not in SETTINGS_FIELDS}
     settings = None
     if settings_patch:
-        settings = json_object(apply_merge_patch(row.settings.model_dump(mode="json"), settings_patch))
+        settings = json_object(apply_merge_patch(row.settings.entry(), settings_patch))
     entry = await gateway.config.get(APP_CLUSTER_CONFIGURATION, uuid)
     if entry is None:
         if row.desired is Desired.DELETED:

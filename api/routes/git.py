@@ -11,9 +11,10 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from api.auth import Caller, Known, actor_of, require, require_active
+from api.auth import actor_of, require, require_active
 from api.bodies import bounded_stream
 from api.gateway import Gateway
+from api.git_callers import GitCaller, KnownToGit
 from api.git_guests import GitGuests
 from api.live import Live, TheGateway, TheLive
 from edgewright.adapters.git.http_backend import GitAnswer
@@ -45,7 +46,7 @@ _REQUEST = {"requestBody": {"required": True, "content": {"application/x-git-*":
 
 @router.get("/git/cluster/{name}/info/refs", summary="A cluster's refs", response_class=Response, responses=_ANSWER)
 async def cluster_refs(
-    *, name: str, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
+    *, name: str, caller: KnownToGit, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
 ) -> Response:
     """By the cluster's name, with or without `.git`."""
     return await _refs(gateway, caller, await _cluster_named(gateway, caller, name), service, git_protocol)
@@ -59,7 +60,7 @@ async def cluster_refs(
     openapi_extra=_REQUEST,
 )
 async def cluster_service(
-    *, name: str, service: str, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+    *, name: str, service: str, caller: KnownToGit, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
     """By the cluster's name, with or without `.git`."""
     repository = await _cluster_named(gateway, caller, name)
@@ -73,7 +74,7 @@ async def cluster_service(
     responses=_ANSWER,
 )
 async def shared_refs(
-    *, name: str, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
+    *, name: str, caller: KnownToGit, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
 ) -> Response:
     """What every cluster reads: `helm-charts`."""
     return await _refs(gateway, caller, _shared_named(name), service, git_protocol)
@@ -87,7 +88,7 @@ async def shared_refs(
     openapi_extra=_REQUEST,
 )
 async def shared_service(
-    *, name: str, service: str, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+    *, name: str, service: str, caller: KnownToGit, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
     """What every cluster reads: `helm-charts`."""
     repository = _shared_named(name)
@@ -96,7 +97,7 @@ async def shared_service(
 
 @router.get("/uuid/{uuid}/info/refs", summary="A repository's refs", response_class=Response, responses=_ANSWER)
 async def uuid_refs(
-    *, uuid: UUID, caller: Known, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
+    *, uuid: UUID, caller: KnownToGit, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
 ) -> Response:
     """By the repository's UUID, which for a driving repository is the cluster's."""
     return await _refs(gateway, caller, uuid, service, git_protocol)
@@ -110,14 +111,14 @@ async def uuid_refs(
     openapi_extra=_REQUEST,
 )
 async def uuid_service(
-    *, uuid: UUID, service: str, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+    *, uuid: UUID, service: str, caller: KnownToGit, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
     """By the repository's UUID, which for a driving repository is the cluster's."""
     return await _rpc(request, gateway, live, caller=caller, repository=uuid, service=service)
 
 
 async def _refs(
-    gateway: Gateway, caller: Caller, repository: UUID | None, service: str | None, git_protocol: str | None
+    gateway: Gateway, caller: GitCaller, repository: UUID | None, service: str | None, git_protocol: str | None
 ) -> Response:
     admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
     answer = await gateway.git_http.info_refs(admitted, service, git_protocol=git_protocol)
@@ -125,7 +126,7 @@ async def _refs(
 
 
 async def _rpc(
-    request: Request, gateway: Gateway, live: Live, *, caller: Caller, repository: UUID | None, service: str
+    request: Request, gateway: Gateway, live: Live, *, caller: GitCaller, repository: UUID | None, service: str
 ) -> Response:
     admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
     push = None
@@ -153,7 +154,7 @@ async def _as_guest(guests: GitGuests, cluster: UUID, exchange: Coroutine[Any, A
         return _AnswerToGuest(answer, visit.pop_all())
 
 
-async def _admit(gateway: Gateway, caller: Caller, repository: UUID | None, *, pushes: bool) -> UUID:
+async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *, pushes: bool) -> UUID:
     """The repository, if the caller may do that to it.
 
     Raises:
@@ -180,12 +181,12 @@ async def _admit(gateway: Gateway, caller: Caller, repository: UUID | None, *, p
     return repository
 
 
-async def _cluster_named(gateway: Gateway, caller: Caller, name: str) -> UUID | None:
+async def _cluster_named(gateway: Gateway, caller: GitCaller, name: str) -> UUID | None:
     """The cluster with that name; for a cluster's own credential no name but its own is looked up."""
     bare = name.removesuffix(".git")
     if isinstance(caller, OperatorToken):
         return await gateway.clusters.find(bare)
-    return caller.cluster if bare.lower() == caller.row.spec.name.lower() else None
+    return caller.cluster if bare.lower() == caller.name.lower() else None
 
 
 def _shared_named(name: str) -> UUID | None:

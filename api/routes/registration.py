@@ -15,6 +15,8 @@ from api.idempotency import as_json
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.edge import NewRegistration, Registered, RegistrationLine, TokenWish
+from api.stored_flux import stored_flux
+from edgewright.bootstrap import bootstrap_line
 from edgewright.domain.cluster import Acceptance
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, registration_token, sha256_of
 from edgewright.ports.operators import OperatorToken
@@ -50,8 +52,15 @@ async def new_registration_token(
 ) -> Response:
     """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
     url, expires_at = await _issue(gateway, uuid, timedelta(seconds=wish.expires_in), operator)
+    stored = await stored_flux(gateway)
     line = RegistrationLine(
-        url=url, command=f"curl -sSL '{url}' | sh -", expires_at=expires_at, warning=_warning(gateway)
+        url=url,
+        command=bootstrap_line(url, ca_bundle=gateway.ca_bundle),
+        expires_at=expires_at,
+        warning=_warning(gateway),
+        flux=stored[0].named if stored else None,
+        agent_image=gateway.agent_image,
+        ca_bundle=gateway.ca_bundle,
     )
     return JSONResponse(as_json(line), headers=NO_STORE)
 

@@ -15,6 +15,7 @@ from api.presentation import cluster_body
 from api.routes.clusters import shown
 from api.schemas.cluster_wishes import Reason
 from api.schemas.clusters import ClusterBody, Revoked
+from api.schemas.edge import RotationWanted, RotationWish
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid
@@ -48,6 +49,24 @@ async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, gateway: 
     revoked = await gateway.edge_access.revoke(uuid, actor=actor_of(operator))
     await live.nudges.nudge(uuid)
     return Revoked(revoked=revoked)
+
+
+@router.post("/v1/cluster/{uuid}/credential/rotate", status_code=202, summary="Replace credentials by new ones")
+async def rotate_credentials(
+    *,
+    uuid: UUID,
+    operator: ClusterOperator,
+    wish: Annotated[RotationWish, Depends(JsonBody(RotationWish, optional=True))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> RotationWanted:
+    """The edge makes them, with its next heartbeats; each old one is valid until its successor was used."""
+    await open_cluster(gateway, uuid)
+    roles = sorted(set(wish.roles))
+    reason = "An operator asked for it."
+    if await gateway.edge_access.ask_rotation(uuid, roles, actor=actor_of(operator), reason=reason):
+        await live.nudges.nudge(uuid)
+    return RotationWanted(roles=roles)
 
 
 @router.post("/v1/cluster/{uuid}/pause", summary="Pause commits")

@@ -1,9 +1,26 @@
 """What operators send about clusters."""
 
+from typing import Annotated
+
 from pydantic import ConfigDict, Field, JsonValue
 
 from api.schemas.base import ShortText, Wish
+from edgewright.domain.check_in import MOST_WINDOWS, WINDOW
 from edgewright.domain.cluster import AcceptancePolicy
+
+
+class CheckInWish(Wish):
+    """When the edge calls. ``windows``: such as ``22:00-06:00`` or ``Mon-Fri,Sun 22:00-06:00``; one that ends before
+    it begins ends on the next day. ``time_zone``: a name of the IANA time zone database."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={"examples": [{"windows": ["Mon-Fri 22:00-06:00"], "time_zone": "Europe/London"}]},
+    )
+
+    windows: list[Annotated[str, Field(pattern=WINDOW, max_length=60)]] = Field(min_length=1, max_length=MOST_WINDOWS)
+    time_zone: str = Field(default="UTC", max_length=60)
 
 
 class NewCluster(Wish):
@@ -25,6 +42,7 @@ class NewCluster(Wish):
     labels: dict[str, str] = Field(default_factory=dict)
     accept: AcceptancePolicy = AcceptancePolicy.AUTO
     lease_seconds: int | None = Field(default=None, ge=10, le=30 * 86400)
+    check_in: CheckInWish | None = None
 
 
 class ClusterPatch(Wish):
@@ -44,6 +62,7 @@ class ClusterPatch(Wish):
     labels: dict[str, str | None] | None = None
     accept: AcceptancePolicy | None = None
     lease_seconds: int | None = None
+    check_in: CheckInWish | None = None
 
 
 class Recreation(Wish):

@@ -7,7 +7,16 @@ from uuid import UUID
 from pydantic import Field
 
 from api.schemas.base import Answer
-from edgewright.domain.cluster import Acceptance, AcceptancePolicy, Condition, Desired, LeaseState, Phase, Workloads
+from edgewright.domain.cluster import (
+    Acceptance,
+    AcceptancePolicy,
+    Condition,
+    Desired,
+    LeaseState,
+    Phase,
+    Resealing,
+    Workloads,
+)
 from edgewright.domain.projection import Residue, StepRecord
 from edgewright.ports.audit import Event
 
@@ -59,6 +68,26 @@ class LeaseBody(Answer):
     clock_offset_seconds: float | None
 
 
+class CheckInBody(Answer):
+    """When the edge calls. ``next_opening``: of a window; null: one is open."""
+
+    windows: list[str]
+    time_zone: str
+    next_opening: datetime | None
+
+
+class ReachBody(Answer):
+    """Where the edge reaches the centre, as its agent says.
+
+    ``ca_sha256``: of the certificates that it trusts the centre by; null: those of its machine. ``problem``: why it
+    has not moved to where it was told to.
+    """
+
+    url: str
+    ca_sha256: str | None
+    problem: str | None
+
+
 class Pause(Answer):
     paused: bool
     reason: str
@@ -91,6 +120,7 @@ class ClusterBody(Answer):
     labels: dict[str, str]
     accept: AcceptancePolicy
     lease_seconds: int
+    check_in: CheckInBody | None = None
     generation: int
     desired: Desired
     phase: Phase
@@ -105,8 +135,10 @@ class ClusterBody(Answer):
     certificate: Certificate | None
     revisions: Revisions
     lease: LeaseBody
+    reach: ReachBody | None = None
     residue: list[Residue]
     must_reenter: list[str]
+    resealing: Resealing | None = None
     deletion: Deletion | None
     links: Links
     created_at: datetime

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import Answer, Wish
-from edgewright.domain.cluster import Role
+from edgewright.domain.cluster import Role, Workloads
 
 
 class TokenWish(Wish):
@@ -19,12 +19,20 @@ class TokenWish(Wish):
 
 
 class RegistrationLine(Answer):
-    """``command`` is the line to run where ``kubectl`` reaches the cluster; treat it like a password."""
+    """``command`` is the line to run where ``kubectl`` reaches the cluster; treat it like a password.
+
+    ``flux``: what an edge without Flux gets; null: nothing. ``agent_image``: what its agent runs from; null: it gets
+    none, and is never *Available*. ``ca_bundle``: PEM to verify ``url`` with, which ``command`` carries, for whoever
+    fetches the script otherwise; null: what the machine trusts.
+    """
 
     url: str
     command: str
     expires_at: datetime
     warning: str | None = None
+    flux: str | None = None
+    agent_image: str | None = None
+    ca_bundle: str | None = None
 
 
 class NewRegistration(Wish):
@@ -50,6 +58,12 @@ class HeartbeatWish(BaseModel):
 
     ``status_digest``: what the answer to the last status said (header ``Edgewright-Status-Digest``).
     ``inventory_empty``: no workload is left; counts during a deletion only.
+    ``flux_sha256``: SHA-256 of the secret that Flux uses there, hexadecimal; the centre keeps no more either. Without
+    it the centre never asks for another one.
+    ``nonce``: sent until it is answered. ``previous_nonce``: the last one that was; absent: the agent has started.
+    ``centre_url``: where the agent reaches the centre. ``centre_ca_sha256``: of the certificates (PEM, without white
+    space around them) that it trusts it by; absent: those of its machine. ``centre_problem``: why it does not move.
+    ``holds_former``: it keeps where the centre was before.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -59,14 +73,48 @@ class HeartbeatWish(BaseModel):
     status_digest: str | None = Field(default=None, max_length=128)
     inventory_empty: bool = False
     nonce: str | None = Field(default=None, max_length=128)
+    flux_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    previous_nonce: str | None = Field(default=None, max_length=128)
+    centre_url: str | None = Field(default=None, max_length=600)
+    centre_ca_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    centre_problem: str | None = Field(default=None, max_length=300)
+    holds_former: bool = False
+
+
+class CheckInSpan(Answer):
+    """A check-in window, in seconds after this answer; negative: before it. It comes again each week."""
+
+    opens_in: float
+    closes_in: float
+
+
+class NewDoor(Answer):
+    """Where to reach the centre. ``ca_bundle``: PEM to trust it by; null: what the edge's machine trusts."""
+
+    url: str
+    ca_bundle: str | None
+
+
+class DetachOrder(Answer):
+    """The order to remove what bootstrap installed and to say goodbye. It is of one cluster and one generation.
+
+    ``workloads``: what becomes of what Flux has applied there and did not prune yet: it goes as well, or it stays and
+    runs on.
+    """
+
+    cluster: UUID
+    generation: int
+    workloads: Workloads
 
 
 class HeartbeatAnswer(Answer):
     """What the centre wants of the agent; a field that is absent is not wanted.
 
     ``state``: of the credential. ``interval``: seconds to the next heartbeat. ``rotate``: roles whose credential
-    to replace. ``reseal``: secrets to re-encrypt. ``report_empty``: say when no workload is left. ``detach``:
-    remove what bootstrap installed and say goodbye. ``nonce``: as sent.
+    to replace. ``reseal``: Secrets to re-encrypt, ``namespace/name``. ``report_empty``: say when no
+    workload is left, once Flux has applied ``revision``, the commit that takes them away. ``detach``: the
+    ``detach_order`` is to be carried out. ``nonce``: as sent. ``check_in``: when to call; absent: at any time.
+    ``move_to``: where to reach the centre, if that works. ``forget_former``: where it was before is gone for good.
     """
 
     state: str
@@ -75,9 +123,14 @@ class HeartbeatAnswer(Answer):
     rotate: list[Role] | None = None
     reseal: list[str] | None = None
     report_empty: bool | None = None
+    revision: str | None = None
     detach: bool | None = None
+    detach_order: DetachOrder | None = None
     suspended: bool | None = None
     nonce: str | None = None
+    check_in: list[CheckInSpan] | None = None
+    move_to: NewDoor | None = None
+    forget_former: bool | None = None
 
 
 class NewCredential(Wish):
@@ -85,6 +138,20 @@ class NewCredential(Wish):
 
     role: Role
     secret: str = Field(repr=False, pattern=r"^ew[fa]_[0-9a-f]{64}$")
+
+
+class RotationWish(Wish):
+    """``roles``: whose credential the edge is to replace."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": [{"roles": ["flux"]}]})
+
+    roles: list[Role] = Field(default=[Role.FLUX, Role.AGENT], min_length=1, max_length=2)
+
+
+class RotationWanted(Answer):
+    """``roles``: whose successor is wanted now, whoever asked first."""
+
+    roles: list[Role]
 
 
 class CredentialBody(Answer):

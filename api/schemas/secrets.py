@@ -59,7 +59,8 @@ class SealedKey(Answer):
 class SecretList(Answer):
     """Keys by namespace and name.
 
-    ``unreadable``: files that are no SealedSecret. ``must_reenter``: what a recreation for new hardware took away.
+    ``unreadable``: files that are no SealedSecret. ``must_reenter``: what a recreation for new hardware took
+    away, or what no key of the edge opens any more.
     """
 
     items: list[SealedKey]

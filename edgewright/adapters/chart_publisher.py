@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import edgewright
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Stalled
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
@@ -16,17 +17,18 @@ def charts_path() -> Path:
     return Path(edgewright.__file__).parent / "charts"
 
 
-def publish_charts(git: GitServer, charts: Path) -> CommitId:
-    """Makes the repository hold exactly the files below a folder; makes it first if need be.
+def publish_charts(git: GitServer, charts: Path, sealed_secrets: SealedSecretsChart) -> CommitId:
+    """Makes the repository hold exactly the charts below a folder; makes it first if need be.
 
     Args:
         charts: hidden files and files of editors in it are left out.
+        sealed_secrets: what the chart of clusters is to say of it.
 
     Returns:
         The head of the repository; the one that was there if nothing differs.
 
     Raises:
-        Stalled: code ``charts_missing``: there is no file to publish.
+        Stalled: code ``charts_missing``: there is no file to publish; ``sealing_chart_unusable``.
         HeadMoved: others keep publishing, too.
     """
     files = _files(charts)
@@ -36,6 +38,7 @@ def publish_charts(git: GitServer, charts: Path) -> CommitId:
             code="charts_missing",
             hint="Install Edgewright again, or restore the folder charts/ of the checkout.",
         )
+    files = sealed_secrets.applied(files)
     git.create_repository(REPOSITORY_HELM_CHARTS)
     for attempt in range(1, _ATTEMPTS + 1):
         try:

@@ -31,6 +31,7 @@ class MemoryFleet:
     Args:
         available: False: every call raises ``FleetUnavailable``, as with Temporal away.
         nudged: every nudge, in order: the cluster and whether it was a bulk one.
+        delivering: every call of ``deliver_notifications``, in order: whether there were news.
     """
 
     clusters: Clusters
@@ -38,12 +39,18 @@ class MemoryFleet:
     on_nudge: OnNudge = _nothing
     available: bool = True
     nudged: list[tuple[UUID, bool]] = field(default_factory=list)
+    delivering: list[bool] = field(default_factory=list)
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
         """See the port."""
         self._demand_available()
         self.nudged.append((cluster, bulk))
         await self.on_nudge(cluster)
+
+    async def deliver_notifications(self, *, news: bool) -> None:
+        """See the port."""
+        self._demand_available()
+        self.delivering.append(news)
 
     async def change_secrets(self, cluster: UUID, requests: Sequence[UUID]) -> None:
         """See the port."""

@@ -1,5 +1,24 @@
 """The bootstrap script: what ``curl … | sh -`` runs to attach a Kubernetes cluster."""
 
-from edgewright.bootstrap.script import MAX_SCRIPT_BYTES, BootstrapInput, render_refusal, render_script
+from edgewright.bootstrap.agent_manifests import render_agent
+from edgewright.bootstrap.by_hand import installed_labels, render_manifests
+from edgewright.bootstrap.line import bootstrap_line
+from edgewright.bootstrap.script import (
+    MAX_SCRIPT_BYTES,
+    BootstrapInput,
+    render_refusal,
+    render_script,
+    render_uninstall,
+)
 
-__all__ = ["MAX_SCRIPT_BYTES", "BootstrapInput", "render_refusal", "render_script"]
+__all__ = [
+    "MAX_SCRIPT_BYTES",
+    "BootstrapInput",
+    "bootstrap_line",
+    "installed_labels",
+    "render_agent",
+    "render_manifests",
+    "render_refusal",
+    "render_script",
+    "render_uninstall",
+]

@@ -1,6 +1,7 @@
 """Renders the bootstrap script of one cluster, and the script that says why there is none.
 
-``frame.sh`` is the script; the lines ``#@values`` and ``#@unpack`` in it are replaced. Whatever comes from
+``frame.sh`` is the script, ``uninstall.sh`` the one that takes away what it has installed; the lines ``#@values``,
+``#@unpack`` and ``#@common`` in them are replaced, the last one by ``common.sh``. Whatever comes from
 outside goes in as a single-quoted word or as a here-document whose quoted delimiter is absent from it, so
 that no content is ever read as shell.
 """
@@ -14,6 +15,7 @@ from importlib.resources import files as resources
 from uuid import UUID
 
 from edgewright import __version__
+from edgewright.domain.container_images import is_pinned
 from edgewright.errors import Invalid, Stalled
 
 MAX_SCRIPT_BYTES = 32_000
@@ -45,6 +47,10 @@ class BootstrapInput:
         ca_bundle: PEM that signs the gateway's certificate; None means the edge's own trust store.
         before: shell fragment of the Bootstrap entry, run before the first change; empty means none.
         after: the same, run after the last file is applied.
+        flux: what people call the Flux that the centre has for edges, such as ``v2.7.0``; None: it has none, or
+            the cluster brings its own.
+        flux_namespace: the one that its controllers live in.
+        agent_image: that the edge runs the agent from; None: it gets no agent.
         version: of Edgewright.
 
     Raises:
@@ -62,6 +68,9 @@ class BootstrapInput:
     ca_bundle: str | None = None
     before: str = ""
     after: str = ""
+    flux: str | None = None
+    flux_namespace: str = "flux-system"
+    agent_image: str | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -69,6 +78,8 @@ class BootstrapInput:
         _demand(_NAMESPACE.fullmatch(self.namespace), "namespace", "The namespace is not a DNS label.")
         _demand(_URL.fullmatch(self.external_url), "external_url", "The external URL is not a plain http URL.")
         _demand(_TOKEN.fullmatch(self.token), "token", "The registration token has characters it never has.")
+        _demand(_NAMESPACE.fullmatch(self.flux_namespace), "flux_namespace", "Flux's namespace is not a DNS label.")
+        _demand(self.agent_image is None or is_pinned(self.agent_image), "agent_image", "The image has no tag.")
         _demand(_VERSION.fullmatch(self.version), "version", "The version has characters it never has.")
         _demand(self.generation >= 1, "generation", "Generations count from 1.")
         _demand(self.expires_at.tzinfo, "expires_at", "The expiry needs a time zone.")
@@ -109,10 +120,12 @@ def render_script(wanted: BootstrapInput) -> str:
         "expires": wanted.expires_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "version": wanted.version,
         "flux_files": "yes" if flux else "",
+        "flux_offer": wanted.flux or "",
+        "flux_namespace": wanted.flux_namespace,
+        "agent_image": wanted.agent_image or "",
         "token": wanted.token,
     }
-    assignments = "".join(f"  {name}={_word(value)}\n" for name, value in values.items())
-    script = _filled(_frame(), {"#@values\n": assignments, "#@unpack\n": "".join(unpack)})
+    script = _script("frame", values, "".join(unpack))
     size = len(script.encode())
     if size > MAX_SCRIPT_BYTES:
         raise Stalled(
@@ -121,6 +134,20 @@ def render_script(wanted: BootstrapInput) -> str:
             hint="Shorten the files of the Bootstrap entry: large manifests belong in the repository.",
         )
     return script
+
+
+def render_uninstall(wanted: BootstrapInput) -> str:
+    """The POSIX script that takes away what ``render_script``'s has installed for this cluster.
+
+    Returns:
+        The text; it holds no secret, and needs no centre.
+    """
+    values = {
+        "cluster": str(wanted.cluster),
+        "name": wanted.name,
+        "generation": str(wanted.generation),
+    }
+    return _script("uninstall", values, "")
 
 
 def render_refusal(sentence: str) -> str:
@@ -143,9 +170,15 @@ def render_refusal(sentence: str) -> str:
     )
 
 
+def _script(name: str, values: Mapping[str, str], unpack: str) -> str:
+    assignments = "".join(f"  {variable}={_word(value)}\n" for variable, value in values.items())
+    parts = {"#@values\n": assignments, "#@unpack\n": unpack, "#@common\n": _source("common")}
+    return _filled(_source(name), parts)
+
+
 @cache
-def _frame() -> str:
-    return resources("edgewright.bootstrap").joinpath("frame.sh").read_text(encoding="utf-8")
+def _source(name: str) -> str:
+    return resources("edgewright.bootstrap").joinpath(f"{name}.sh").read_text(encoding="utf-8")
 
 
 def _filled(frame: str, parts: Mapping[str, str]) -> str:

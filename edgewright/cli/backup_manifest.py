@@ -9,13 +9,15 @@ from typing import Literal
 from pydantic import AwareDatetime, Field, ValidationError, field_validator
 
 from edgewright.adapters.git.bundles import PLACE
+from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Frozen
 
 MANIFEST = "manifest.json"
 DATABASE = "edgewright.db"
-HOME_FILES = ("admin-token", "ports.json")
-"""Files of the home that are kept: the administrator's token, and the ports that were picked at the first start."""
+HOME_FILES = ("admin-token", "ports.json", WEBHOOK_KEY)
+"""Files of the home that are kept: the administrator's token, the ports that were picked at the first start, and the
+key that webhooks are signed with."""
 _CHUNK = 1 << 20
 
 

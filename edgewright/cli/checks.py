@@ -180,6 +180,7 @@ def _tls(settings: Settings) -> Iterator[Check]:
         ("EDGEWRIGHT_TLS_CERT", settings.tls_cert),
         ("EDGEWRIGHT_TLS_KEY", settings.tls_key),
         ("EDGEWRIGHT_CA_BUNDLE", settings.ca_bundle),
+        ("EDGEWRIGHT_NEXT_CA_BUNDLE", settings.next_ca_bundle),
     ):
         if path is None:
             continue

@@ -15,8 +15,8 @@ from edgewright.cli.client_settings import ClientSettings, checked_url, read_tok
 from edgewright.cli.endpoints import read_endpoints
 from edgewright.cli.failures import CliError, ExitCode, of_settings
 from edgewright.cli.invocation import typed
+from edgewright.domain.hosts import is_loopback
 from edgewright.errors import Unauthenticated
-from edgewright.settings import is_loopback
 
 Params = Mapping[str, str | int | float | bool | Sequence[str]]
 

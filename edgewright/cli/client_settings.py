@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.settings import is_loopback
+from edgewright.domain.hosts import is_loopback
 
 
 class ClientSettings(BaseSettings):

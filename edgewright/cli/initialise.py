@@ -1,14 +1,15 @@
 """Makes an installation ready to be started: idempotent, and safe to be killed at any point.
 
-Storage first (database, entries, organisation, repositories, charts, admin token), then Temporal.
+Storage first (database, entries, organisation, repositories, charts, webhook key, admin token), then Temporal.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, TypeVar
 
 from temporalio.client import Client
 
@@ -18,16 +19,21 @@ from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.setup import nudge_all, prepare, rebuild
+from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import one_setup_at_a_time
-from edgewright.domain.default_entries import default_entries
+from edgewright.cli.webhook_key import ensure_webhook_key
+from edgewright.domain.default_entries import DefaultEntry, default_entries
 from edgewright.domain.rendering import RENDERER_VERSION
 from edgewright.domain.wellknown import (
+    APP_CLUSTER_SETTINGS,
+    APP_CONFIG_SCHEMA,
     APP_INSTALLATION,
     CLASS_SERVICE,
     REPOSITORY_HELM_CHARTS,
@@ -38,7 +44,12 @@ from edgewright.ports.config_store import ConfigStore, NewEntry
 from edgewright.ports.fleet import Fleet, FleetUnavailable
 from edgewright.settings import Settings
 
+T = TypeVar("T")
+
 _PATIENCE_SECONDS = 10.0
+"""For a connection."""
+_SERVES_SECONDS = 60.0
+"""For a server that takes connections to serve."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +86,27 @@ async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage
         await _fix_organisation(config, settings.organisation)
         defaults = default_entries(settings.organisation)
         await config.install([NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in defaults])
+        await _extend_settings_schema(config, defaults)
         if not new_git_storage:
             await _demand_git_storage(SqlClusters(database), settings.effective_git_root)
-        _publish(settings.effective_git_root)
+        chart = SealedSecretsChart(settings.sealing_chart, settings.registry_mirror)
+        _publish(settings.effective_git_root, chart)
         token_file = settings.home / "admin-token"
+        ensure_webhook_key(settings.home / WEBHOOK_KEY)
         written = await ensure_admin_token(SqlOperatorTokens(database), token_file)
     return InitialisedStorage(token_file, written)
+
+
+async def _extend_settings_schema(config: ConfigStore, defaults: Sequence[DefaultEntry]) -> None:
+    """Lets the schema of an earlier version take the settings that clusters have by now; nothing of it is changed."""
+    place = (APP_CONFIG_SCHEMA, APP_CLUSTER_SETTINGS)
+    there = await config.get(*place)
+    body: Any = there.body if there else None
+    known = body.get("properties") if isinstance(body, dict) else None
+    wanted: Any = next(entry.body for entry in defaults if (entry.app, entry.object) == place)
+    if not isinstance(known, dict) or wanted["properties"].keys() <= known.keys():
+        return
+    await config.put(*place, {**body, "properties": {**wanted["properties"], **known}}, actor="centre")
 
 
 async def initialise_temporal(settings: Settings) -> None:
@@ -90,25 +116,31 @@ async def initialise_temporal(settings: Settings) -> None:
         FleetUnavailable: Temporal does not answer.
     """
     async with _temporal(settings) as client:
-        until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
-        while True:
-            try:
-                return await prepare(client, sweep_every=timedelta(seconds=settings.sweep_seconds))
-            except FleetUnavailable:
-                # A server that has just begun to answer does not know all its parts yet.
-                if asyncio.get_running_loop().time() > until:
-                    raise
-            await asyncio.sleep(0.2)
+        await _once_it_serves(lambda: prepare(client, sweep_every=timedelta(seconds=settings.sweep_seconds)))
 
 
 async def rebuild_workflows(settings: Settings) -> int:
-    """Starts the workflow of every cluster that has none, because Temporal's file was lost; returns how many."""
+    """Starts the workflow of every cluster that has none, because Temporal's file was lost; returns how many, of a
+    start that had to be tried again those of the last try."""
     async with _temporal(settings) as client, open_database(settings.effective_database_url) as database:
         clusters = SqlClusters(database)
         fleet = TemporalFleet(client, name_of=clusters.name_of)
-        missing = await rebuild(fleet, clusters)
+        missing = await _once_it_serves(lambda: rebuild(fleet, clusters))
         await _render_anew(SqlConfigStore(database), clusters, fleet, settings.effective_external_url)
         return missing
+
+
+async def _once_it_serves(work: Callable[[], Awaitable[T]]) -> T:
+    """The result of work that may be done again. A server that has just begun to answer does not know all its parts
+    yet, and on a busy machine a schedule of its own may need more than the ten seconds that one call is given."""
+    until = asyncio.get_running_loop().time() + _SERVES_SECONDS
+    while True:
+        try:
+            return await work()
+        except FleetUnavailable:
+            if asyncio.get_running_loop().time() > until:
+                raise
+        await asyncio.sleep(0.2)
 
 
 async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, external_url: str) -> None:
@@ -181,6 +213,6 @@ async def _demand_git_storage(clusters: Clusters, root: Path) -> None:
         )
 
 
-def _publish(root: Path) -> None:
+def _publish(root: Path, sealed_secrets: SealedSecretsChart) -> None:
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    publish_charts(BareGitServer(root), charts_path())
+    publish_charts(BareGitServer(root), charts_path(), sealed_secrets)

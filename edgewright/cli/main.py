@@ -7,9 +7,9 @@ import typer
 from pydantic import ValidationError
 
 from edgewright import __version__
-from edgewright.cli import admin, doctor, down, up
+from edgewright.cli import admin, agent, doctor, down, up
 from edgewright.cli.client_settings import ClientSettings
-from edgewright.cli.commands import cluster, secret, token
+from edgewright.cli.commands import cluster, flux, secret, token, webhook
 from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
 from edgewright.errors import EdgewrightError
 from edgewright.settings import Settings
@@ -33,6 +33,7 @@ _GATEWAY = "Through a gateway, here or elsewhere"
 app.command("up", rich_help_panel=_HERE)(up.up)
 app.command("down", rich_help_panel=_HERE)(down.down)
 app.command("doctor", rich_help_panel=_HERE)(doctor.doctor)
+app.command("agent", rich_help_panel=_HERE)(agent.agent)
 app.add_typer(
     admin.app,
     name="admin",
@@ -41,7 +42,9 @@ app.add_typer(
 )
 app.add_typer(cluster.app, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
 app.add_typer(secret.app, name="secret", help="Seal secrets for a cluster.", rich_help_panel=_GATEWAY)
+app.add_typer(flux.app, name="flux", help="The Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)
+app.add_typer(webhook.app, name="webhook", help="Where notifications go.", rich_help_panel=_GATEWAY)
 
 
 def _version(wanted: bool) -> None:

@@ -101,7 +101,7 @@ def told(settings: Settings) -> dict[str, str]:
         "EDGEWRIGHT_WORKER_METRICS_PORT": settings.worker_metrics_port,
         "EDGEWRIGHT_TEMPORAL_ADDRESS": settings.temporal_address,
         "EDGEWRIGHT_TEMPORAL_UI_URL": settings.temporal_ui_url,
-        "EDGEWRIGHT_EXTERNAL_URL": settings.effective_external_url,
+        "EDGEWRIGHT_EXTERNAL_URL": settings.external_url,
     }
     return {name: str(value) for name, value in decided.items() if value is not None}
 

@@ -1,15 +1,20 @@
 """Ports of this machine: which are free, and who has those that are not."""
 
 import errno
+import random
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import psutil
 
 from edgewright.cli.failures import CliError, ExitCode
+
+FREE = range(12000, 20000)
+"""Where a free port is looked for: below those that the kernel gives to clients, of whom one could have it before the
+part that it is meant for has come up."""
 
 
 @dataclass(frozen=True)
@@ -85,25 +90,37 @@ def _listen_again(wish: PortWish, port: int) -> socket.socket | None:
     if wish.port or not port:
         return None
     try:
-        return _listen(replace(wish, port=port))
-    except (CliError, OSError):
+        return _listener(wish.address, port)
+    except OSError:
         return None
 
 
 def _listen(wish: PortWish) -> socket.socket:
+    for port in random.sample(FREE, k=100) if not wish.port else ():
+        try:
+            return _listener(wish.address, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                break
     try:
-        family, _, _, _, address = socket.getaddrinfo(wish.address, wish.port, type=socket.SOCK_STREAM)[0]
+        return _listener(wish.address, wish.port)
     except socket.gaierror as error:
         raise _bad_address(wish) from error
+    except OSError as error:
+        raise _explained(error, wish) from error
+
+
+def _listener(address: str, port: int) -> socket.socket:
+    family, _, _, _, resolved = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
     # What a server does: a port that merely lingers after its last connection counts as free.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(address)
+        listener.bind(resolved)
         listener.listen(1)
-    except OSError as error:
+    except OSError:
         listener.close()
-        raise _explained(error, wish) from error
+        raise
     return listener
 
 

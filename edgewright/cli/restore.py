@@ -90,7 +90,9 @@ def restore_backup(
         if places.database:
             asyncio.run(bring_up_to_date(places.database.parent / _DRAFT / DATABASE, manifest))
         with being_restored(settings.home):
-            in_the_way = _in_the_way(places, [kept.place for kept in wanted], whole_root=not keep_repositories)
+            in_the_way = _in_the_way(
+                places, [kept.place for kept in wanted], manifest, whole_root=not keep_repositories
+            )
             aside = move_aside(in_the_way, datetime.now(UTC))
             put(ready)
             back = asyncio.run(settle(settings, manifest.made_at))
@@ -105,11 +107,12 @@ def _repositories_in(root: Path) -> set[UUID]:
     return {repository_of(place) for place in (*in_service(root), *archived(root))}
 
 
-def _in_the_way(places: Places, wanted: Sequence[str], *, whole_root: bool) -> Iterator[Path]:
-    """What is moved aside if it is there. Temporal's file always: it knows things that the database does not."""
+def _in_the_way(places: Places, wanted: Sequence[str], manifest: Manifest, *, whole_root: bool) -> Iterator[Path]:
+    """What is moved aside if it is there. Temporal's file always: it knows things that the database does not.
+    A key that the backup does not hold stays: it is of an installation that had none yet."""
     yield from places.database_files
     yield from sorted(places.home.glob("temporal.db*"))
-    yield from (places.home / name for name in ("admin-token", "ports.json"))
+    yield from (places.home / name for name in sorted({"admin-token", "ports.json"} | manifest.home.keys()))
     if whole_root:
         yield from sorted(places.root.glob("*.git"))
         yield from (places.root / name for name in (ARCHIVE, UNFINISHED))

@@ -16,13 +16,17 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from edgewright.adapters.database import migrations
+from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.temporal.client import connect
 from edgewright.cli.admin_token import holds_valid_token
 from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.door_check import door_checks
 from edgewright.cli.endpoints import Endpoints, read_endpoints
 from edgewright.cli.invocation import typed
+from edgewright.domain.imported_flux import ImportedFlux
+from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import EdgewrightError
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE
 from edgewright.settings import Settings
@@ -60,6 +64,9 @@ async def _stored(settings: Settings) -> AsyncIterator[Check]:
                 yield check
             if findings[0].verdict is Verdict.OK:  # else there is no table to look a token up in
                 yield await _token(database, settings.home / "admin-token")
+                yield await _flux(database)
+                for check in await door_checks(database, settings):
+                    yield check
     except EdgewrightError as error:
         yield _from_error("database", error)
 
@@ -100,6 +107,15 @@ async def _token(database: Database, file: Path) -> Check:
         sentence = f"{file} can be read by other users (mode {mode:04o})."
         return Check("admin token", Verdict.WRONG, sentence, f"chmod 600 {file}; then revoke the token if in doubt.")
     return Check("admin token", Verdict.OK, f"{file} is valid.")
+
+
+async def _flux(database: Database) -> Check:
+    entry = await SqlConfigStore(database).get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
+    if entry is None:
+        fix = f"`{typed('flux import')} install.yaml --sha256 HEX`; docs/edge.md says where that file is."
+        return Check("Flux for edges", Verdict.WARNING, "None: edges have to bring their own.", fix)
+    flux = ImportedFlux.model_validate(entry.body)
+    return Check("Flux for edges", Verdict.OK, f"{flux.named}, imported {entry.modified_at:%Y-%m-%d}.")
 
 
 async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIterator[Check]:

@@ -6,6 +6,8 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from edgewright.domain.check_in import CheckIn
+
 
 class Frozen(BaseModel):
     """Base of all values: immutable, and unknown fields are refused where people write them."""
@@ -156,6 +158,11 @@ class ClusterSettings(Frozen):
     labels: dict[str, str] = Field(default_factory=dict)
     accept: AcceptancePolicy = AcceptancePolicy.AUTO
     lease_seconds: Annotated[int, Field(ge=10, le=30 * 86400)] = 300
+    check_in: CheckIn | None = None
+
+    def entry(self) -> dict[str, Any]:
+        """The document; what was added to it later is left out where it is not set."""
+        return self.model_dump(mode="json", exclude=None if self.check_in else {"check_in"})
 
 
 class Fence(Frozen):
@@ -179,6 +186,37 @@ class CertificateFacts(Frozen):
     taken_at: AwareDatetime
 
 
+class ResealState(StrEnum):
+    """Where a Secret is in a re-sealing."""
+
+    WANTED = "wanted"
+    GATHERED = "gathered"
+    ANSWERED = "answered"
+
+
+class Resealing(Frozen):
+    """One re-sealing of one cluster.
+
+    Args:
+        asked_by: ``centre`` if nobody had to ask.
+        secrets: how many Secrets it is about.
+        left: how many of them the edge has not answered for.
+        unreadable: ``namespace/name/key`` of what no key of the edge opens, and nobody has entered again since.
+        waiting: of some of those that are left, what they wait for: sentences.
+        ended_at: when the edge had answered for all; None: under way.
+    """
+
+    id: UUID
+    asked_at: AwareDatetime
+    asked_by: str
+    reason: str = ""
+    secrets: int
+    left: int
+    unreadable: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    ended_at: AwareDatetime | None = None
+
+
 class LeaseState(StrEnum):
     NEVER = "never"
     CURRENT = "current"
@@ -193,6 +231,18 @@ class Lease(Frozen):
     last_heard: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     clock_offset_seconds: float | None = None
+
+
+class DeliveryProblem(Frozen):
+    """What keeps an edge from fetching or applying its repository.
+
+    Args:
+        reason: of the condition *Synced*: ``FetchFailed``, ``ApplyFailed`` or ``FluxSuspended``.
+        message: names Flux's object and holds what Flux says.
+    """
+
+    reason: str
+    message: str
 
 
 class Wanted(Frozen):
@@ -212,10 +262,15 @@ class Wanted(Frozen):
         inventory_empty_at, detached_at: what the agent said during a deletion.
         observed_revision: the revision that the edge says it has applied.
         observed_descends: whether it is, or descends from, the newest commit of the centre; None: unknown.
+        delivery_problem: what the edge says of why it does not fetch or apply; None: it tells of nothing.
         secrets_pending: staged secret changes that no commit holds yet.
-        must_reenter: values that a recreation for new hardware took away, as ``namespace/name/key``.
+        must_reenter: values that a recreation for new hardware took away, or that no key of the edge opens any more,
+            as ``namespace/name/key``.
+        resealing: the one under way, or the last one while something that it has found unreadable is missing.
         projected_sequence: sequence of the projection that the database holds; 0: none.
         unread_news: the edge said something since that projection; publishing anything tells the sweep it was read.
+        identity_problem: why there seem to be two edges with this identity; None: there is one.
+        window_opens_at: when the edge is expected to call next; None: now, or at any time.
         review_at: when this reading may be out of date by the passing of time alone.
         edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
     """
@@ -240,9 +295,11 @@ class Wanted(Frozen):
     certificate_problem: str | None = None
     observed_revision: str | None = None
     observed_descends: bool | None = None
+    delivery_problem: DeliveryProblem | None = None
     head: str | None = None
     secrets_pending: int = 0
     must_reenter: tuple[str, ...] = ()
+    resealing: Resealing | None = None
     paused: bool = False
     paused_reason: str = ""
     force: bool = False
@@ -251,6 +308,8 @@ class Wanted(Frozen):
     inventory_empty_at: AwareDatetime | None = None
     detached_at: AwareDatetime | None = None
     rotation_problem: str | None = None
+    identity_problem: str | None = None
+    window_opens_at: AwareDatetime | None = None
     projected_sequence: int = 0
     unread_news: bool = False
     review_at: AwareDatetime | None = None

@@ -11,11 +11,14 @@ from edgewright.domain.cluster import (
     Desired,
     Frozen,
     LeaseState,
+    Resealing,
     Wanted,
 )
 
 KEY_AGE_LIMIT = timedelta(days=90)
 CLOCK_TOLERANCE_SECONDS = 60.0
+MOST_NAMES = 10
+"""In one sentence."""
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
 
@@ -95,6 +98,8 @@ def _accepted(wanted: Wanted) -> State:
 
 
 def _joined(wanted: Wanted) -> State:
+    if wanted.edge_reported_at is not None and wanted.identity_problem:
+        return TRUE, "IdentityForked", wanted.identity_problem
     if wanted.edge_reported_at is not None and wanted.rotation_problem:
         return TRUE, "RotationUnproven", wanted.rotation_problem
     if wanted.edge_reported_at is not None:
@@ -109,7 +114,7 @@ def _available(wanted: Wanted) -> State:
         return FALSE, "Detached", "The edge has said goodbye."
     lease = wanted.lease
     if lease.state is LeaseState.CURRENT:
-        return TRUE, "LeaseCurrent", ""
+        return TRUE, "LeaseCurrent", _expected(wanted)
     if lease.state is LeaseState.EXPIRED and lease.last_heard is not None:
         heard = lease.last_heard.strftime("%Y-%m-%dT%H:%M:%SZ")
         return UNKNOWN, "LeaseExpired", f"Last heard {heard}."
@@ -129,15 +134,45 @@ def _sealing_key(wanted: Wanted, now: datetime) -> State:
         return FALSE, "CertificateRefused", f"{wanted.certificate_problem} The one before is kept."
     if now - certificate.not_before > KEY_AGE_LIMIT:
         return FALSE, "KeyOld", "The sealing key is over 90 days old."
+    return _resealing(wanted.resealing)
+
+
+def _resealing(resealing: Resealing | None) -> State:
+    """Of a certificate that is in order: whether everything is sealed with it, and can be."""
+    if resealing is not None and resealing.unreadable:
+        return FALSE, "Unreadable", _unreadable(resealing.unreadable)
+    if resealing is not None and resealing.ended_at is None:
+        done = resealing.secrets - resealing.left
+        return TRUE, "Resealing", f"{done} of {resealing.secrets} Secrets are re-sealed."
     return TRUE, "Current", ""
 
 
+def _unreadable(values: Sequence[str]) -> str:
+    others = f" and {len(values) - MOST_NAMES} more" if len(values) > MOST_NAMES else ""
+    return f"No key of the edge opens {', '.join(values[:MOST_NAMES])}{others} any more. Enter them again."
+
+
 def _synced(wanted: Wanted, desired_revision: str | None) -> State:
-    if desired_revision is None or wanted.observed_revision is None:
+    problem = wanted.delivery_problem
+    if desired_revision is None or (wanted.observed_revision is None and problem is None):
         return UNKNOWN, "NotReported", "The edge has not reported an applied revision."
     if wanted.observed_descends:
         return TRUE, "UpToDate", ""
-    return FALSE, "Behind", f"The edge has applied {wanted.observed_revision[:12]}, not yet {desired_revision[:12]}."
+    applied = "nothing" if wanted.observed_revision is None else wanted.observed_revision[:12]
+    behind = f"The edge has applied {applied}, not yet {desired_revision[:12]}."
+    if wanted.lease.state is LeaseState.EXPIRED:
+        return FALSE, "EdgeSilent", f"{behind} That is what it said last; it is silent since."
+    if problem is not None:
+        return FALSE, problem.reason, f"{behind} {problem.message}"
+    if wanted.window_opens_at is not None:
+        return FALSE, "AwaitingWindow", f"{behind} {_expected(wanted)}"
+    return FALSE, "Behind", behind
+
+
+def _expected(wanted: Wanted) -> str:
+    """When an edge is heard again that must not call now; empty: it may."""
+    opens = wanted.window_opens_at
+    return "" if opens is None else f"Its next check-in window opens {opens:%Y-%m-%dT%H:%M:%SZ}."
 
 
 def clock_status(offset: float | None) -> ConditionStatus:

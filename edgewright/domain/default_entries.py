@@ -27,6 +27,7 @@ SCHEMA_FILES = {
     wk.APP_HELM_CHART_TEMPLATE: "helm_chart_template",
     wk.APP_KUBERNETES_TEMPLATE: "kubernetes_template",
     wk.APP_BOOTSTRAP_SCRIPT: "bootstrap_script",
+    wk.APP_FLUX_BUNDLE: "flux_bundle",
     wk.APP_SPARKPLUG_ADDRESS: "sparkplug_address",
     wk.APP_OBJECT_INFO: "object_info",
     wk.APP_CONFIG_SCHEMA: "config_schema",

@@ -9,6 +9,7 @@ from edgewright.domain.cluster import (
     Frozen,
     Order,
     Phase,
+    Resealing,
     StepName,
 )
 
@@ -85,6 +86,7 @@ class Projection(Frozen):
         lease_epoch: the newest lease transition that the workflow has taken.
         order: what the agent is asked to do.
         desired_revision: the newest commit that the centre made for the cluster.
+        resealing: see ``Wanted``.
     """
 
     sequence: int
@@ -100,6 +102,7 @@ class Projection(Frozen):
     lease_epoch: int = 0
     order: Order = Order.NONE
     desired_revision: str | None = None
+    resealing: Resealing | None = None
 
     @property
     def face(self) -> tuple[object, ...]:
@@ -124,9 +127,11 @@ class Projection(Frozen):
                 return Failing(state="waiting", step=record.name)
         return Failing(state="blocked") if blocked else None
 
+    def condition(self, kind: ConditionType) -> Condition | None:
+        """One condition; None if it was never stated."""
+        return next((condition for condition in self.conditions if condition.type == kind), None)
+
     def status_of(self, kind: ConditionType) -> ConditionStatus:
         """The status of one condition; Unknown if it was never stated."""
-        for condition in self.conditions:
-            if condition.type == kind:
-                return condition.status
-        return ConditionStatus.UNKNOWN
+        stated = self.condition(kind)
+        return stated.status if stated else ConditionStatus.UNKNOWN

@@ -27,6 +27,8 @@ APP_CLUSTER_SETTINGS = UUID("020f8fa8-2079-43e8-94e9-3bf0e60f449a")
 """Ours, *Edgewright cluster settings*: what a cluster has beside its configuration entry."""
 APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
 """Ours, *Edgewright installation*: what was fixed at the first start; written by the centre alone."""
+APP_FLUX_BUNDLE = UUID("00aa45b5-ff6e-4289-b96a-3721e69955ee")
+"""Ours, *Flux bundle*: the Flux that edges get, as an administrator imported it."""
 
 # --- Classes -------------------------------------------------------------------------------------------
 
@@ -73,6 +75,8 @@ OBJECT_FLUX_TEMPLATE = APP_FLUX_TEMPLATE
 """The Flux template is the entry of its Application for the Application itself."""
 OBJECT_BOOTSTRAP_SCRIPT = APP_BOOTSTRAP_SCRIPT
 """The bootstrap script is the entry of its Application for the Application itself."""
+OBJECT_FLUX_BUNDLE = APP_FLUX_BUNDLE
+"""The Flux bundle is the entry of its Application for the Application itself."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ APPLICATIONS: Mapping[UUID, Application] = MappingProxyType(
             Application(APP_HELM_CHART_TEMPLATE, "Helm chart template"),
             Application(APP_KUBERNETES_TEMPLATE, "Kubernetes resource template"),
             Application(APP_BOOTSTRAP_SCRIPT, "Bootstrap script"),
+            Application(APP_FLUX_BUNDLE, "Flux bundle"),
             Application(APP_OBJECT_INFO, "Object info"),
             Application(APP_CONFIG_SCHEMA, "Config schema"),
             Application(APP_EDGE_DEPLOYMENTS, "Edge deployments"),

@@ -6,6 +6,9 @@ from uuid import UUID
 WORKFLOW_TYPE: Final = "ManagedCluster"
 SWEEP_TYPE: Final = "Sweep"
 SWEEP_SCHEDULE: Final = "edgewright-sweep"
+NOTIFICATIONS_TYPE: Final = "Notifications"
+NOTIFICATIONS_ID: Final = "notifications"
+"""There is one such workflow, and it runs while notifications wait."""
 
 CLUSTERS_QUEUE: Final = "edgewright-clusters"
 """Workflow tasks, and activities that somebody waits for."""
@@ -13,6 +16,8 @@ INTERACTIVE_QUEUE: Final = "edgewright-interactive"
 """Activities that a worker older than 0.2.0 has scheduled."""
 BULK_QUEUE: Final = "edgewright-bulk"
 """Activities of commissioning and re-rendering: a thousand of them delay no secret."""
+NOTIFICATIONS_QUEUE: Final = "edgewright-notifications"
+"""Deliveries: a receiver that hangs delays nothing else."""
 
 SIGNAL_RECONCILE: Final = "reconcile"
 SIGNAL_DELETE: Final = "delete"

@@ -24,6 +24,10 @@ class Counted:
         oldest_commissioning: seconds since the creation of the oldest cluster that never was ready; 0 without one.
         staged: sealed values that no commit holds yet.
         oldest_staged: seconds since the oldest of them was sealed; 0 without one.
+        notifications: notifications that the webhook has not taken yet.
+        oldest_notification: seconds since the oldest of them began to wait; 0 without one.
+        resealings: clusters whose secrets are being re-sealed.
+        oldest_resealing: seconds since the first of these was asked for; 0 without one.
     """
 
     phases: Mapping[Phase, int] = field(default_factory=dict)
@@ -34,6 +38,10 @@ class Counted:
     oldest_commissioning: float = 0.0
     staged: int = 0
     oldest_staged: float = 0.0
+    notifications: int = 0
+    oldest_notification: float = 0.0
+    resealings: int = 0
+    oldest_resealing: float = 0.0
 
 
 class Census(Protocol):

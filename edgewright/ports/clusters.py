@@ -20,6 +20,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.projection import Projection
+from edgewright.domain.reach import Reach
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 
@@ -33,6 +34,9 @@ class ClusterRow:
         spec_etag: its revision; None while there is no entry.
         certificate_pem: the sealing certificate in use.
         edge_status: the *Edge cluster status* entry.
+        resealing: the re-sealing under way, or the last one that has found something unreadable.
+        reach: None: the agent has not said.
+        proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
     """
 
     uuid: UUID
@@ -58,9 +62,12 @@ class ClusterRow:
     edge_status: Mapping[str, Any] | None = None
     observed_revision: str | None = None
     must_reenter: Sequence[str] = ()
+    resealing: UUID | None = None
     force: bool = False
     workloads: Workloads = Workloads.REMOVE
     deadline: datetime | None = None
+    reach: Reach | None = None
+    proven_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +253,8 @@ class Clusters(Protocol):
     async def read_wanted(self, cluster: UUID) -> Wanted | None:
         """One consistent reading; None for a UUID that was never a cluster.
 
-        ``render_digest``, ``render_problem``, ``head`` and ``observed_descends`` are filled in by the activity.
+        ``render_digest``, ``render_problem``, ``head``, ``observed_descends`` and ``delivery_problem`` are filled in
+        by the activity.
         """
 
     async def check_fence(self, fence: Fence) -> None:

@@ -1,6 +1,6 @@
 """How an edge gets in: registration tokens, registration, acceptance, credentials."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -42,6 +42,7 @@ class Credential:
 
     Args:
         proven_at: its first authenticated use; None: never used.
+        rotation_asked_at: since when a successor of it is wanted; None: none is.
     """
 
     id: UUID
@@ -52,6 +53,21 @@ class Credential:
     secret_sha256: Sha256
     created_at: datetime
     proven_at: datetime | None
+    rotation_asked_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A cluster, as far as it decides what its credentials are worth.
+
+    Args:
+        credentials: those that are not revoked, newest first.
+    """
+
+    name: str
+    generation: int
+    acceptance: Acceptance
+    credentials: Sequence[Credential]
 
 
 class EdgeAccess(Protocol):
@@ -101,6 +117,9 @@ class EdgeAccess(Protocol):
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
         """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster."""
 
+    async def holder(self, cluster: UUID) -> Holder | None:
+        """The same with little of the cluster, for who asks all the time; None also for one without credentials."""
+
     async def record_use(self, credential: UUID) -> None:
         """Proves a credential: spends its token, and revokes the older one of its role and generation.
 
@@ -111,6 +130,18 @@ class EdgeAccess(Protocol):
         """Registers the successor of a credential (pending until its first use); the current one stays valid.
 
         Repeating the same hash changes nothing. A second successor replaces an unproven first.
+        """
+
+    async def ask_rotation(
+        self, cluster: UUID, roles: Collection[Role], *, actor: str, reason: str
+    ) -> Sequence[Role]:
+        """Wants successors of the active credentials of these roles; returns the roles of which none was wanted yet.
+
+        Args:
+            reason: a sentence for the timeline.
+
+        Raises ``NotFound`` (``cluster_unknown``), ``Conflict`` (``nothing_to_rotate``: no active credential of one of
+        the roles; ``removed``, ``deleting``).
         """
 
     async def revoke(self, cluster: UUID, *, actor: str) -> int:

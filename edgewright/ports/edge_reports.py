@@ -7,17 +7,41 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from edgewright.domain.cluster import CertificateFacts
+from edgewright.domain.identity import Link
+from edgewright.domain.reach import Door, Reach
 from edgewright.ports.config_store import ALWAYS, Precondition
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """One sign of life. ``clock_offset``: seconds by which the edge's clock is ahead of ours; None: unknown."""
+    """One sign of life.
+
+    Args:
+        clock_offset: seconds by which the edge's clock is ahead of ours; None: unknown.
+        link: to the heartbeat before; None: the agent is of a version that does not say.
+        reach: where it reaches the centre; None: as above.
+        is_where_wanted: whether that is where the centre wants edges to reach it.
+        is_usual: whether it has the URL that generated files name where nothing was proven.
+    """
 
     cluster: UUID
     generation: int
     clock_offset: float | None = None
     observed_revision: str | None = None
+    link: Link | None = None
+    reach: Reach | None = None
+    is_where_wanted: bool = False
+    is_usual: bool = False
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A cluster whose edge is not, or not surely, where the centre wants it. ``reach`` None: it does not say."""
+
+    cluster: UUID
+    name: str
+    reach: Reach | None
+    last_heard: datetime | None
 
 
 class EdgeReports(Protocol):
@@ -58,6 +82,9 @@ class EdgeReports(Protocol):
 
     async def goodbye(self, cluster: UUID, generation: int) -> None:
         """The agent says that it has detached."""
+
+    async def elsewhere(self, door: Door) -> Sequence[Elsewhere]:
+        """Present clusters with an edge that has not said that it reaches the centre there; by name."""
 
     async def now(self) -> datetime:
         """The database's clock."""

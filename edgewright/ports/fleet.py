@@ -51,5 +51,8 @@ class Fleet(Protocol):
     async def begin_anew(self, cluster: UUID) -> None:
         """Ends the workflow's run where it stands, and starts it empty: it goes on from the database."""
 
+    async def deliver_notifications(self, *, news: bool) -> None:
+        """Starts the workflow that delivers notifications unless it runs. ``news``: it is not to wait any longer."""
+
     async def healthy(self) -> bool:
         """Whether Temporal answers within a second."""

@@ -23,6 +23,8 @@ class StagedChange:
 
     Args:
         request: the request that it belongs to; several changes of one request are committed together.
+        replaces: SHA-256, hexadecimal, of the ciphertext that this one is to replace: a re-sealed value, which gives
+            way to every other change of its key. None: it replaces whatever is there.
     """
 
     request: UUID
@@ -40,6 +42,7 @@ class StagedChange:
     commit: str | None = None
     refusal_code: str = ""
     refusal: str = ""
+    replaces: str | None = None
 
 
 class SecretStaging(Protocol):
@@ -59,6 +62,9 @@ class SecretStaging(Protocol):
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
         events of the changes in the same transaction (deterministic IDs)."""
+
+    async def give_way(self, changes: Sequence[StagedChange]) -> None:
+        """Ends re-sealed values, one by one, for which something else than what they replace is there by now."""
 
     async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
         """The commit of each of the requests for which one is recorded."""

@@ -3,16 +3,26 @@
 from edgewright.sealing.certificate import SealingCertificate, parse_certificate
 from edgewright.sealing.envelope import Scope, label, plaintext_size, seal
 from edgewright.sealing.plaintext import Plaintext
+from edgewright.sealing.resealed import (
+    Answer,
+    ciphertext_digest,
+    judge_answers,
+    replace_values,
+    stale_secrets,
+)
 from edgewright.sealing.sealed_secret import put_values, read_scope, read_values, remove_keys
 from edgewright.sealing.sealed_value import SECRET_LIMIT, SealedValue, check_secret_size, total_plaintext_size
 
 __all__ = [
     "SECRET_LIMIT",
+    "Answer",
     "Plaintext",
     "Scope",
     "SealedValue",
     "SealingCertificate",
     "check_secret_size",
+    "ciphertext_digest",
+    "judge_answers",
     "label",
     "parse_certificate",
     "plaintext_size",
@@ -20,6 +30,8 @@ __all__ = [
     "read_scope",
     "read_values",
     "remove_keys",
+    "replace_values",
     "seal",
+    "stale_secrets",
     "total_plaintext_size",
 ]

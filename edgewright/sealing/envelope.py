@@ -72,6 +72,19 @@ def plaintext_size(ciphertext: str) -> int:
     Raises:
         edgewright.errors.Invalid: it is no envelope (code ``ciphertext_malformed``).
     """
+    return _sizes(ciphertext)[1]
+
+
+def wrapped_key_size(ciphertext: str) -> int:
+    """The length in bytes of the wrapped session key: that of the RSA modulus.
+
+    Raises:
+        edgewright.errors.Invalid: as ``plaintext_size``.
+    """
+    return _sizes(ciphertext)[0]
+
+
+def _sizes(ciphertext: str) -> tuple[int, int]:
     try:
         envelope = base64.b64decode(ciphertext, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -80,7 +93,7 @@ def plaintext_size(ciphertext: str) -> int:
     size = len(envelope) - LENGTH_BYTES - wrapped_length - TAG_BYTES
     if wrapped_length == 0 or size < 0:
         raise _no_envelope()
-    return size
+    return wrapped_length, size
 
 
 def _no_envelope() -> Invalid:

@@ -32,6 +32,7 @@ PERMISSION = {
     "verbs": Permission.CLUSTERS,
     "bootstrap": Permission.CLUSTERS,
     "tokens": Permission.ADMIN,
+    "webhook": Permission.ADMIN,
     "health": Permission.READ,
     "progress": Permission.READ,
 }
@@ -57,6 +58,10 @@ PROTECTED = [(method, path, tag) for method, path, tag in routes() if (method, p
 
 def needed(method: str, path: str, tag: str) -> Permission:
     """What an operator needs, from the tables of the contract."""
+    if path.startswith("/v1/cluster/{uuid}/install/"):
+        return Permission.READ
+    if (method, path) == ("PUT", "/v1/flux"):
+        return Permission.ADMIN
     if tag in PERMISSION:
         return PERMISSION[tag]
     if method == "GET":

@@ -2,14 +2,18 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from edge_cluster.certificates import Authority
 from gateway_centre import GatewayCentre, bearer
 
+from edgewright.bootstrap import bootstrap_line
 from edgewright.domain.cluster import TokenState
 from edgewright.ports.operators import Permission
 
@@ -43,6 +47,7 @@ async def test_the_line_fetches_a_script_for_this_cluster(
     assert line["command"] == f"curl -sSL '{line['url']}' | sh -"
     assert 500 < (datetime.fromisoformat(line["expires_at"]) - datetime.now(UTC)).total_seconds() <= 600
     assert "reaches nobody but this machine" in line["warning"]
+    assert line["ca_bundle"] is None
 
     script = await anybody.get(path_of(line["url"]))
     assert script.status_code == 200
@@ -53,6 +58,18 @@ async def test_the_line_fetches_a_script_for_this_cluster(
     assert "press-shop" in script.text
     assert f"http://127.0.0.1:8484/uuid/{cluster}" in script.text  # the self-link, from the repository
     assert "GitRepository" in script.text
+
+
+async def test_the_line_of_a_centre_with_a_private_authority_carries_that(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, tmp_path: Path
+) -> None:
+    bundle = Authority(tmp_path).identity.certificate.read_text()
+    centre.app.state.gateway = replace(centre.gateway, ca_bundle=bundle)
+    line = (await admin.post(f"/v1/cluster/{cluster}/registration-token")).json()
+    assert line["ca_bundle"] == bundle
+    assert line["command"] == bootstrap_line(line["url"], ca_bundle=bundle)
+    carried = line["command"].partition("' | curl ")[0].removeprefix("printf '%b' '")
+    assert carried.replace("\\n", "\n") == bundle
 
 
 async def test_acs_clients_get_the_url_as_a_json_string(admin: httpx.AsyncClient, cluster: UUID) -> None:

@@ -269,7 +269,10 @@ async def test_a_deletion_asks_the_agent_step_by_step(
     await centre.project(edge.cluster, phase=Phase.DETACHING, order=Order.REPORT_EMPTY)
     told = await beat(centre, edge)
     assert (told["report_empty"], told["detach"]) == (True, False)
+    assert "detach_order" not in told
     assert (await agent.post("/v1/agent/detached")).status_code == 409
+    refused = await agent.get("/v1/agent/detach-order")
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_detaching")
     await beat(centre, edge, inventory_empty=True)
     wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
     assert wanted is not None
@@ -278,6 +281,10 @@ async def test_a_deletion_asks_the_agent_step_by_step(
     await centre.project(edge.cluster, order=Order.DETACH)
     told = await beat(centre, edge)
     assert (told["report_empty"], told["detach"]) == (False, True)
+    order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove"}
+    assert told["detach_order"] == order
+    assert (await agent.get("/v1/agent/detach-order")).json() == order
+    assert (await centre.client(edge.as_flux).get("/v1/agent/detach-order")).status_code == 403
     assert (await agent.post("/v1/agent/detached")).status_code == 204
     wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
     assert wanted is not None
@@ -297,7 +304,13 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
     assert (await admin.get(f"/v1/cluster/{edge.cluster}")).status_code == 404
 
     told = await beat(centre, edge)
-    assert {key: told[key] for key in told if key != "interval"} == {"state": "detach-only", "detach": True}
+    order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove"}
+    assert {key: told[key] for key in told if key != "interval"} == {
+        "state": "detach-only",
+        "detach": True,
+        "detach_order": order,
+    }
+    assert (await centre.client(edge.as_agent).get("/v1/agent/detach-order")).json() == order
     refs = f"/uuid/{edge.cluster}/info/refs?service=git-upload-pack"
     assert (await centre.client(edge.as_flux).get(refs)).status_code == 403
     agent = centre.client(edge.as_agent)
@@ -307,9 +320,22 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
     assert (await admin.get(f"/v1/cluster/{edge.cluster}/timeline")).json()["items"]
 
 
-async def test_nothing_is_resealed_unasked(centre: GatewayCentre, edge: Edge) -> None:
-    answer = await centre.client(edge.as_agent).post("/v1/agent/resealed", json={})
-    assert (answer.status_code, answer.json()["code"]) == (409, "nothing_to_reseal")
+async def test_an_order_that_nobody_wants_any_more_is_none(centre: GatewayCentre, edge: Edge) -> None:
+    await centre.project(edge.cluster, phase=Phase.ACTIVE, order=Order.DETACH)
+    told = await beat(centre, edge)
+    assert told["detach"] is False and "detach_order" not in told
+    assert (await centre.client(edge.as_agent).get("/v1/agent/detach-order")).status_code == 409
+
+
+async def test_the_order_says_what_becomes_of_the_workloads(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    await admin.delete(f"/v1/cluster/{edge.cluster}", params={"workloads": "keep"})
+    await centre.project(edge.cluster, phase=Phase.DETACHING, order=Order.REPORT_EMPTY, desired_revision="a" * 40)
+    assert (await beat(centre, edge))["revision"] == "a" * 40
+    await centre.project(edge.cluster, order=Order.DETACH)
+    told = await beat(centre, edge)
+    assert told["detach_order"]["workloads"] == "keep" and "revision" not in told
 
 
 async def test_a_projection_is_no_answer_to_the_agent_of_another(centre: GatewayCentre, edge: Edge) -> None:

@@ -165,6 +165,14 @@ async def test_a_database_that_cannot_be_read_leaves_it_to_the_workflow() -> Non
     await asyncio.wait_for(caller, 5)
 
 
+async def test_what_is_written_before_the_first_look_is_seen() -> None:
+    commits, request = Commits(), uuid4()
+    outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+    watch_of(commits).add({request: outcome})
+    commits.held, commits.stamp = {request}, 2
+    assert await asyncio.wait_for(outcome, 5) == f"commit of {request}"
+
+
 async def test_nobody_looks_when_nobody_waits() -> None:
     commits, looks = Commits(), [0]
 

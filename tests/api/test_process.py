@@ -4,24 +4,17 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import httpx
+from free_ports import free_port
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.credentials import operator_token
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_until_it_answers(process: "subprocess.Popen[bytes]", url: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from components import PROGRAMS
 
+from edgewright.agent import settings as agent_settings
 from edgewright.cli.parts import gateway_part
 from edgewright.settings import Settings
 
@@ -48,7 +49,7 @@ def test_each_variable_in_a_container_file_is_a_setting(root: Path, name: str) -
 
 
 def test_each_variable_in_a_document_is_known(documents: list[Path]) -> None:
-    known = _known_variables() | BESIDE_SETTINGS
+    known = _known_variables() | BESIDE_SETTINGS | set(agent_settings.VARIABLES)
     named = {(path.name, name) for path in documents for name in VARIABLE.findall(path.read_text("utf-8"))}
     assert {pair for pair in named if pair[1] not in known} == set()
 

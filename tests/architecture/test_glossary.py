@@ -14,9 +14,11 @@ from edgewright.domain.cluster import (
     LeaseState,
     Order,
     Phase,
+    ResealState,
     StepName,
     TokenState,
 )
+from edgewright.domain.notifications import NotificationType
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedState
 
@@ -30,6 +32,8 @@ CHAPTERS: dict[str, type[StrEnum]] = {
     "Operator tokens": Permission,
     "Leases": LeaseState,
     "What the agent is asked to do": Order,
+    "Notifications": NotificationType,
+    "Secrets in a re-sealing": ResealState,
 }
 
 

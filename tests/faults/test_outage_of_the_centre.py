@@ -1,8 +1,6 @@
 """A centre that was down for an hour: no edge is taken for lost because nobody listened."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from centre import eventually
 from embedded import EmbeddedEdgewright
 from failing.caller import AttachedEdge, Caller
 from failing.records import running
+from moved_back import move_back
 from temporalio.client import Client
 
 from edgewright.messages.names import SWEEP_SCHEDULE
@@ -60,23 +59,6 @@ async def stays_known_over_an_outage(
         await operator.until(cluster, lambda shown: available(shown) == "Unknown", seconds=60)
         assert (await kinds(operator, cluster)).count("lease.expired") == 1
     assert available(await operator.show(clusters[0])) == "True"
-
-
-def move_back(centre: EmbeddedEdgewright, moments: dict[str, tuple[str, ...]], time: timedelta) -> None:
-    """As if it had all been so much earlier."""
-    with closing(sqlite3.connect(centre.home / "edgewright.db", timeout=30)) as database, database:
-        database.execute("BEGIN IMMEDIATE")
-        for table, columns in moments.items():
-            for column in columns:
-                rows = database.execute(f"SELECT rowid, {column} FROM {table} WHERE {column} IS NOT NULL").fetchall()
-                assert rows
-                moved = [(earlier(moment, time), row) for row, moment in rows]
-                database.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", moved)
-
-
-def earlier(moment: str, time: timedelta) -> str:
-    """As the product writes it, zeroes of a whole second included: SQLite compares moments as texts."""
-    return (datetime.fromisoformat(moment) - time).isoformat(" ", "microseconds")
 
 
 async def sweeps(centre: EmbeddedEdgewright, count: int) -> None:

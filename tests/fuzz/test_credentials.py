@@ -16,7 +16,7 @@ from edgewright.ports.operators import Permission
 OPEN = {("GET", "/ping"), ("GET", "/healthz"), ("GET", "/readyz")}
 NOBODYS = b"8" * 8, b"3" * 32
 OWN = {"/token", "/v1/register", "/v1/agent/heartbeat", "/v1/agent/status", "/v1/agent/credential"}
-OWN |= {"/v1/agent/resealed", "/v1/agent/detached"}
+OWN |= {"/v1/agent/resealed", "/v1/agent/detach-order", "/v1/agent/detached"}
 """Operations that name no cluster: a credential opens them for its own one."""
 SHARED = "/git/shared/"
 """Every flux credential reads these."""

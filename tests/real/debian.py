@@ -18,6 +18,7 @@ PACKAGES = {
     "dash": ("dash", "bin/dash"),
     "bash": ("bash", "bin/bash"),
     "promtool": ("prometheus", "usr/bin/promtool"),
+    "tinyproxy": ("tinyproxy-bin", "usr/bin/tinyproxy"),
 }
 """Program -> (package, path in it). All need nothing but libc, which every Debian has."""
 TREES = {

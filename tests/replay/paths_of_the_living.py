@@ -7,6 +7,7 @@ from uuid import UUID
 
 from centre import eventually
 from cluster_states import at_phase, stage
+from resealing_edge import ResealingEdge, answer, ask, certify, to_put
 from sealing_keys import certificate_pem, private_key
 from walk import (
     ACTOR,
@@ -186,6 +187,27 @@ async def edge_status_and_sealing_key(walk: Walk) -> UUID:
         await handle(cluster).signal(names.SIGNAL_SEALING_KEY_ROTATED, "no certificate")
         await handle(cluster).signal(names.SIGNAL_SEALING_KEY_ROTATED)
         await handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": "no list"})
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def resealing(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, ports = await walk.active(), walk.centre.ports
+        edge = ResealingEdge(walk.centre.git, cluster)
+        await certify(ports, cluster, 1)
+        for secret in ("default/db", "other/more"):
+            changes = to_put(cluster, secret, {"password": b"s3cr3t"}, 1)
+            await ports.staging.stage(changes)
+            await ports.fleet.change_secrets(cluster, [changes[0].request])
+        await certify(ports, cluster, 2)
+        await ask(ports, cluster)
+        await walk.told(cluster)
+        for _ in range(2):
+            await answer(ports, edge, most=1)
+            await walk.told(cluster)
+        await eventually(lambda: is_committed(walk, cluster))
         await walk.told(cluster)
         return cluster
 

@@ -16,11 +16,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
+import paths_of_the_centre  # noqa: F401 - registers its paths
 import paths_of_the_ending  # noqa: F401 - registers its paths
 import paths_of_the_living  # noqa: F401 - registers its paths
 from temporal_server import temporal_server
 from temporalio.client import WorkflowHandle
 from walk import PATHS, SHORT_RUNS, setting_out
+
+from edgewright.messages.names import workflow_id
 
 HISTORIES = Path(__file__).parent / "histories"
 SHORT_RUN = ("limit.historyCount.suggestContinueAsNew=90",)
@@ -61,8 +64,9 @@ def one_event_a_line(history: dict[str, Any]) -> str:
 async def record(name: str, folder: Path, temporal: str, into: Path) -> None:
     """Walks one path and writes one file for each run."""
     async with setting_out(name, folder, temporal) as walk:
-        cluster = await PATHS[name](walk)
-        handle = walk.centre.handle(cluster)
+        walked = await PATHS[name](walk)
+        workflow = walked if isinstance(walked, str) else workflow_id(walked)
+        handle = walk.centre.client.get_workflow_handle(workflow)
         histories = [history async for history in runs(handle, walk.centre.client)]
         for old in into.glob(f"{name}*.json"):
             if old.stem.removeprefix(name).strip(".0123456789") == "":

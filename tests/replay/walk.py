@@ -95,7 +95,8 @@ class Walk:
         await eventually(ended)
 
 
-Way = Callable[[Walk], Awaitable[UUID]]
+Way = Callable[[Walk], Awaitable[UUID | str]]
+"""Walks a path; returns the cluster, or the ID of another workflow, whose history it is."""
 PATHS: dict[str, Way] = {}
 SHORT_RUNS: set[str] = set()
 """Paths that want a server which suggests to continue as new after few events."""

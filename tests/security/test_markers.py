@@ -1,22 +1,23 @@
 """No secret is anywhere but where it belongs, and the search for them finds what it looks for."""
 
-import asyncio
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from embedded import EmbeddedEdgewright
 from markers import (
+    DATABASES,
     MarkerSearch,
     Place,
     cells_of,
     disguised,
     files_below,
-    histories_of,
+    histories_at,
     marked_text,
     objects_of,
+    stores,
 )
 from planting import (
     plant_in_files,
@@ -31,7 +32,6 @@ from remains import Remains
 from temporal_server import temporal_server
 from whole_life import WholeLife
 
-DATABASES = ("edgewright.db", "temporal.db")
 REPEATS = "import sys; sys.stdout.write('said'); sys.stderr.buffer.write(sys.stdin.buffer.read())"
 
 
@@ -114,18 +114,3 @@ class Plants:
         found = {(each.place, each.form) for each in self._search.through(looked_through)}
         wanted = {(place, form) for place in places for form in self._written}
         assert wanted - found == set()
-
-
-def stores(home: Path, *, without: Iterable[Path] = ()) -> Iterator[Place]:
-    """Everything that is stored: files as they are, values of databases, inflated objects."""
-    yield from files_below(home, without=without)
-    for name in DATABASES:
-        yield from cells_of(home / name)
-    yield from objects_of(home / "repositories")
-
-
-def histories_at(address: str) -> list[Place]:
-    async def collected() -> list[Place]:
-        return [place async for place in histories_of(address)]
-
-    return asyncio.run(collected())

@@ -18,7 +18,7 @@ from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.initialise import initialise_storage, initialise_temporal
 from edgewright.cli.service_checks import service_checks
 from edgewright.domain.default_entries import default_entries
-from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.domain.wellknown import APP_CLUSTER_SETTINGS, APP_CONFIG_SCHEMA, REPOSITORY_HELM_CHARTS
 from edgewright.ports.fleet import FleetUnavailable
 from edgewright.settings import Settings
 
@@ -104,6 +104,25 @@ async def test_repositories_that_are_not_there_are_not_begun_anew_unasked(tmp_pa
     assert BareGitServer(root).head(REPOSITORY_HELM_CHARTS)
 
 
+async def test_a_home_of_an_earlier_version_takes_the_settings_that_clusters_have_by_now(settings: Settings) -> None:
+    await initialise_storage(settings)
+    place = (APP_CONFIG_SCHEMA, APP_CLUSTER_SETTINGS)
+    async with open_database(settings.effective_database_url) as database:
+        config = SqlConfigStore(database)
+        entry = await config.get(*place)
+        assert entry is not None
+        properties = {**entry.body["properties"], "labels": {"type": "object", "maxProperties": 3}}
+        del properties["check_in"]
+        await config.put(*place, {**entry.body, "properties": properties}, actor="test")
+        await initialise_storage(settings)
+        extended = await config.get(*place)
+        assert extended is not None and extended.body["properties"].keys() == entry.body["properties"].keys()
+        assert extended.body["properties"]["labels"]["maxProperties"] == 3, "what somebody has changed stays"
+        await initialise_storage(settings)
+        again = await config.get(*place)
+        assert again is not None and again.etag == extended.etag
+
+
 async def test_demo_is_due_on_a_fresh_home_only(settings: Settings) -> None:
     await initialise_storage(settings)
     await initialise_storage(settings, demo=True)
@@ -125,7 +144,12 @@ async def test_temporal_that_is_away_is_named(settings: Settings, monkeypatch: p
 async def test_doctor_finds_what_a_good_installation_has(settings: Settings) -> None:
     await initialise_storage(settings)
     verdicts = {check.name: check.verdict for check in await service_checks(settings)}
-    assert verdicts == {"database": "ok", "admin token": "ok", "running": "warning"}
+    assert verdicts == {
+        "database": "ok",
+        "admin token": "ok",
+        "Flux for edges": "warning",
+        "running": "warning",
+    }
 
 
 @pytest.mark.parametrize(

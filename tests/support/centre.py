@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,10 +23,15 @@ from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.notifications import SqlNotifications
+from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
+from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.adapters.webhook.sender import open_sender
+from edgewright.cli.webhook_key import ensure_webhook_key
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.messages.names import workflow_id
@@ -126,13 +131,17 @@ async def open_centre(
 ) -> AsyncIterator[Centre]:
     """A centre without a worker; the folder may hold an earlier one. ``clock`` stands in for the database's."""
     folder.mkdir(parents=True, exist_ok=True)
-    async with open_database(f"sqlite+aiosqlite:///{folder / 'edgewright.db'}", clock=clock) as database:
+    async with (
+        open_database(f"sqlite+aiosqlite:///{folder / 'edgewright.db'}", clock=clock) as database,
+        open_sender() as sender,
+    ):
         await database.migrate()
         entries = SqlConfigStore(database)
         await entries.install(
             [NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in default_entries("ACME")]
         )
         client = await connect(temporal, "default")
+        ensure_webhook_key(folder / FILE_NAME)
         git = BareGitServer(folder / "repositories")
         git.create_repository(REPOSITORY_HELM_CHARTS)
         ports = WorkerPorts(
@@ -143,8 +152,12 @@ async def open_centre(
             accounts=SqlAccounts(database),
             staging=SqlSecretStaging(database),
             ended=SqlEndedRequests(database),
+            resealings=SqlResealings(database),
             git=git,
             fleet=TemporalFleet(client),
+            notifications=SqlNotifications(database),
+            signing=WebhookKeyFile(folder / FILE_NAME),
+            sender=sender,
         )
         yield Centre(database=database, client=client, ports=ports, audit=SqlAuditLog(database))
 
@@ -155,5 +168,7 @@ async def working(centre: Centre, **replaced: Any) -> AsyncIterator[None]:
     ports = WorkerPorts(**(vars(centre.ports) | replaced))
     activities = build_activities(ports, organisation="ACME", external_url=EXTERNAL_URL)
     workers = build_workers(centre.client, activities, slots=16, runner=sandboxed())
-    async with workers[0], workers[1], workers[2]:
+    async with AsyncExitStack() as polling:
+        for one in workers:
+            await polling.enter_async_context(one)
         yield

@@ -6,6 +6,8 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
+
 from edgewright.adapters.database.accounts import SqlAccounts
 from edgewright.adapters.database.audit import SqlAuditLog
 from edgewright.adapters.database.census import SqlCensus
@@ -15,18 +17,25 @@ from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.notifications import SqlNotifications
 from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
-from edgewright.domain.cluster import ClusterSettings, Fence, Phase, Role
+from edgewright.adapters.database.webhooks import SqlWebhooks
+from edgewright.domain.cluster import ClusterSettings, CredentialState, Fence, Phase, Role, TokenState, Wanted
 from edgewright.domain.projection import Projection
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
+from edgewright.errors import EdgewrightError
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.audit import AuditLog
 from edgewright.ports.census import Census
 from edgewright.ports.clusters import ClusterRow, Clusters, Written
-from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.config_store import ConfigStore, Entry
 from edgewright.ports.edge_access import Credential, EdgeAccess, Registration
 from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.notifications import Notifications, Webhooks
 from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
+from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import EndedRequests, SecretStaging, StagedChange
 
 ACTOR = "token:test"
@@ -58,11 +67,14 @@ class Store:
     reports: EdgeReports = field(init=False)
     staging: SecretStaging = field(init=False)
     ended: EndedRequests = field(init=False)
+    resealings: Resealings = field(init=False)
     operators: OperatorTokens = field(init=False)
     keys: IdempotencyKeys = field(init=False)
     accounts: Accounts = field(init=False)
     audit: AuditLog = field(init=False)
     census: Census = field(init=False)
+    webhooks: Webhooks = field(init=False)
+    notifications: Notifications = field(init=False)
 
     def __post_init__(self) -> None:
         self.clusters = SqlClusters(self.database)
@@ -71,11 +83,14 @@ class Store:
         self.reports = SqlEdgeReports(self.database)
         self.staging = SqlSecretStaging(self.database)
         self.ended = SqlEndedRequests(self.database)
+        self.resealings = SqlResealings(self.database)
         self.operators = SqlOperatorTokens(self.database)
         self.keys = SqlIdempotencyKeys(self.database)
         self.accounts = SqlAccounts(self.database)
         self.audit = SqlAuditLog(self.database)
         self.census = SqlCensus(self.database)
+        self.webhooks = SqlWebhooks(self.database)
+        self.notifications = SqlNotifications(self.database)
 
     async def write(self, cluster: UUID, name: str = "press-shop", **more: Any) -> Written:
         body = {"name": name, "namespace": "edgewright", **more}
@@ -170,3 +185,30 @@ class Store:
 
 def digest(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
+
+
+async def code_of(attempt: Any) -> str:
+    """The code of the refusal that an attempt ends with."""
+    with pytest.raises(EdgewrightError) as refusal:
+        await attempt
+    return refusal.value.code
+
+
+async def state_of(store: Store, token_id: str) -> TokenState:
+    token = await store.access.token(token_id)
+    assert token is not None
+    return token.state
+
+
+async def states(store: Store, cluster: Any) -> list[CredentialState]:
+    return [credential.state for credential in await store.access.credentials(cluster)]
+
+
+async def wanted(store: Store, cluster: UUID) -> Wanted:
+    reading = await store.clusters.read_wanted(cluster)
+    assert reading is not None
+    return reading
+
+
+async def entry(store: Store, cluster: UUID, app: UUID = APP_CLUSTER_CONFIGURATION) -> Entry | None:
+    return await store.entries.get(app, cluster)

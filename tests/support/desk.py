@@ -110,7 +110,7 @@ class Desk:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=300,
         )
         return Said(done.returncode, done.stdout, done.stderr)
 

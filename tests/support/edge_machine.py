@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 FAKE_KUBECTL = Path(__file__).parents[1] / "unit" / "bootstrap" / "fake_kubectl.py"
-TOOLS = ("base64", "cat", "curl", "env", "mkdir", "mktemp", "od", "rm", "sed", "sh", "sleep", "tr", "wc")
-FLUX_KINDS = ("gitrepositories.source.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io")
+TOOLS = ("base64", "cat", "curl", "env", "grep", "mkdir", "mktemp", "od", "rm", "sed", "sh", "sleep", "tr", "wc")
+FLUX_KINDS = (
+    "gitrepositories.source.toolkit.fluxcd.io",
+    "kustomizations.kustomize.toolkit.fluxcd.io",
+    "helmreleases.helm.toolkit.fluxcd.io",
+)
 
 
 class EdgeMachine:

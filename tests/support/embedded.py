@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import psutil
-from supervised import eventually
+from supervised import eventually, living
 
 PROGRAM = [sys.executable, "-c", "from edgewright.cli.main import main; main()"]
 START_SECONDS = 150.0
@@ -75,6 +75,15 @@ class EmbeddedEdgewright:
         assert self.running
         self.running.kill()
         self.running.wait(timeout=10)
+
+    def kill_everything(self) -> None:
+        """kill -9 of `up` and of all that it has started, at the same moment."""
+        assert self.running
+        children = self.children()
+        for pid in (self.running.pid, *children.values()):
+            os.kill(pid, signal.SIGKILL)
+        self.running.wait(timeout=10)
+        eventually(lambda: not [pid for pid in children.values() if living(pid)])
 
     def clear_up(self) -> None:
         """Leaves no process behind, whatever the test did."""

@@ -31,10 +31,14 @@ from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.webhooks import SqlWebhooks
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.memory_fleet import MemoryFleet
+from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.cli.webhook_key import ensure_webhook_key
 from edgewright.domain.cluster import Desired, Fence, Phase, Role, StepName
 from edgewright.domain.credentials import Token, cluster_secret, operator_token
 from edgewright.domain.default_entries import default_entries
@@ -272,15 +276,19 @@ async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[G
             operators=SqlOperatorTokens(database),
             idempotency=SqlIdempotencyKeys(database),
             staging=staging,
+            resealings=SqlResealings(database),
             audit=SqlAuditLog(database),
             census=SqlCensus(database),
             git=git,
             git_http=GitHttp(git),
             fleet=fleet,
+            webhooks=SqlWebhooks(database),
+            signing=WebhookKeyFile(database_file.parent / FILE_NAME),
             external_url=BASE_URL,
             temporal_ui_url="http://127.0.0.1:8233",
             change_stamp=opened.enter_context(change_stamp(url)),
         )
+        ensure_webhook_key(database_file.parent / FILE_NAME)
         app = create_app(gateway)
         centre = GatewayCentre(gateway, app, fleet, workflow, database, git)
         async with app.router.lifespan_context(app):

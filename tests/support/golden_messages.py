@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 from edgewright.messages import names
 
 GOLDEN = Path(__file__).parents[1] / "unit" / "messages" / "golden"
-MODULES = ("cause", "cluster", "steps", "sweep")
+MODULES = ("cause", "cluster", "notifications", "steps", "sweep")
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, tzinfo=UTC)
 SCALARS: Mapping[Any, Any] = {
     str: "text",

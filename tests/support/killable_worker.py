@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial, wraps
@@ -182,7 +182,9 @@ async def work(folder: Path, temporal: str, death: Death | None) -> None:
     async with open_centre(folder, temporal) as centre:
         functions = build_activities(centre.ports, organisation="ACME", external_url=EXTERNAL_URL)
         workers = worker.build_workers(centre.client, mortal(functions, death), slots=16)
-        async with workers[0], workers[1], workers[2]:
+        async with AsyncExitStack() as polling:
+            for one in workers:
+                await polling.enter_async_context(one)
             await asyncio.Event().wait()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from free_ports import free_port
 from supervised import eventually
-from temporal_server import free_port
 
 from edgewright.cli.home import prepare_home
 from edgewright.cli.initialise import initialise_storage

@@ -5,6 +5,7 @@ What the search can do is proven by planting: ``disguised`` writes a marker the 
 around it, and shares no code with ``forms``, which makes what is looked for.
 """
 
+import asyncio
 import base64
 import binascii
 import json
@@ -24,6 +25,8 @@ from temporalio.client import Client
 
 Place = tuple[str, bytes]
 _ALPHABETS = {"base64": base64.b64encode, "base64url": base64.urlsafe_b64encode}
+DATABASES = ("edgewright.db", "temporal.db")
+"""Of an embedded centre."""
 SPECIAL = ('é"', "/+", "\\ ", "%&", "???", "\n<")
 """What some escaping changes; three question marks have a character in base64 that base64url has not."""
 
@@ -143,6 +146,14 @@ def files_below(folder: Path, *, without: Iterable[Path] = ()) -> Iterator[Place
             yield name, name.encode() + b"\0" + path.read_bytes()
 
 
+def stores(home: Path, *, without: Iterable[Path] = ()) -> Iterator[Place]:
+    """Everything that a centre stores: files as they are, values of databases, inflated objects."""
+    yield from files_below(home, without=without)
+    for name in DATABASES:
+        yield from cells_of(home / name)
+    yield from objects_of(home / "repositories")
+
+
 def cells_of(database: Path) -> Iterator[Place]:
     """Every value of every table of an SQLite file: a value may lie on several pages of the file, in pieces."""
     with closing(sqlite3.connect(database)) as connection:
@@ -183,6 +194,15 @@ async def histories_of(address: str, namespace: str = "default") -> AsyncIterato
     async for schedule in await client.list_schedules():
         described_schedule = (await client.get_schedule_handle(schedule.id).describe()).raw_description
         yield f"schedule {schedule.id}", b"\0".join(_parts(described_schedule))
+
+
+def histories_at(address: str) -> list[Place]:
+    """``histories_of``, for whoever has no event loop."""
+
+    async def collected() -> list[Place]:
+        return [place async for place in histories_of(address)]
+
+    return asyncio.run(collected())
 
 
 def _parts(message: Message) -> Iterator[bytes]:

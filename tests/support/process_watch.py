@@ -69,20 +69,23 @@ class ProcessWatch:
         self._seen.setdefault((place, os.fsencode("\0".join(texts))))
 
 
-def record_program(name: str, folder: Path) -> Path:
+def record_program(name: str, folder: Path, *, real: Path | None = None) -> Path:
     """Makes ``folder/name``, to stand first on PATH: writes down how it is called, then becomes the real program.
 
     Most calls of git are over before anybody looks.
 
+    Args:
+        real: the program; None: the one on PATH.
+
     Returns:
         The file that holds arguments and environment of every call.
     """
-    real = shutil.which(name)
+    becomes = real or shutil.which(name)
     env = shutil.which("env")
-    assert real and env
+    assert becomes and env
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / f"{name}.calls"
     recorder = folder / name
-    recorder.write_text(f"#!/bin/sh\n{{ printf '%s\\n' \"$@\"; {env}; }} >>'{log}'\nexec {real} \"$@\"\n")
+    recorder.write_text(f"#!/bin/sh\n{{ printf '%s\\n' \"$@\"; {env}; }} >>'{log}'\nexec {becomes} \"$@\"\n")
     recorder.chmod(recorder.stat().st_mode | stat.S_IXUSR)
     return log

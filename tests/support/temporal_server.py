@@ -8,16 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from free_ports import free_port
+
 from edgewright.messages.names import SEARCH_ATTRIBUTES
 
 POLLERS = ("transferProcessor", "timerProcessor", "visibilityProcessor")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def temporal_binary() -> Path:

@@ -1,6 +1,7 @@
 """Commissioning: everything central that a cluster needs, each thing once."""
 
 import asyncio
+import copy
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,10 +13,12 @@ from edgewright.domain.lifecycle import COMMISSIONING
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
+    APP_FLUX_TEMPLATE,
     APP_GIT_REPOSITORY,
     APP_HELM_CHART_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
     OBJECT_DEFAULT_CHART,
+    OBJECT_FLUX_TEMPLATE,
 )
 from edgewright.errors import Conflict, Waiting
 from edgewright.messages import names
@@ -111,10 +114,12 @@ async def test_a_change_is_rendered_and_committed_without_unreadying(centre: Cen
     assert "phase.changed" not in (await kinds(centre, cluster))[-3:]
 
 
-async def is_rendered(centre: Centre, cluster: UUID, text: bytes) -> bool:
+async def is_rendered(
+    centre: Centre, cluster: UUID, text: bytes, *, file: str = "edo/cluster/edge-cluster.yaml"
+) -> bool:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
-    content = await asyncio.to_thread(centre.git.read, cluster, "edo/cluster/edge-cluster.yaml", at=head)
+    content = await asyncio.to_thread(centre.git.read, cluster, file, at=head)
     return content is not None and text in content
 
 
@@ -138,6 +143,20 @@ async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Ce
     await eventually(lambda: is_rendered(centre, cluster, b"new-template"))
     status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
     assert status is not None and status.body["ready"] is True
+
+
+async def test_a_shorter_interval_in_the_flux_template_reaches_the_edges(centre: Centre) -> None:
+    cluster = await centre.create("impatient")
+    entries = centre.ports.entries
+    flux = await entries.get(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+    assert flux is not None
+    changed = copy.deepcopy(flux.body)
+    changed["self-link.yaml"][0]["spec"]["interval"] = "1m"
+    await entries.put(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE, changed, actor="token:test")
+    assert cluster in await centre.clusters.using_template(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+    await centre.ports.fleet.nudge(cluster, bulk=True)
+    wanted = b"  interval: 1m\n  ref:\n"
+    await eventually(lambda: is_rendered(centre, cluster, wanted, file="edo/cluster/self-link.yaml"))
 
 
 async def test_a_bad_template_blocks_in_words_and_heals_when_it_is_mended(centre: Centre) -> None:

@@ -16,8 +16,11 @@ import psutil
 import pytest
 from centre import Centre, eventually, open_centre, working
 from cluster_states import has_commits, staged
+from free_ports import free_port
 from killable_worker import Death, KillableWorker, dying_in_turn, killable_worker
-from temporal_server import free_port, temporal_server
+from resealing_edge import ResealingEdge, ask, certify, to_put
+from resealing_edge import answer as hand_in_resealed
+from temporal_server import temporal_server
 
 from edgewright.domain.cluster import CredentialState, Order, Phase, StepName
 from edgewright.domain.kubernetes_names import secret_path
@@ -210,6 +213,32 @@ async def test_secrets_survive_a_death_at_every_point(stage: Stage) -> None:
     assert await doubled(centre, cluster) == {}
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.desired_revision == head))
     await settled(centre, cluster)
+
+
+async def test_a_resealing_survives_a_death_at_every_point(stage: Stage) -> None:
+    centre, ports = stage.centre, stage.centre.ports
+    cluster = await centre.create("re-sealed")
+    edge = ResealingEdge(centre.git, cluster)
+    secrets = [f"default/s{number}" for number in range(5)]
+    await certify(ports, cluster, 1)
+    changes = [to_put(cluster, secret, {"k": secret.encode()}, 1) for secret in secrets]
+    await asyncio.gather(*(ports.staging.stage(each) for each in changes))
+    await ports.fleet.change_secrets(cluster, [each[0].request for each in changes])
+    before = await commits(centre, cluster)
+    await certify(ports, cluster, 2)
+    await ask(ports, cluster)
+    await stage.worker.kill()
+    await hand_in_resealed(ports, edge)
+    [request] = {change.request for change in await ports.staging.pending(cluster)}
+    async with stage.deaths(SECRET_DEATHS):
+        await eventually(lambda: all_committed(centre, [request]), seconds=60)
+    edge.keys = [2]
+    assert {secret: edge.opened(secret) for secret in secrets} == {s: {"k": s.encode()} for s in secrets}
+    assert await commits(centre, cluster) == before + 1
+    told = [event.kind for event in await centre.audit.timeline(cluster)]
+    assert [told.count(kind) for kind in ("reseal.asked", "secret.resealed", "reseal.ended")] == [1, 1, 1]
+    row = await settled(centre, cluster)
+    assert row.projection and row.projection.resealing is None
 
 
 async def answer_as_the_edge(centre: Centre, cluster: UUID) -> None:

@@ -14,7 +14,8 @@ from uuid import UUID, uuid4
 import pytest
 from centre import Centre, eventually, open_centre, working
 from cluster_states import at_phase, at_step, is_told
-from temporal_server import free_port, temporal_server
+from free_ports import free_port
+from temporal_server import temporal_server
 
 from activities import reminders
 from edgewright.domain.cluster import Phase, StepName

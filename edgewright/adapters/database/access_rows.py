@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, up
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.feed import take_positions
-from edgewright.adapters.database.tables import credentials, registration_tokens
+from edgewright.adapters.database.tables import clusters, credentials, registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenState
 
 UNSPENT = (TokenState.ISSUED, TokenState.BOUND)
@@ -20,6 +20,18 @@ _LIVING = (
     .where(credentials.c.cluster == bindparam("of_cluster"), credentials.c.state != CredentialState.REVOKED)
     .order_by(credentials.c.sequence.desc())
 )
+HELD_BY = (
+    select(
+        credentials,
+        clusters.c.name.label("holder_name"),
+        clusters.c.generation.label("holder_generation"),
+        clusters.c.acceptance.label("holder_acceptance"),
+    )
+    .join_from(credentials, clusters, clusters.c.uuid == credentials.c.cluster)
+    .where(credentials.c.cluster == bindparam("holder"), credentials.c.state != CredentialState.REVOKED)
+    .order_by(credentials.c.sequence.desc())
+)
+"""Credentials of a cluster that are not revoked, newest first, each with what its worth depends on."""
 
 
 async def end_tokens(connection: AsyncConnection, cluster: UUID) -> int:

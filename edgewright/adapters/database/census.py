@@ -1,4 +1,4 @@
-"""Counts the fleet: four aggregates over narrow columns, no document is read."""
+"""Counts the fleet: aggregates over narrow columns, no document is read."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Select, case, func, select
 
 from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.tables import clusters, staged_changes
+from edgewright.adapters.database.tables import clusters, notifications, resealings, staged_changes
 from edgewright.domain.cluster import LeaseState, Phase, StepName
 from edgewright.ports.census import LEASE_AGES, Counted
 from edgewright.ports.secret_staging import StagedState
@@ -17,6 +17,13 @@ _NEVER_READY = select(func.min(clusters.c.created_at)).where(
 )
 _STAGED = select(func.count().label("changes"), func.min(staged_changes.c.sealed_at).label("oldest")).where(
     staged_changes.c.state == StagedState.STAGED
+)
+
+_NOTIFICATIONS = select(func.count().label("waiting"), func.min(notifications.c.made_at).label("oldest"))
+_RESEALINGS = (
+    select(func.count().label("clusters"), func.min(resealings.c.asked_at).label("oldest"))
+    .join_from(clusters, resealings, clusters.c.resealing == resealings.c.id)
+    .where(_OPEN, resealings.c.ended_at.is_(None))
 )
 
 
@@ -39,6 +46,8 @@ class SqlCensus:
                 .group_by(clusters.c.failing, clusters.c.failing_step)
             )
             leases = list(await connection.execute(_leases(now)))
+            notified = (await connection.execute(_NOTIFICATIONS)).one()
+            resealing = (await connection.execute(_RESEALINGS)).one()
             staged = (await connection.execute(_STAGED)).one()
             return Counted(
                 phases={Phase(row[0]): row[1] for row in phases},
@@ -49,6 +58,10 @@ class SqlCensus:
                 oldest_commissioning=_age(await connection.scalar(_NEVER_READY), now),
                 staged=staged.changes,
                 oldest_staged=_age(staged.oldest, now),
+                notifications=notified.waiting,
+                oldest_notification=_age(notified.oldest, now),
+                resealings=resealing.clusters,
+                oldest_resealing=_age(resealing.oldest, now),
             )
 
 

@@ -64,7 +64,7 @@ class ClusterConfiguration:
     ) -> Written:
         documents: dict[UUID, Any] = {APP_CLUSTER_CONFIGURATION: body}
         if settings is not None:
-            documents[APP_CLUSTER_SETTINGS] = settings.model_dump(mode="json")
+            documents[APP_CLUSTER_SETTINGS] = settings.entry()
         await self._schemas.check_all(documents)
         spec = spec_from(body)
         check_cluster_name(spec.name)

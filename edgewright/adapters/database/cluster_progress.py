@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,9 +13,11 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.feed import insert_if_absent
+from edgewright.adapters.database.resealing_rows import forget_resealings
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import addresses, clusters, labels, projections, rendered_from
-from edgewright.domain.cluster import ConditionType, Desired, Fence, Phase, StepName
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName
+from edgewright.domain.notifications import CLUSTER_BLOCKED, CLUSTER_DELETED
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETTINGS,
@@ -66,15 +68,17 @@ class ClusterProgress:
                 "failing_step": failing.step if failing else None,
                 "underway": projection.underway,
             }
+            told = list(events)
             published = await connection.execute(update(clusters).where(newer).values(**columns))
             if published.rowcount:
+                told += await _newly_blocked(connection, cluster, projection)
                 here = projections.c.cluster == cluster
                 replaced = await connection.execute(update(projections).where(here).values(body=body))
                 if not replaced.rowcount:
                     await connection.execute(insert(projections).values(cluster=cluster, body=body))
             else:
                 await _hold_projection(connection, cluster, body)
-            await record_all(connection, at, events)
+            await record_all(connection, at, told)
 
     async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
         async with self._database.write() as connection:
@@ -158,6 +162,27 @@ async def _hold_projection(connection: AsyncConnection, cluster: UUID, body: Map
     raise Superseded(f"A newer projection of {cluster} is there.")
 
 
+async def _newly_blocked(connection: AsyncConnection, cluster: UUID, projection: Projection) -> list[NewEvent]:
+    """The event that a person has to act, if the projection before did not say so, or gave another reason."""
+    now = projection.condition(ConditionType.BLOCKED)
+    if now is None or now.status is not ConditionStatus.TRUE:
+        return []
+    body = await connection.scalar(select(projections.c.body).where(projections.c.cluster == cluster))
+    before = Projection.model_validate(body).condition(ConditionType.BLOCKED) if body else None
+    if before is not None and (before.status, before.message) == (now.status, now.message):
+        return []
+    return [
+        NewEvent(
+            id=uuid4(),
+            cluster=cluster,
+            actor="centre",
+            kind=CLUSTER_BLOCKED,
+            message=f"A person has to act. {now.message}",
+            detail={"reason": now.reason},
+        )
+    ]
+
+
 async def _make_room(connection: AsyncConnection, at: datetime, mine: Mapping[str, Any]) -> None:
     """A cluster has one address, and those of deleted clusters are free."""
     group_id = mine["group_id"]
@@ -183,12 +208,13 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
     await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False, underway=True)
     for table in (labels, rendered_from):
         await connection.execute(delete(table).where(table.c.cluster == row.uuid))
+    await forget_resealings(connection, row.uuid)
     await record(
         connection,
         at,
         cluster=row.uuid,
         actor="centre",
-        kind="cluster.deleted",
+        kind=CLUSTER_DELETED,
         message=f"The cluster {row.name} is deleted; its name is free.",
         generation=row.generation,
     )

@@ -16,8 +16,21 @@ from edgewright.adapters.database.cluster_rows import (
     record_with_lease,
 )
 from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.heartbeat_rows import fork_sentence
+from edgewright.adapters.database.resealing_rows import read_resealing
 from edgewright.adapters.database.tables import clusters, credentials, rendered_from, staged_changes
-from edgewright.domain.cluster import Acceptance, CredentialState, Desired, Fence, Role, Wanted, Workloads
+from edgewright.adapters.time_zones import timetable_of
+from edgewright.domain.cluster import (
+    Acceptance,
+    ClusterSettings,
+    CredentialState,
+    Desired,
+    Fence,
+    Resealing,
+    Role,
+    Wanted,
+    Workloads,
+)
 from edgewright.domain.names import name_key
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.secret_staging import StagedState
@@ -125,12 +138,19 @@ class ClusterReading:
             if row is None:
                 return None
             held = await _of_generation(connection, cluster, row.generation)
+            resealing = await read_resealing(connection, row.resealing, row.must_reenter)
             at = await self._database.now(connection)
-        return _wanted(row, held, at)
+        return _wanted(row, held, at).model_copy(update={"resealing": _unfinished(resealing)})
 
     async def check_fence(self, fence: Fence) -> None:
         async with self._database.read() as connection:
             await hold_fence(connection, fence, lock=False)
+
+
+def _unfinished(resealing: Resealing | None) -> Resealing | None:
+    """None once the edge has answered for everything, and all that it could not open was entered again."""
+    over = resealing is not None and resealing.ended_at is not None and not resealing.unreadable
+    return None if over else resealing
 
 
 async def _of_generation(connection: AsyncConnection, cluster: UUID, generation: int) -> list[Row[Any]]:
@@ -148,13 +168,25 @@ def _rotation_problem(held: Sequence[Row[Any]], at: datetime) -> str | None:
         if unproven and credential.role in active and at - credential.created_at > PROOF_DUE:
             since = credential.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
             return f"The new {credential.role} credential of {since} was never used; the one before stays valid."
+    followed = {credential.role for credential in held if credential.state == CredentialState.PENDING}
+    for credential in held:
+        if _is_awaited(credential) and credential.role not in followed:
+            asked: datetime = credential.rotation_asked_at
+            if at - asked > PROOF_DUE:
+                since = asked.strftime("%Y-%m-%dT%H:%M:%SZ")
+                return f"A new {credential.role} credential is wanted since {since}; the edge has made none so far."
     return None
+
+
+def _is_awaited(credential: Row[Any]) -> bool:
+    return credential.state == CredentialState.ACTIVE and credential.rotation_asked_at is not None
 
 
 def _proof_review(held: Sequence[Row[Any]], at: datetime) -> datetime | None:
     """When ``_rotation_problem`` may have more to say, by a clock that may be a little late; None: not by time."""
     waiting = [c for c in held if c.state == CredentialState.PENDING and c.proven_at is None]
     due = [credential.created_at + PROOF_DUE for credential in waiting]
+    due += [credential.rotation_asked_at + PROOF_DUE for credential in held if _is_awaited(credential)]
     return min((moment + CLOCKS_APART for moment in due if moment > at), default=None)
 
 
@@ -163,6 +195,9 @@ def _can_answer(held: Sequence[Row[Any]]) -> bool:
 
 
 def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
+    windows = timetable_of(ClusterSettings.model_validate(row.settings))
+    turn = None if windows is None else windows.next_turn(at)
+    reviews = (_proof_review(held, at), None if turn is None else turn + CLOCKS_APART)
     return Wanted(
         uuid=row.uuid,
         name=row.name,
@@ -191,8 +226,10 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         inventory_empty_at=row.inventory_empty_at,
         detached_at=row.detached_at,
         rotation_problem=_rotation_problem(held, at),
+        identity_problem=None if row.forked_at is None else fork_sentence(row.forked_at),
+        window_opens_at=None if windows is None else windows.next_opening(at),
         projected_sequence=row.projection_sequence,
         unread_news=row.news_at is not None and row.news_at >= (row.projected_at or row.created_at),
-        review_at=_proof_review(held, at),
+        review_at=min((moment for moment in reviews if moment is not None), default=None),
         labels=row.labels,
     )

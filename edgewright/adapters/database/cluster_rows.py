@@ -23,6 +23,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.projection import Projection
+from edgewright.domain.reach import Reach
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Invalid, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
@@ -49,6 +50,16 @@ HARDWARE_UNKNOWN: Mapping[str, Any] = {
     "certificate_taken_at": None,
     "certificate_problem": None,
     "certificate_pem": None,
+    "resealing": None,
+    "reseal_due_at": None,
+    "nonce": None,
+    "nonce_breaks": 0,
+    "nonce_broken_at": None,
+    "forked_at": None,
+    "centre_url": None,
+    "centre_ca": None,
+    "centre_problem": None,
+    "proven_url": None,
 }
 """What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""
 
@@ -284,9 +295,12 @@ def _cluster_row(row: Row[Any]) -> ClusterRow:
         edge_status=row.edge_status,
         observed_revision=row.observed_revision,
         must_reenter=tuple(row.must_reenter),
+        resealing=row.resealing,
         force=row.force,
         workloads=Workloads(row.workloads),
         deadline=row.deadline,
+        reach=None if row.centre_url is None else Reach(row.centre_url, row.centre_ca, row.centre_problem),
+        proven_url=row.proven_url,
     )
 
 

@@ -1,9 +1,9 @@
-"""Column types that mean the same on every database."""
+"""Column types that mean the same on every database, and how what belongs to a table is named."""
 
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 POSITION = BigInteger().with_variant(Integer(), "sqlite")
@@ -36,3 +36,12 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 MOMENT = UtcDateTime()
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)

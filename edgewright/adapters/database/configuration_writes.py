@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -30,8 +30,10 @@ from edgewright.adapters.database.entries import (
     write_entry,
 )
 from edgewright.adapters.database.events import record
+from edgewright.adapters.database.lease_rows import lease_end
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import clusters
+from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import (
     ClusterSettings,
     ClusterSpec,
@@ -94,7 +96,7 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Order
     await connection.execute(insert(clusters).values(**_first_row(at, order, key, settings)))
     await add_labels(connection, order.cluster, settings.labels)
     if order.settings is not None:
-        document = settings.model_dump(mode="json")
+        document = settings.entry()
         await write_entry(connection, at, APP_CLUSTER_SETTINGS, order.cluster, document, new=True)
     entry = await write_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body, new=True)
     await record(
@@ -122,7 +124,7 @@ async def change_cluster(
     """
     refuse_other_name(row, order.spec)
     same_body = before is not None and same_json(before.body, order.body)
-    same_settings = order.settings is None or same_json(row.settings, order.settings.model_dump(mode="json"))
+    same_settings = order.settings is None or same_json(row.settings, order.settings.entry())
     if before is not None and same_body and same_settings:
         return Written(await must_read_row(connection, order.cluster), before, False, False, changed=False)
     if not same_body and not same_json(row.spec.get("chart"), order.body.get("chart")):
@@ -185,12 +187,15 @@ async def check_chart(connection: AsyncConnection, spec: ClusterSpec) -> None:
 
 
 def settings_columns(row: ClusterRecord, settings: ClusterSettings) -> dict[str, Any]:
-    """What changed settings change in the row."""
-    expires_at = None
-    if row.last_heard is not None:
-        expires_at = row.last_heard + timedelta(seconds=settings.lease_seconds)
+    """What changed settings change in the row.
+
+    Raises:
+        Invalid: ``time_zone_unknown``.
+    """
+    timetable_of(settings)
+    expires_at = None if row.last_heard is None else lease_end(row.last_heard, settings)
     return {
-        "settings": settings.model_dump(mode="json"),
+        "settings": settings.entry(),
         "labels": settings.labels,
         "lease_seconds": settings.lease_seconds,
         "lease_expires_at": expires_at,
@@ -210,10 +215,11 @@ async def leave_hardware(connection: AsyncConnection, at: datetime, row: Cluster
 
 async def _keep_settings(connection: AsyncConnection, at: datetime, cluster: UUID, settings: ClusterSettings) -> None:
     await write_labels(connection, cluster, settings.labels)
-    await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, settings.model_dump(mode="json"))
+    await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, settings.entry())
 
 
 def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) -> dict[str, Any]:
+    timetable_of(settings)
     return dict(HARDWARE_UNKNOWN) | {
         "uuid": order.cluster,
         "name": order.spec.name,
@@ -239,6 +245,6 @@ def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) 
         "workloads": Workloads.REMOVE,
         "labels": settings.labels,
         "must_reenter": [],
-        "settings": settings.model_dump(mode="json"),
+        "settings": settings.entry(),
         "spec": order.body,
     }

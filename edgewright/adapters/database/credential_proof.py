@@ -1,5 +1,6 @@
 """How credentials prove themselves by being used, and how one follows another."""
 
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -10,9 +11,10 @@ from edgewright.adapters.database.access_rows import (
     drop_unproven,
     revoke_older,
 )
-from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, open_row, raise_change
+from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, open_row, present_row, raise_change
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record
+from edgewright.adapters.database.lease_rows import note_joined
 from edgewright.adapters.database.tables import credentials, registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenState
 from edgewright.errors import Conflict
@@ -60,6 +62,7 @@ class CredentialProof:
                 generation=used.generation,
                 revoked=replaced,
             )
+            await note_joined(connection, at, row, actor=used.role)
 
     async def add_rotated(self, cluster: UUID, role: Role, secret_sha256: Sha256, *, actor: str) -> CredentialState:
         mine = (credentials.c.cluster == cluster) & (credentials.c.role == role)
@@ -92,6 +95,42 @@ class CredentialProof:
                 generation=row.generation,
             )
             return state
+
+    async def ask_rotation(
+        self, cluster: UUID, roles: Collection[Role], *, actor: str, reason: str
+    ) -> Sequence[Role]:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await present_row(connection, cluster)
+            mine = (credentials.c.cluster == cluster) & (credentials.c.generation == row.generation)
+            active = mine & (credentials.c.state == CredentialState.ACTIVE) & credentials.c.role.in_(roles)
+            held = list(await connection.execute(select(credentials).where(active)))
+            if {credential.role for credential in held} != set(roles):
+                raise _nothing_to_rotate(row.name)
+            asked = sorted({Role(one.role) for one in held if one.rotation_asked_at is None})
+            if asked:
+                unasked = active & credentials.c.rotation_asked_at.is_(None)
+                await connection.execute(update(credentials).where(unasked).values(rotation_asked_at=at))
+                await raise_change(connection, row)
+                await record(
+                    connection,
+                    at,
+                    cluster=cluster,
+                    actor=actor,
+                    kind="credential.rotation_asked",
+                    message=f"The edge of {row.name} is asked for new credentials ({', '.join(asked)}). {reason}",
+                    roles=", ".join(asked),
+                    generation=row.generation,
+                )
+            return asked
+
+
+def _nothing_to_rotate(name: str) -> Conflict:
+    return Conflict(
+        f"{name} has no active credential that a new one could follow.",
+        code="nothing_to_rotate",
+        hint="Attach its edge: edgewright cluster bootstrap NAME.",
+    )
 
 
 def _after_use(state: str, row: ClusterRecord) -> CredentialState:

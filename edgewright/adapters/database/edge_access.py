@@ -9,6 +9,7 @@ from sqlalchemy import Row, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import (
+    HELD_BY,
     LIVING,
     UNSPENT,
     WORKING,
@@ -34,7 +35,7 @@ from edgewright.adapters.database.tables import registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
 from edgewright.errors import Conflict
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import Credential, RegistrationToken, Sha256
+from edgewright.ports.edge_access import Credential, Holder, RegistrationToken, Sha256
 
 
 class SqlEdgeAccess(EdgeRegistration, CredentialProof):
@@ -145,6 +146,15 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             held = await living_credentials(connection, cluster)
         return None if row is None else (row, [_credential(credential) for credential in held])
 
+    async def holder(self, cluster: UUID) -> Holder | None:
+        async with self._database.read() as connection:
+            rows = list(await connection.execute(HELD_BY, {"holder": cluster}))
+        if not rows:
+            return None
+        [*_, of] = rows
+        held = [_credential(row) for row in rows]
+        return Holder(of.holder_name, of.holder_generation, Acceptance(of.holder_acceptance), held)
+
     async def revoke(self, cluster: UUID, *, actor: str) -> int:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
@@ -213,4 +223,5 @@ def _credential(row: Row[Any]) -> Credential:
         secret_sha256=row.secret_sha256,
         created_at=row.created_at,
         proven_at=row.proven_at,
+        rotation_asked_at=row.rotation_asked_at,
     )

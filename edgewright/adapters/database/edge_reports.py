@@ -5,19 +5,24 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Select, bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
 from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, open_row, raise_change, update_row
+from edgewright.adapters.database.edge_reach import EdgeReach
 from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.entries import put_entry
-from edgewright.adapters.database.events import record
-from edgewright.adapters.database.lease_rows import make_current, make_expired, renewed_lease
+from edgewright.adapters.database.entries import exchange_entry
+from edgewright.adapters.database.events import record, record_all
+from edgewright.adapters.database.heartbeat_rows import events_of, is_news, is_rendered_anew, said_columns
+from edgewright.adapters.database.lease_rows import make_current, make_expired, note_joined, renewed_lease
 from edgewright.adapters.database.schemas import EntrySchemas
+from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
-from edgewright.domain.conditions import clock_status
+from edgewright.domain.conditions import KEY_AGE_LIMIT
+from edgewright.domain.events import NewEvent
+from edgewright.domain.notifications import CERTIFICATE_CHANGED
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound, Superseded
 from edgewright.ports.config_store import ALWAYS, Precondition
@@ -29,7 +34,7 @@ BATCH = 500
 """Rows that one statement names; SQLite and PostgreSQL both take far more."""
 
 
-class SqlEdgeReports:
+class SqlEdgeReports(EdgeReach):
     """Implements ``EdgeReports``."""
 
     def __init__(self, database: Database) -> None:
@@ -58,23 +63,19 @@ class SqlEdgeReports:
             certified = await _take_certificate(
                 connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
             )
-            _, changed = await put_entry(connection, at, APP_CLUSTER_STATUS, cluster, body, precondition=precondition)
+            entry, before = await exchange_entry(
+                connection, at, APP_CLUSTER_STATUS, cluster, body, precondition=precondition
+            )
+            changed = entry is not before
             if not (changed or certified):
                 return False
             if certified or row.edge_reported_at is None:
                 await raise_change(connection, row, edge_reported_at=at, news_at=at)
             else:
                 await update_row(connection, cluster, edge_reported_at=at, news_at=at)
+            await note_joined(connection, at, row, actor=actor)
             if changed:
-                await record(
-                    connection,
-                    at,
-                    cluster=cluster,
-                    actor=actor,
-                    kind="edge.status",
-                    message=f"The edge status of {row.name} was reported; it differs from the one before.",
-                    hosts=len(body.get("hosts") or ()),
-                )
+                await tell_status(connection, at, row, before.body if before else None, body, actor=actor)
             return True
 
     async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:
@@ -105,12 +106,24 @@ class SqlEdgeReports:
             await connection.execute(update(gateway_presence).values(listening_since=since, listening_until=until))
 
     async def expire_leases(self) -> Sequence[UUID]:
+        expired: list[UUID] = []
+        while turned := await self._expire_some():
+            expired += turned
+        return expired
+
+    async def _expire_some(self) -> list[UUID]:
+        """Not more than ``BATCH``: when a network fails, thousands are silent at once, and others want to write."""
         async with self._database.read(long=True) as connection:
-            if not await self._overdue(connection):
+            overdue = await self._overdue(connection)
+            if overdue is None or (await connection.execute(overdue.limit(1))).first() is None:
                 return []
         async with self._database.write() as connection:
-            at = await self._database.now(connection)
-            return [row.uuid for row in await self._overdue(connection) if await make_expired(connection, at, row)]
+            overdue = await self._overdue(connection)
+            if overdue is None:
+                return []
+            rows = list(await connection.execute(overdue.limit(BATCH).with_for_update()))
+            await make_expired(connection, await self._database.now(connection), rows)
+            return [row.uuid for row in rows]
 
     async def inventory_empty(self, cluster: UUID, generation: int) -> None:
         async with self._database.write() as connection:
@@ -157,20 +170,19 @@ class SqlEdgeReports:
         async with self._database.read() as connection:
             return await self._database.now(connection)
 
-    async def _overdue(self, connection: AsyncConnection) -> list[ClusterRecord]:
-        """Current leases whose time has passed while a gateway was listening."""
+    async def _overdue(self, connection: AsyncConnection) -> Select[Any] | None:
+        """Current leases whose time has passed while a gateway was listening; None: nobody listens."""
         at = await self._database.now(connection)
         presence = (await connection.execute(select(gateway_presence))).one_or_none()
         if presence is None or at - presence.listening_until > LISTENING_GAP:
-            return []
-        statement = (
+            return None
+        return (
             select(clusters)
             .where(clusters.c.lease_state == LeaseState.CURRENT, clusters.c.lease_expires_at < at)
+            .where(clusters.c.lease_seconds < (at - presence.listening_since).total_seconds())
             .where(clusters.c.closed_at.is_(None))
             .order_by(clusters.c.uuid)
         )
-        late = await connection.execute(statement)
-        return [row for row in late if presence.listening_since + timedelta(seconds=row.lease_seconds) < at]
 
 
 async def _rows_of(connection: AsyncConnection, named: Sequence[UUID]) -> list[ClusterRecord]:
@@ -189,24 +201,20 @@ async def _renew(
     """Renews the leases; returns the clusters whose workflows want to know."""
     if not heard:
         return []
-    nudged = []
+    nudged: list[UUID] = []
+    events: list[NewEvent] = []
     renewals: list[dict[str, Any]] = []
     for row, beat in heard:
-        applied = beat.observed_revision or row.observed_revision
-        offset = row.clock_offset if beat.clock_offset is None else beat.clock_offset
-        news = applied != row.observed_revision or clock_status(offset) is not clock_status(row.clock_offset)
-        renewals.append(
-            {
-                "beating": row.uuid,
-                **renewed_lease(row, at),
-                "clock_offset": offset,
-                "observed_revision": applied,
-                "news_at": at if news else row.news_at,
-            }
-        )
+        said = said_columns(row, beat, at)
+        news = is_news(row, beat, said)
+        change = row.change + 1 if is_rendered_anew(row, beat, said) else row.change
+        moment = at if news else row.news_at
+        renewals.append({"beating": row.uuid, **renewed_lease(row, at), **said, "change": change, "news_at": moment})
         turned = await make_current(connection, at, row)
         if turned or news:
             nudged.append(row.uuid)
+        events += events_of(row, said)
+    await record_all(connection, at, events)
     await connection.execute(update(clusters).where(clusters.c.uuid == bindparam("beating")), renewals)
     return nudged
 
@@ -250,19 +258,27 @@ async def _take_certificate(
         certificate_taken_at=facts.taken_at,
         certificate_problem=None,
         certificate_pem=pem,
+        reseal_due_at=_reseal_due(row),
     )
     await record(
         connection,
         at,
         cluster=row.uuid,
         actor=actor,
-        kind="certificate.changed",
+        kind=CERTIFICATE_CHANGED,
         message=f"Secrets of {row.name} are sealed with another certificate from now on.",
         fingerprint=facts.fingerprint,
         before=row.certificate_fingerprint,
         not_after=facts.not_after.isoformat(),
     )
     return True
+
+
+def _reseal_due(row: ClusterRecord) -> datetime | None:
+    """When the oldest key that values may be sealed with has had its time. The key in use seals nothing old."""
+    begun: datetime | None = row.certificate_not_before
+    due: datetime | None = row.reseal_due_at
+    return begun + KEY_AGE_LIMIT if begun is not None and due is None else due
 
 
 def _refuse_old(row: ClusterRecord, generation: int) -> None:

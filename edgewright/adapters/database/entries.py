@@ -64,11 +64,25 @@ async def put_entry(
     precondition: Precondition = ALWAYS,
 ) -> tuple[Entry, bool]:
     """Writes an entry. Returns it and whether it differs from what was there; an equal body writes nothing."""
+    entry, before = await exchange_entry(connection, at, app, object_, body, precondition=precondition)
+    return entry, entry is not before
+
+
+async def exchange_entry(
+    connection: AsyncConnection,
+    at: datetime,
+    app: UUID,
+    object_: UUID,
+    body: Any,
+    *,
+    precondition: Precondition = ALWAYS,
+) -> tuple[Entry, Entry | None]:
+    """Writes an entry. Returns it and the one before: itself if the bodies are equal, None if there was none."""
     before = await read_entry(connection, app, object_, lock=True)
     check_precondition(precondition, before)
     if before is not None and same_json(before.body, body):
-        return before, False
-    return await write_entry(connection, at, app, object_, body, new=before is None), True
+        return before, before
+    return await write_entry(connection, at, app, object_, body, new=before is None), before
 
 
 async def write_entry(

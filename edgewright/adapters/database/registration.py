@@ -56,6 +56,7 @@ class EdgeRegistration:
             row = await _registering_row(connection, token.cluster)
             await _bind(connection, at, token, kube_system_uid, row.generation)
             await refuse_doubled_identity(connection, row.uuid, kube_system_uid)
+            await _refuse_revoked(connection, row, offered)
             renewed = await _new_secrets(connection, row, offered)
             again = row.kube_system_uid == kube_system_uid and row.short_code is not None and not renewed
             acceptance = _acceptance(row, again=again)
@@ -155,6 +156,21 @@ def _acceptance(row: ClusterRecord, *, again: bool) -> Acceptance:
         return Acceptance.ACCEPTED
     policy = row.settings.get("accept", AcceptancePolicy.AUTO)
     return Acceptance.ACCEPTED if policy == AcceptancePolicy.AUTO else Acceptance.PENDING
+
+
+async def _refuse_revoked(connection: AsyncConnection, row: ClusterRecord, offered: Mapping[Role, Sha256]) -> None:
+    """Revoked is for good: whoever has it, by theft or in an old backup, is not let in by a fresh token."""
+    dead = select(credentials.c.id).where(
+        credentials.c.cluster == row.uuid,
+        credentials.c.state == CredentialState.REVOKED,
+        credentials.c.secret_sha256.in_(list(offered.values())),
+    )
+    if (await connection.execute(dead.limit(1))).one_or_none() is not None:
+        raise Conflict(
+            f"{row.name} has registered with a credential that was revoked.",
+            code="credential_revoked",
+            hint="Register with new ones: the bootstrap script makes them.",
+        )
 
 
 async def _new_secrets(

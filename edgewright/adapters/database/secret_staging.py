@@ -54,6 +54,15 @@ _SUPERSEDE = (
     )
     .values(state=StagedState.SUPERSEDED, ciphertext=None)
 )
+_GIVE_WAY = (
+    update(staged_changes)
+    .where(
+        staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.replaces.is_not(None),
+    )
+    .values(state=StagedState.SUPERSEDED, ciphertext=None)
+)
 _PENDING = (
     select(staged_changes)
     .join(clusters, clusters.c.uuid == staged_changes.c.cluster)
@@ -98,11 +107,22 @@ class SqlSecretStaging:
             if not rows:
                 return
             await connection.execute(_COMMIT, {"sequences": [row.sequence for row in rows], "by_commit": commit})
-            await _supersede_older(connection, rows)
+            written = [row for row in rows if row.replaces is None]
+            if written:
+                await _supersede_older(connection, written)
             for owner in owners:
                 if owner is not None:
-                    await _entered_again(connection, owner, [row for row in rows if row.cluster == owner.uuid])
-            await record_all(connection, at, [_event(row, commit) for row in rows])
+                    await _entered_again(connection, at, owner, [row for row in written if row.cluster == owner.uuid])
+            resealed = [row for row in rows if row.replaces is not None]
+            await record_all(
+                connection, at, [*(_event(row, commit) for row in written), *_resealed_events(resealed, commit)]
+            )
+
+    async def give_way(self, changes: Sequence[StagedChange]) -> None:
+        if not changes:
+            return
+        async with self._database.write() as connection:
+            await connection.execute(_GIVE_WAY, {"sequences": [change.sequence for change in changes]})
 
     async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
         if not requests:
@@ -154,13 +174,35 @@ async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[
     )
 
 
-async def _entered_again(connection: AsyncConnection, owner: ClusterRecord, committed: Sequence[Row[Any]]) -> None:
+async def _entered_again(
+    connection: AsyncConnection, at: datetime, owner: ClusterRecord, committed: Sequence[Row[Any]]
+) -> None:
     """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
     written = {f"{row.namespace}/{row.name}/{row.key}" for row in committed}
     written |= {f"{row.namespace}/{row.name}" for row in committed if not row.deletes}
     if written & set(owner.must_reenter):
         left = [secret for secret in owner.must_reenter if secret not in written]
         await update_row(connection, owner.uuid, must_reenter=left)
+        if owner.resealing is not None:  # a condition says what the edge cannot open: its workflow has to look again
+            await update_row(connection, owner.uuid, news_at=at)
+
+
+def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:
+    """One for each commit: nobody has chosen its values, and the commit names them."""
+    by_request: dict[UUID, list[Row[Any]]] = {}
+    for row in rows:
+        by_request.setdefault(row.request, []).append(row)
+    return [
+        NewEvent(
+            id=event_of(request, "", of_request[0].sealed_at),
+            cluster=of_request[0].cluster,
+            actor=of_request[0].actor,
+            kind="secret.resealed",
+            message=f"Secret values that were re-sealed: {len(of_request)}.",
+            detail={"values": len(of_request), "fingerprint": of_request[0].fingerprint, "commit": commit},
+        )
+        for request, of_request in by_request.items()
+    ]
 
 
 def event_of(request: UUID, path: str, sealed_at: datetime) -> UUID:

@@ -41,6 +41,7 @@ def change_of(row: Row[Any]) -> StagedChange:
         commit=row.commit,
         refusal_code=row.refusal_code,
         refusal=row.refusal,
+        replaces=row.replaces,
     )
 
 
@@ -62,4 +63,5 @@ def columns(change: StagedChange) -> dict[str, Any]:
         "refusal": "",
         "ciphertext": change.ciphertext,
         "deletes": change.ciphertext is None,
+        "replaces": change.replaces,
     }

@@ -9,25 +9,19 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
     Uuid,
     event,
     false,
+    text,
 )
 
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION
-
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from edgewright.adapters.database.columns import metadata as metadata  # noqa: PLC0414 - everybody finds it here
+from edgewright.adapters.database.notification_tables import notifications as notifications  # noqa: PLC0414 - everybody finds it here
+from edgewright.adapters.database.notification_tables import webhooks as webhooks  # noqa: PLC0414 - everybody finds it here
 
 
 def _of_cluster(*, primary_key: bool = False) -> Column[object]:
@@ -139,6 +133,13 @@ clusters = Table(
     Column("failing", String(8)),
     Column("failing_step", String(32)),
     Column("underway", Boolean, nullable=False, server_default=false()),
+    Column("resealing", Uuid),
+    Column("reseal_due_at", MOMENT),
+    Column("nonce", String(128)),
+    Column("nonce_breaks", Integer, nullable=False, server_default=text("0")),
+    *(Column(name, MOMENT) for name in ("nonce_broken_at", "forked_at")),
+    *(Column(name, Text) for name in ("centre_url", "centre_problem", "proven_url")),
+    Column("centre_ca", String(64)),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
     Index("ix_clusters_lease", "lease_state"),
@@ -164,6 +165,8 @@ Index(
     sqlite_where=clusters.c.underway,
     postgresql_where=clusters.c.underway,
 )
+_DUE = clusters.c.reseal_due_at.is_not(None)
+Index("ix_clusters_reseal_due", clusters.c.reseal_due_at, sqlite_where=_DUE, postgresql_where=_DUE)
 ACTIVE_IDENTITY = (
     clusters.c.closed_at.is_(None)
     & (clusters.c.desired == "present")
@@ -231,6 +234,7 @@ credentials = Table(
     Column("created_at", MOMENT, nullable=False),
     Column("proven_at", MOMENT),
     Column("token", Text),
+    Column("rotation_asked_at", MOMENT),
     Index(None, "cluster"),
 )
 
@@ -292,6 +296,8 @@ staged_changes = Table(
     Column("refusal", Text, nullable=False),
     Column("ciphertext", Text),
     Column("deletes", Boolean, nullable=False),
+    # added by later versions
+    Column("replaces", String(64)),
 )
 Index(
     "ix_staged_changes_waiting",
@@ -299,6 +305,33 @@ Index(
     staged_changes.c.sequence,
     sqlite_where=staged_changes.c.state == "staged",
     postgresql_where=staged_changes.c.state == "staged",
+)
+
+resealings = Table(
+    "resealings",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    _of_cluster(),
+    Column("generation", Integer, nullable=False),
+    Column("part", Integer, nullable=False),
+    Column("asked_at", MOMENT, nullable=False),
+    Column("asked_by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("ended_at", MOMENT),
+    Index(None, "cluster"),
+)
+
+resealing_secrets = Table(
+    "resealing_secrets",
+    metadata,
+    Column("resealing", Uuid, ForeignKey("resealings.id"), primary_key=True),
+    Column("secret", Text, primary_key=True),
+    Column("state", String(16), nullable=False),
+    Column("tried_at", MOMENT),
+    Column("waits_for", Text, nullable=False),
+    Column("unreadable", Text, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("gathered", Text),
 )
 
 idempotency_keys = Table(

@@ -6,16 +6,16 @@ decided by the hooks (``pre_receive``). The dumb protocol is not served.
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
+from edgewright.adapters.git.advertisements import Advertisements
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.commands import git_environment
-from edgewright.adapters.git.failures import storage_errors, unavailable
+from edgewright.adapters.git.failures import unavailable
 from edgewright.adapters.git.hooks import install_hooks
 from edgewright.adapters.git.http_body import decoded
 from edgewright.adapters.git.http_exchange import Exchange
@@ -36,14 +36,12 @@ from edgewright.adapters.git.http_push import (
     refuse_as_too_large,
     settle_push,
 )
-from edgewright.adapters.git.refs import MAIN, read_head
 from edgewright.errors import Forbidden, Refused, TooLarge, Waiting
 
 FETCH_LIMIT = 16 * MIB
 """Bytes that a fetch's request may have, unpacked; it lists commits that the client has."""
 
 _GRACE = 10.0
-_KEPT_ADVERTISEMENTS = 20_000
 _NO_PIECES: tuple[bytes, ...] = ()
 
 
@@ -90,7 +88,7 @@ class GitHttp:
         self._turns = asyncio.Semaphore(processes)
         self._patience = patience
         self._deadline = deadline
-        self._advertisements: OrderedDict[tuple[UUID, str, str], tuple[object, bytes]] = OrderedDict()
+        self._advertisements = Advertisements(self._advertise)
         self._settling: set[asyncio.Task[int]] = set()
 
     async def info_refs(
@@ -98,8 +96,7 @@ class GitHttp:
     ) -> Advertisement:
         """Answers ``GET …/info/refs?service=…``.
 
-        As long as the branch stays where it is, the answer is the same and git is not asked again: most
-        requests are polls.
+        Git is seldom asked; see ``advertisements``.
 
         Args:
             git_protocol: the ``Git-Protocol`` header.
@@ -112,14 +109,9 @@ class GitHttp:
         name = parse_service(service)
         folder = self._server.folder(repository)
         protocol = visible_protocol(name, git_protocol)
-        key, state = (repository, name, protocol), _state(folder)
-        known = self._advertisements.get(key)
-        if known is None or known[0] != state:
-            known = (state, await self._advertise(folder, name, protocol))
-            self._advertisements[key] = known
-            if len(self._advertisements) > _KEPT_ADVERTISEMENTS:
-                self._advertisements.popitem(last=False)
-        return Advertisement(headers(name, "advertisement"), known[1])
+        return Advertisement(
+            headers(name, "advertisement"), await self._advertisements.of(repository, folder, name, protocol)
+        )
 
     async def rpc(
         self,
@@ -261,14 +253,6 @@ class _Primed:
 
 def _environment(protocol: str) -> dict[str, str]:
     return git_environment({"GIT_PROTOCOL": protocol} if protocol else None)
-
-
-def _state(folder: Path) -> object:
-    """Changes whenever ``main`` does: its value, and the last change of what holds it."""
-    with storage_errors():
-        packed = folder / "packed-refs"
-        refs = (folder / MAIN).parent.stat().st_mtime_ns
-        return read_head(folder), refs, packed.stat().st_mtime_ns if packed.exists() else None
 
 
 def _not_understood(name: Service) -> Refused:

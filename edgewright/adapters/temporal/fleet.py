@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID, uuid4
 
 from temporalio.client import (
@@ -31,6 +31,7 @@ from edgewright.messages.cluster import (
     ReconcileSignal,
     StepVerb,
 )
+from edgewright.messages.notifications import NotificationsInput
 from edgewright.ports.fleet import FleetUnavailable
 
 NUDGE_DEADLINE = timedelta(seconds=5)
@@ -153,6 +154,27 @@ class TemporalFleet:
             reason = "its history can no longer be read; it goes on from the database"
             await self._within(NUDGE_DEADLINE, self._handle(cluster).terminate(reason=reason))
         await self.nudge(cluster, bulk=True)
+
+    async def deliver_notifications(self, *, news: bool) -> None:
+        """See the port."""
+        signal: dict[str, Any] = (
+            {"start_signal": names.SIGNAL_RECONCILE, "start_signal_args": [ReconcileSignal()]} if news else {}
+        )
+        await self._within(
+            NUDGE_DEADLINE,
+            self._client.start_workflow(
+                names.NOTIFICATIONS_TYPE,
+                NotificationsInput(),
+                id=names.NOTIFICATIONS_ID,
+                task_queue=names.CLUSTERS_QUEUE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+                task_timeout=TASK_TIMEOUT,
+                static_summary="delivers notifications to the webhook",
+                rpc_timeout=NUDGE_DEADLINE,
+                **signal,
+            ),
+        )
 
     async def healthy(self) -> bool:
         """See the port."""

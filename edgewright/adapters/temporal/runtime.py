@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 
-from temporalio.common import MetricHistogramFloat
+from temporalio.common import MetricCounter, MetricHistogramFloat
 from temporalio.runtime import (
     LogForwardingConfig,
     LoggingConfig,
@@ -22,6 +22,8 @@ GIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 
 COMMISSIONING = "edgewright_commissioning_seconds"
 GIT = "edgewright_git_seconds"
+NOTIFICATIONS = "edgewright_notifications"
+OUTCOMES = ("delivered", "failed", "given_up")
 _BUCKETS: Mapping[str, Sequence[float]] = {
     COMMISSIONING: COMMISSIONING_SECONDS,
     GIT: GIT_SECONDS,
@@ -81,6 +83,13 @@ class WorkerMetrics:
             COMMISSIONING, "From a cluster's creation to the first time that it was ready."
         )
         self._git: MetricHistogramFloat = meter.create_histogram_float(GIT, "Operations on driving repositories.")
+        self._notifications: MetricCounter = meter.create_counter(NOTIFICATIONS, "Tries to deliver a notification.")
+        for outcome in OUTCOMES:  # a series that begins with its first failure cannot be compared with before
+            self.notified(outcome, 0)
+
+    def notified(self, outcome: str, number: int) -> None:
+        """Notifications were ``delivered``, have ``failed``, or were ``given_up``."""
+        self._notifications.add(number, {"outcome": outcome})
 
     def commissioned(self, seconds: float) -> None:
         """A cluster became ready for the first time."""

@@ -2,7 +2,14 @@
 
 import typer
 
-from edgewright.cli.commands import cluster_creation, cluster_edge, cluster_ending, cluster_verbs, cluster_views
+from edgewright.cli.commands import (
+    cluster_check_in,
+    cluster_creation,
+    cluster_edge,
+    cluster_ending,
+    cluster_verbs,
+    cluster_views,
+)
 from edgewright.cli.commands.options import example
 
 app = typer.Typer(no_args_is_help=True)
@@ -21,6 +28,13 @@ for _name, _command, _panel, _example in (
     ("bootstrap", cluster_edge.bootstrap, _EDGE, "cluster bootstrap press-shop --expires-in 2h"),
     ("accept", cluster_edge.accept, _EDGE, "cluster accept press-shop"),
     ("reject", cluster_edge.reject, _EDGE, "cluster reject press-shop"),
+    ("rotate", cluster_edge.rotate, _EDGE, "cluster rotate press-shop --role flux"),
+    (
+        "check-in",
+        cluster_check_in.check_in,
+        _EDGE,
+        "cluster check-in press-shop 'Mon-Fri 22:00-06:00' --time-zone Europe/London",
+    ),
     ("pause", cluster_verbs.pause, _STEERING, "cluster pause press-shop --reason 'change freeze until Monday'"),
     ("resume", cluster_verbs.resume, _STEERING, "cluster resume press-shop"),
     ("retry", cluster_verbs.retry, _STEERING, "cluster retry press-shop create_repository"),

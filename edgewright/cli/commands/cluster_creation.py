@@ -110,8 +110,8 @@ def recreate(
         given = {field: value for field, value in wish.items() if value is not None}
         document = send_once(gateway, "POST", f"{meant.path}/recreate", body=given).json()
         (say if as_json else result)(f"{meant.text} is being commissioned anew.")
-        _end(gateway, meant, document, wait=wait, seconds=seconds, began=began, as_json=as_json)
-        for secret in document["must_reenter"]:
+        shown = _end(gateway, meant, document, wait=wait, seconds=seconds, began=began, as_json=as_json)
+        for secret in shown["must_reenter"]:
             say(f"Enter again: the secret {clean(secret)}.")
 
 
@@ -138,13 +138,16 @@ def wait(
 
 def _end(
     gateway: Gateway, cluster: Named, document: Document, *, wait: bool, seconds: int, began: float, as_json: bool
-) -> None:
-    """Waits if that is wanted, and shows the outcome."""
+) -> Document:
+    """Waits if that is wanted, and shows the outcome; returns the cluster as it was seen last."""
+    shown = document
     if wait:
         wait_for(gateway, cluster, Goal.READY, known=document, seconds=seconds)
         took = spoken(time.monotonic() - began)
         (say if as_json else result)(f"{cluster.text} is ready after {took}.")
+        shown = gateway.get(cluster.path)
     if as_json:
-        show_json(gateway.get(cluster.path) if wait else document)
+        show_json(shown)
     elif not wait:
         say(f"`{typed(f'cluster wait {cluster.text}')}` waits until it is ready.")
+    return shown

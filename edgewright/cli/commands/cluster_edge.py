@@ -1,17 +1,23 @@
 """How the edge of a cluster gets in: the bootstrap line, and the answer to who has registered."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
+from edgewright import __version__
 from edgewright.cli.client import connect
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, until
 from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, ClusterName, Yes
-from edgewright.cli.commands.screen import clean, moment, result, say, show_json
+from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json
+from edgewright.cli.invocation import typed
+from edgewright.domain.cluster import Role
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 60, 7 * 86400
+_LONGEST_TYPED = 4095
+"""Characters of a line that Linux' terminals hand to a shell that reads whole lines, as dash does."""
 
 
 def bootstrap(
@@ -31,10 +37,37 @@ def bootstrap(
     )
     if line.get("warning"):
         say(f"Warning: {clean(line['warning'])}")
+    if line.get("ca_bundle"):
+        say("It carries the centre's CA bundle: curl trusts that and nothing else, whatever the machine knows.")
+    for advice in (*_of_a_long_line(line), *_without_flux(line), *_without_agent(line)):
+        say(advice)
     if as_json:
         show_json(line)
     else:
         result(line["command"])
+
+
+def _of_a_long_line(line: Document) -> Iterator[str]:
+    if (length := len(line["command"])) > _LONGEST_TYPED:
+        yield (
+            f"It has {length:,} characters, and a shell that does not edit its lines takes no more than"
+            f" {_LONGEST_TYPED:,} when they are pasted. Let EDGEWRIGHT_CA_BUNDLE hold only the authority that signs."
+        )
+
+
+def _without_flux(line: Document) -> Iterator[str]:
+    if not line.get("flux"):
+        yield f"No Flux: an edge has to bring its own, until `{typed('flux import')}` has given the centre one."
+
+
+def _without_agent(line: Document) -> Iterator[str]:
+    if line.get("agent_image"):
+        return
+    image = f"REGISTRY/edgewright:{__version__}"
+    yield "No agent: EDGEWRIGHT_AGENT_IMAGE is not set, so nothing will report this cluster. In a checkout:"
+    yield f"  docker build --tag {image} ."
+    yield f"  docker push {image}"
+    yield f"Then set EDGEWRIGHT_AGENT_IMAGE={image} where the gateway runs, and start it again."
 
 
 def accept(cluster: ClusterName, yes: Yes = False, as_json: AsJson = False) -> None:
@@ -61,3 +94,21 @@ def reject(cluster: ClusterName, as_json: AsJson = False) -> None:
         show_json(document)
     else:
         result(f"{document['name']} is {document['acceptance']}.")
+
+
+def rotate(
+    cluster: ClusterName,
+    role: Annotated[
+        list[Role] | None,
+        typer.Option("--role", help="Only this one; may be given several times.", show_default="both"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have the edge replace its credentials by new ones; each old one dies when its successor is used."""
+    with connect() as gateway:
+        meant = named(gateway, cluster)
+        document = gateway.post(f"{meant.path}/credential/rotate", {"roles": role} if role else None)
+    if as_json:
+        show_json(document)
+    else:
+        result(f"The edge is asked to replace: {', '.join(document['roles'])}. The timeline tells when it has.")

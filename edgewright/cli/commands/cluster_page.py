@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from edgewright.cli.commands.cluster_check_in import spoken_check_in
 from edgewright.cli.commands.screen import (
     Document,
+    clean,
     moment,
     pairs,
     show_facts,
@@ -53,7 +55,10 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("generation", str(document["generation"])),
         ("last heard", moment(lease["last_heard"]) or "never"),
         ("lease", f"{lease['state']}, until {moment(lease['expires_at'])}" if lease["expires_at"] else ""),
+        ("check-in", spoken_check_in(document) if document.get("check_in") else ""),
+        ("reaches", _reach(document["reach"]) if document.get("reach") else ""),
         ("certificate", _certificate(certificate) if certificate else "none"),
+        ("re-sealing", _resealing(document["resealing"]) if document.get("resealing") else ""),
         ("commit wanted", document["revisions"]["desired"] or ""),
         ("commit applied", document["revisions"]["observed"] or ""),
         ("created", f"{moment(document['created_at'])} by {document['created_by']}"),
@@ -68,8 +73,17 @@ def _deletion(deletion: Document) -> str:
     return f"under way, {waits}; workloads: {deletion['workloads']}"
 
 
+def _reach(reach: Document) -> str:
+    return "; ".join(clean(said) for said in (reach["url"], reach["problem"]) if said)
+
+
 def _certificate(certificate: Document) -> str:
     return f"{certificate['fingerprint'][:16]}…, valid until {moment(certificate['not_after'])}"
+
+
+def _resealing(resealing: Document) -> str:
+    done = f"{resealing['secrets'] - resealing['left']} of {resealing['secrets']} Secrets"
+    return "; ".join([done, *(clean(sentence) for sentence in resealing["waiting"])])
 
 
 def _conditions(conditions: Sequence[Document]) -> list[tuple[str, ...]]:

@@ -102,6 +102,25 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
         say(f"Enter again: {clean(name)}")
 
 
+@app.command("reseal", epilog=example('secret reseal press-shop --reason "stolen disk"'))
+def reseal(
+    cluster: ClusterName,
+    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the timeline.", show_default=False)] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Have the edge seal what an old key sealed anew, for its newest key; no plaintext leaves it."""
+    with connect() as gateway:
+        meant = named(gateway, cluster)
+        document = gateway.post(f"{meant.path}/reseal", {"reason": reason})
+    if as_json:
+        show_json(document)
+        return
+    result(
+        f"{meant.text} is to re-seal {document['left']} of {document['secrets']} Secrets with its next heartbeats."
+    )
+    say(f"How far it is: edgewright cluster show {meant.text}.")
+
+
 def _place(secret: str, key: str) -> tuple[str, str, str]:
     """Namespace, name and key, each one that Kubernetes would take: only then may they become a path.
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from edgewright.cli.client import Gateway, Params
 from edgewright.cli.commands.durations import spoken
 from edgewright.cli.commands.screen import say
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.retry_after import seconds_asked_for
 
 PATIENCE_SECONDS = 45.0
 """After this long no other attempt begins."""
@@ -69,10 +71,7 @@ def is_out_of_reach(error: CliError) -> bool:
 
 def _asked_for(answer: httpx.Response, otherwise: float) -> float:
     """Seconds that the gateway asks to wait."""
-    try:
-        return max(otherwise, float(answer.headers.get("Retry-After", otherwise)))
-    except ValueError:
-        return otherwise
+    return max(otherwise, seconds_asked_for(answer.headers.get("Retry-After"), now=datetime.now(UTC)))
 
 
 def _is_over(began: float, pause: float) -> bool:

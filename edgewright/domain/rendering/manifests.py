@@ -57,6 +57,14 @@ def in_namespace(manifest: JsonObject, namespace: str) -> JsonObject:
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
 
 
+def labelled(manifest: JsonObject, labels: Mapping[str, str]) -> JsonObject:
+    """A checked manifest with labels added to its own."""
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, Mapping)  # noqa: S101 - checked_manifest said so; narrows the type
+    own = metadata.get("labels")
+    return {**manifest, "metadata": {**metadata, "labels": {**(own if isinstance(own, Mapping) else {}), **labels}}}
+
+
 def manifest_key(manifest: JsonObject) -> ManifestKey:
     """The identity of a checked manifest."""
     metadata = manifest["metadata"]

@@ -21,9 +21,8 @@ def workload_removal(paths: Sequence[str]) -> Mapping[str, bytes | None]:
     template added. The notes of the emptied folders stay or come back: Flux prunes what a folder used to hold only
     while the folder exists.
 
-    The files of the default Flux template stay, ``edge-cluster.yaml`` among them: its release brings sealed-secrets
-    and the agent, and the agent has to report the empty inventory and to say goodbye. What else the chart installs
-    leaves with the release when the edge detaches. An object that a file removed here used to describe survives if
+    The files of the default Flux template stay, ``edge-cluster.yaml`` among them: its release brings sealed-secrets,
+    which leaves with it when the edge detaches. An object that a file removed here used to describe survives if
     it carries ``kustomize.toolkit.fluxcd.io/prune: disabled``: that is how a changed template marks a driver.
 
     Args:

@@ -296,6 +296,23 @@ async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:
     assert "agent" in str(late.rotation_problem)
 
 
+async def test_a_rotation_that_an_edge_never_begins_is_a_problem_that_the_workflow_looks_at_in_time(
+    timed: Store,
+) -> None:
+    cluster = await timed.joined()
+    await timed.access.ask_rotation(cluster, [Role.FLUX], actor="token:me", reason="")
+    early = await timed.clusters.read_wanted(cluster)
+    assert early is not None and early.rotation_problem is None
+    assert early.review_at is not None
+    timed.clock.at = early.review_at
+    late = await timed.clusters.read_wanted(cluster)
+    assert late is not None and "flux credential is wanted since" in str(late.rotation_problem)
+    assert late.review_at is None
+    await timed.access.add_rotated(cluster, Role.FLUX, b"n" * 32, actor="agent")
+    begun = await timed.clusters.read_wanted(cluster)
+    assert begun is not None and begun.rotation_problem is None
+
+
 async def test_a_lease_ends_where_the_grace_ends(timed: Store) -> None:
     cluster = await timed.create()
     await timed.reports.heartbeats([Heartbeat(cluster, 1)])

@@ -261,6 +261,12 @@ def test_a_fault_of_the_program_stays_one() -> None:
     assert translate(ValueError("oops"), "edgewright.db") is None
 
 
+OF_MIGRATION_7 = (
+    *("nonce", "nonce_breaks", "nonce_broken_at", "forked_at"),
+    *("centre_url", "centre_problem", "proven_url", "centre_ca"),
+)
+
+
 async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None:
     """The columns are newer than the projections: a workflow that has nothing new to say publishes none for years."""
     url = f"sqlite:///{tmp_path / 'earlier.db'}"
@@ -278,6 +284,16 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 "ALTER TABLE clusters DROP COLUMN failing_step",
                 "DROP INDEX ix_clusters_underway",
                 "ALTER TABLE clusters DROP COLUMN underway",
+                "DROP TABLE notifications",
+                "DROP TABLE webhooks",
+                "ALTER TABLE credentials DROP COLUMN rotation_asked_at",
+                "DROP INDEX ix_clusters_reseal_due",
+                "ALTER TABLE clusters DROP COLUMN reseal_due_at",
+                "ALTER TABLE clusters DROP COLUMN resealing",
+                "ALTER TABLE staged_changes DROP COLUMN replaces",
+                "DROP TABLE resealing_secrets",
+                "DROP TABLE resealings",
+                *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_MIGRATION_7),
                 "UPDATE alembic_version SET version_num = '0001'",
             ):
                 await connection.execute(text(statement))

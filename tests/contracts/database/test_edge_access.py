@@ -1,13 +1,12 @@
-"""How an edge gets in, and how it is kept out."""
+"""How an edge gets in: tokens, registration, acceptance."""
 
 import asyncio
 import re
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from database_stores import ACTOR, NOON, Store, digest
+from database_stores import ACTOR, NOON, Store, code_of, digest, state_of, states
 
 from edgewright.domain.cluster import (
     Acceptance,
@@ -20,26 +19,10 @@ from edgewright.domain.cluster import (
     StepName,
     TokenState,
 )
-from edgewright.errors import Conflict, EdgewrightError, Forbidden
-from edgewright.ports.edge_access import Registration
+from edgewright.errors import Conflict, Forbidden
+from edgewright.ports.edge_access import Holder, Registration
 
 MANUAL = ClusterSettings(accept=AcceptancePolicy.MANUAL)
-
-
-async def code_of(attempt: Any) -> str:
-    with pytest.raises(EdgewrightError) as refusal:
-        await attempt
-    return refusal.value.code
-
-
-async def state_of(store: Store, token_id: str) -> TokenState:
-    token = await store.access.token(token_id)
-    assert token is not None
-    return token.state
-
-
-async def states(store: Store, cluster: Any) -> list[CredentialState]:
-    return [credential.state for credential in await store.access.credentials(cluster)]
 
 
 # --- tokens ------------------------------------------------------------------------------------------------
@@ -144,6 +127,18 @@ async def test_a_cluster_is_read_with_its_credentials(store: Store) -> None:
     await store.access.revoke(cluster, actor="token:test")
     assert await store.access.with_credentials(cluster) == (await store.row(cluster), [])
     assert await store.access.with_credentials(uuid4()) is None
+
+
+async def test_what_credentials_are_worth_is_read_with_them(store: Store) -> None:
+    cluster, other = await store.commissioned("line-1"), await store.commissioned("line-2")
+    assert await store.access.holder(cluster) is None
+    await store.register(await store.token(cluster), uid="uid-1")
+    held = await store.access.credentials(cluster)
+    assert await store.access.holder(cluster) == Holder("line-1", 1, Acceptance.ACCEPTED, held)
+    assert await store.access.holder(other) is None
+    await store.access.revoke(cluster, actor="token:test")
+    assert await store.access.holder(cluster) is None
+    assert await store.access.holder(uuid4()) is None
 
 
 async def test_a_repeated_registration_gets_the_same_answer(store: Store) -> None:
@@ -286,7 +281,7 @@ async def test_rejection_revokes_and_frees_the_binding(store: Store) -> None:
     assert await store.access.answer(cluster, accepted=False, actor=ACTOR) is Acceptance.REJECTED
     assert await code_of(store.access.answer(cluster, accepted=True, actor=ACTOR)) == "nothing_to_accept"
     await store.registered(other, uid="uid-1", token_id="t-other")
-    answer = await store.register(await store.token(cluster, "t2"), uid="uid-2")
+    answer = await store.register(await store.token(cluster, "t2"), uid="uid-2", secrets="second")
     assert answer.acceptance is Acceptance.PENDING
 
 
@@ -322,131 +317,3 @@ async def test_a_thief_who_claims_the_same_uid_is_not_accepted_in_place_of_the_e
     again = await store.register(token, uid="uid-1", secrets="thief")
     assert again.acceptance is Acceptance.PENDING
     assert CredentialState.ACTIVE not in await states(store, cluster)
-
-
-# --- proof and rotation ------------------------------------------------------------------------------------
-
-
-async def test_the_first_use_proves_a_credential(timed: Store) -> None:
-    cluster = await timed.commissioned()
-    await timed.registered(cluster)
-    agent = await timed.credential(cluster, Role.AGENT)
-    await timed.access.record_use(agent.id)
-    assert (await timed.credential(cluster, Role.AGENT)).proven_at == timed.clock.at
-    wanted = await timed.clusters.read_wanted(cluster)
-    assert wanted is not None
-    assert wanted.edge_reported_at == timed.clock.at
-    before = await timed.row(cluster)
-    timed.clock.advance(hours=1)
-    await timed.access.record_use(agent.id)
-    assert await timed.row(cluster) == before
-    assert (await timed.kinds(cluster)).count("credential.proven") == 1
-    await timed.access.record_use(uuid4())
-
-
-async def test_a_successor_counts_from_its_first_use(store: Store) -> None:
-    cluster = await store.joined()
-    state = await store.access.add_rotated(cluster, Role.AGENT, digest("agent-new"), actor="agent")
-    assert state is CredentialState.PENDING
-    current = await store.credential(cluster, Role.AGENT, "agent-first")
-    assert current.state is CredentialState.ACTIVE
-    successor = await store.credential(cluster, Role.AGENT, "agent-new")
-    await store.access.record_use(successor.id)
-    assert [
-        (one.secret_sha256, one.state) for one in await store.access.credentials(cluster) if one.role is Role.AGENT
-    ] == [(digest("agent-new"), CredentialState.ACTIVE)]
-    assert (await store.credential(cluster, Role.FLUX)).state is CredentialState.ACTIVE
-    assert (await store.kinds(cluster))[-1] == "credential.rotated"
-
-
-async def test_registering_the_same_successor_again_changes_nothing(store: Store) -> None:
-    cluster = await store.joined()
-    await store.access.add_rotated(cluster, Role.FLUX, digest("new"), actor="agent")
-    held, row = await store.access.credentials(cluster), await store.row(cluster)
-    again = await store.access.add_rotated(cluster, Role.FLUX, digest("new"), actor="agent")
-    assert again is CredentialState.PENDING
-    current = await store.access.add_rotated(cluster, Role.FLUX, digest("flux-first"), actor="agent")
-    assert current is CredentialState.ACTIVE
-    assert (await store.access.credentials(cluster), await store.row(cluster)) == (held, row)
-
-
-async def test_a_second_successor_replaces_an_unproven_first(store: Store) -> None:
-    cluster = await store.joined()
-    for secret in ("one", "two"):
-        await store.access.add_rotated(cluster, Role.AGENT, digest(secret), actor="agent")
-    held = {one.secret_sha256 for one in await store.access.credentials(cluster) if one.role is Role.AGENT}
-    assert held == {digest("agent-first"), digest("two")}
-
-
-async def test_nothing_follows_a_credential_that_is_not_there_or_was_revoked(store: Store) -> None:
-    cluster = await store.commissioned()
-    rotation = store.access.add_rotated(cluster, Role.AGENT, digest("x"), actor="agent")
-    assert await code_of(rotation) == "nothing_to_rotate"
-    await store.registered(cluster)
-    await store.access.revoke(cluster, actor=ACTOR)
-    revoked = store.access.add_rotated(cluster, Role.AGENT, digest("agent-first"), actor="agent")
-    assert await code_of(revoked) == "credential_revoked"
-
-
-# --- the end -----------------------------------------------------------------------------------------------
-
-
-async def test_revocation_ends_all_credentials_and_tokens_at_once(store: Store) -> None:
-    cluster = await store.joined()
-    await store.token(cluster, "unspent")
-    assert await store.access.revoke(cluster, actor=ACTOR) == 2
-    assert await store.access.credentials(cluster) == []
-    assert await state_of(store, "unspent") is TokenState.REPLACED
-    assert await store.access.revoke(cluster, actor=ACTOR) == 0
-    assert (await store.kinds(cluster)).count("credential.revoked") == 1
-
-
-async def test_a_revoked_credential_cannot_be_proven_back(store: Store) -> None:
-    cluster = await store.commissioned()
-    await store.registered(cluster)
-    agent = await store.credential(cluster, Role.AGENT)
-    await store.access.revoke(cluster, actor=ACTOR)
-    await store.access.record_use(agent.id)
-    assert await store.access.credentials(cluster) == []
-
-
-async def test_suspended_credentials_come_back_as_what_they_were(store: Store) -> None:
-    accepted = await store.joined("accepted")
-    pending = await store.commissioned("pending", settings=MANUAL)
-    await store.registered(pending, uid="uid-2", token_id="t2")
-    for cluster, back in ((accepted, CredentialState.ACTIVE), (pending, CredentialState.PENDING)):
-        fence = await store.fence(cluster)
-        await store.access.suspend(fence)
-        await store.access.suspend(fence)
-        assert set(await states(store, cluster)) == {CredentialState.SUSPENDED}
-        await store.access.resume(fence)
-        assert set(await states(store, cluster)) == {back}
-        kinds = await store.kinds(cluster)
-        assert (kinds.count("credential.suspended"), kinds.count("credential.resumed")) == (1, 1)
-    assert await state_of(store, "t2") is TokenState.REPLACED
-
-
-async def test_after_a_silent_end_an_edge_may_only_detach(store: Store) -> None:
-    cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR, force=True)
-    fence = await store.fence(cluster)
-    await store.access.retire(fence, said_goodbye=False)
-    assert set(await states(store, cluster)) == {CredentialState.DETACH_ONLY}
-    await store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
-    assert set(await states(store, cluster)) == {CredentialState.DETACH_ONLY}
-    await store.reports.goodbye(cluster, 1)
-    assert await store.access.credentials(cluster) == []
-
-
-async def test_after_a_goodbye_nothing_is_let_in(store: Store) -> None:
-    cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
-    await store.access.retire(await store.fence(cluster), said_goodbye=True)
-    assert await store.access.credentials(cluster) == []
-
-
-async def test_no_secret_reaches_the_audit_log(store: Store) -> None:
-    cluster = await store.joined()
-    told = str(await store.audit.timeline(cluster))
-    for secret in ("token-of-press-shop", "flux-first", "agent-first"):
-        assert digest(secret).hex() not in told

@@ -1,4 +1,4 @@
-"""One PostgreSQL for the tests of this folder, and a database of its own for each file."""
+"""A PostgreSQL and a database for each file: what only waits for other files would slow those down."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -7,7 +7,7 @@ import pytest
 from postgresql_server import PostgreSQL, postgresql_server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def postgresql() -> Iterator[PostgreSQL]:
     """A server without a database of ours."""
     with postgresql_server() as server:

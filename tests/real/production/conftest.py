@@ -1,4 +1,4 @@
-"""One topology for the tests of this folder; each makes clusters of its own."""
+"""One topology for the tests of a file; each makes clusters of its own."""
 
 import shutil
 import tempfile
@@ -10,7 +10,7 @@ import pytest
 from production.topology import AS_COMPOSE, Topology, running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def topology() -> Iterator[Topology]:
     """PostgreSQL, Temporal, two workers, two gateways, a TLS proxy: as ``docker-compose.yml`` says."""
     folder = Path(tempfile.mkdtemp(prefix="edgewright-production-"))

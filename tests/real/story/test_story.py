@@ -1,9 +1,7 @@
 """The story of a cluster, told by its user: real server, real git, real kubeseal, real Temporal CLI."""
 
 import json
-import os
 import re
-import signal
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -15,7 +13,7 @@ import pytest
 from desk import CONFIGURATION, EDGE_CLUSTER, EDGE_STATUS, SETUP_STATUS, Desk
 from edge_machine import EdgeMachine
 from sealing_keys import certificate_pem, private_key
-from supervised import eventually, living
+from supervised import eventually
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]  # the first test may build kubeseal
 
@@ -81,7 +79,7 @@ def test_nothing_is_lost_when_everything_is_killed_half_way(desk: Desk) -> None:
     created = desk.curl("POST", "/v1/cluster", {"name": "half-way"})
     assert created.code == 201, created
     assert desk.curl("DELETE", f"/v1/cluster/{doomed}").code == 202
-    kill_everything(desk)
+    desk.centre.kill_everything()
 
     desk.centre.up()
     eventually(lambda: desk.centre.is_ready("half-way"), seconds=60)
@@ -298,13 +296,3 @@ def stay_gone(desk: Desk, names: set[str], uuids: set[str]) -> None:
 def is_ready_entry(desk: Desk, path: str) -> bool:
     answer = desk.curl("GET", path)
     return answer.code == 200 and json.loads(answer.out)["ready"] is True
-
-
-def kill_everything(desk: Desk) -> None:
-    """kill -9 of `up` and of all that it has started, at the same moment."""
-    assert desk.centre.running
-    children = desk.centre.children()
-    for pid in (desk.centre.running.pid, *children.values()):
-        os.kill(pid, signal.SIGKILL)
-    desk.centre.running.wait(timeout=10)
-    eventually(lambda: not [pid for pid in children.values() if living(pid)])

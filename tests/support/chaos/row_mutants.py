@@ -151,7 +151,8 @@ ROWS = (
         "credential_wrong",
         execute(
             GONE,
-            "INSERT INTO credentials VALUES (:new, 0, :cluster, 1, 'agent', 'active', x'00', '2026', NULL, NULL)",
+            "INSERT INTO credentials (id, sequence, cluster, generation, role, state, secret_sha256, created_at) "
+            "VALUES (:new, 0, :cluster, 1, 'agent', 'active', x'00', '2026')",
         ),
     ),
     Mutant(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from temporal_server import free_port, temporal_server
+from free_ports import free_port
+from temporal_server import temporal_server
 
 
 @dataclass

@@ -55,6 +55,7 @@ class Edge:
         for credential in await access.credentials(self._cluster):
             await access.record_use(credential.id)
             self._ledger.note("credential.proven", credential.role)
+        self._ledger.note("edge.joined", self.generation)
         await self._centre.ports.fleet.nudge(self._cluster)
         await self.beat(turns=True)
         await self.change_certificate()

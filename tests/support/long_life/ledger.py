@@ -19,6 +19,7 @@ MARKS = {
     "credential.proven": "role",
     "credential.registered": "role",
     "credential.rotated": "role",
+    "edge.joined": "generation",
     "edge.registered": "kube_system_uid",
     "edge.status": "hosts",
     "lease.expired": "epoch",

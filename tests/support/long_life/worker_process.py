@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -98,7 +99,9 @@ async def work(order: WorkerOrder) -> None:
         git = BareGitServer(folder / "repositories", loose_limit=order.loose_limit)
         functions = build_activities(replace(centre.ports, git=git), organisation="ACME", external_url=EXTERNAL_URL)
         workers = worker.build_workers(centre.client, functions, slots=16)
-        async with workers[0], workers[1], workers[2]:
+        async with AsyncExitStack() as polling:
+            for one in workers:
+                await polling.enter_async_context(one)
             os.write(1, b"polling\n")
             os.dup2(2, 1)
             await stop.wait()

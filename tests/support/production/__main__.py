@@ -11,10 +11,11 @@ import time
 from pathlib import Path
 
 from components import ComponentMissing
+from free_ports import free_port
 
 from edgewright.cli.supervisor import StopRequested, StopSignals
 from production.compose import CHECKOUT
-from production.ports import Ports, free_port
+from production.ports import Ports
 from production.topology import Topology, running
 
 USUAL_PORT = 8443

@@ -156,6 +156,25 @@ def test_an_empty_home_is_restored_for_its_owner_only(home: StoppedHome, tmp_pat
     assert not [path for path in other.folder.rglob("*") if "restor" in path.name], "nothing is left over"
 
 
+def test_the_key_of_webhooks_is_restored_with_the_webhook_that_it_signs_for(home: StoppedHome) -> None:
+    key = home.folder / "webhook-key"
+    before = key.read_text()
+    made = home.back_up()
+    key.write_text("00" * 32)  # as a home has it that was made anew
+    home.restore(made)
+    assert (key.read_text(), key.stat().st_mode & 0o777) == (before, 0o600)
+
+
+def test_the_key_of_webhooks_stays_when_the_backup_is_of_a_version_that_had_none(home: StoppedHome) -> None:
+    key = home.folder / "webhook-key"
+    before = key.read_text()
+    key.rename(home.folder / "kept")
+    made = home.back_up()
+    (home.folder / "kept").rename(key)
+    home.restore(made)
+    assert key.read_text() == before
+
+
 def test_an_interrupted_restore_is_noticed_and_can_be_repeated(
     home: StoppedHome, monkeypatch: pytest.MonkeyPatch
 ) -> None:

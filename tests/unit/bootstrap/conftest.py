@@ -24,6 +24,7 @@ CLUSTER = UUID("0e7a1d3c-93f7-4a52-8a5e-3f0f5f5f9a10")
 TOKEN = "reg.7hVn0s3cr3t-T0ken_marker"
 KUBE_SYSTEM_UID = "5d3c0f0a-6c3e-4c61-9c7e-0a54b1f0aa01"
 FLUX_KINDS = ("gitrepositories.source.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io")
+HELM_RELEASES = "helmreleases.helm.toolkit.fluxcd.io"
 SELF_LINK = """---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -37,7 +38,7 @@ metadata:
   name: self-link
   namespace: edgewright
 """
-TOOLS = ("base64", "cat", "curl", "env", "mkdir", "mktemp", "od", "rm", "sed", "sleep", "tr", "wc")
+TOOLS = ("base64", "cat", "curl", "env", "grep", "mkdir", "mktemp", "od", "rm", "sed", "sleep", "tr", "wc")
 
 
 def _shells() -> dict[str, list[str]]:
@@ -63,6 +64,7 @@ class Centre:
     answers: list[tuple[int, str] | None] = field(default_factory=list)
     """Given in order, the last one for good; None takes the request and drops the connection."""
     requests: list[dict[str, Any]] = field(default_factory=list)
+    fetched: list[tuple[str, str | None]] = field(default_factory=list)
     pages: dict[str, str] = field(default_factory=dict)
     url: str = ""
 
@@ -77,7 +79,12 @@ def centre() -> Iterator[Centre]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self._answer(200, told.pages[self.path])
+            told.fetched.append((self.path, self.headers["Authorization"]))
+            page = told.pages.get(self.path)
+            if page is None:
+                self._answer(404, json.dumps({"detail": "It is not there.", "code": "flux_not_imported"}))
+            else:
+                self._answer(200, page)
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -116,7 +123,7 @@ class Edge:
     cluster_uuid = str(CLUSTER)
     token = TOKEN
     kube_system_uid = KUBE_SYSTEM_UID
-    flux_kinds = FLUX_KINDS
+    flux_kinds = (*FLUX_KINDS, HELM_RELEASES)
 
     def __init__(self, folder: Path, shell: list[str], centre: Centre) -> None:
         self.shell = shell
@@ -152,7 +159,7 @@ class Edge:
             refused=[],
             objects={},
         )
-        for kind in FLUX_KINDS:
+        for kind in self.flux_kinds:
             self.put(f"CustomResourceDefinition/{kind}")
 
     def program(self, name: str, text: str) -> None:

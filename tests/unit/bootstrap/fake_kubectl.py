@@ -43,7 +43,7 @@ def parsed(text):
     labels = dict(re.findall(r'(edgewright\.dev/[a-z]+): "([^"]*)"', field(text, "labels")))
     values = {}
     if "\ndata:\n" in text:
-        values = dict(re.findall(r"^  ([a-z.]+): (\S*)$", text.split("\ndata:\n")[1], re.MULTILINE))
+        values = dict(re.findall(r"^  ([A-Za-z._]+): (\S*)$", text.split("\ndata:\n")[1], re.MULTILINE))
     for value in values.values():
         base64.b64decode(value, validate=True)
     return {"labels": labels, "data": values, "text": text, "namespace": field(text, "namespace")}
@@ -94,6 +94,26 @@ def main():
             sys.stdout.write("https://10.0.0.1:6443")
         case ["get", "nodes", "-o", "name"]:
             say("node/one\nnode/two")
+        case ["get", "clusterrole", name, "--ignore-not-found", "-o", template]:
+            assert template.endswith("|{{.metadata.uid}}")
+            held = objects.get(f"ClusterRole/{name}")
+            if held:
+                labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
+                sys.stdout.write("|".join([*labels, "5f0c1d2e-uid-of-the-anchor"]))
+        case ["get", "customresourcedefinition", name, "--ignore-not-found", "-o", template]:
+            assert template.endswith("{{range .spec.versions}}{{if .served}} {{.name}} {{end}}{{end}}")
+            held = objects.get(f"CustomResourceDefinition/{name}")
+            if held:
+                served = held["data"].get("served") or ("v2" if name.startswith("helmreleases") else "v1")
+                sys.stdout.write(held["labels"].get("edgewright.dev/cluster", "") + f"| {served} ")
+        case ["get", "-f", _, "--ignore-not-found", "-o", template]:
+            assert "foreign" in template
+            sys.stdout.write("foreign" if cluster.get("foreign") else "")
+        case ["patch", "--local", "--type=merge", "-f", "-", "-o", "json", "--patch", patch]:
+            assert json.loads(patch)["metadata"]["ownerReferences"][0]["uid"] == "5f0c1d2e-uid-of-the-anchor"
+            sys.stdout.write(sys.stdin.read())  # what it does to them is seen on a real cluster
+        case ["get", "service", "kubernetes", "-n", "default", "-o", _]:
+            sys.stdout.write("10.43.0.1")
         case ["get", "customresourcedefinition", name, "-o", "name"]:
             if f"CustomResourceDefinition/{name}" not in objects:
                 stop(f'Error from server (NotFound): customresourcedefinitions "{name}" not found')
@@ -110,6 +130,10 @@ def main():
                 scoped = [kind, made["namespace"], name] if made["namespace"] else [kind, name]
                 note("changes.jsonl", [args[0], "/".join(scoped)])
                 objects["/".join(scoped)] = made
+        case ["delete", "namespace" | "clusterrole" as kind, name, "--ignore-not-found", *_]:
+            kind = {"namespace": "Namespace", "clusterrole": "ClusterRole"}[kind]
+            note("changes.jsonl", ["delete", f"{kind}/{name}"])
+            objects.pop(f"{kind}/{name}", None)
         case ["delete", "secret", name, "-n", namespace, "--ignore-not-found"]:
             note("changes.jsonl", ["delete", f"Secret/{namespace}/{name}"])
             objects.pop(f"Secret/{namespace}/{name}", None)

@@ -9,6 +9,7 @@ from fcntl import ioctl
 import pytest
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUBX\n-----END CERTIFICATE-----\n"
+ANCHOR = ["create", "ClusterRole/edgewright-anchor"]
 SECRETS = [["apply", "Secret/edgewright/flux-secrets"], ["apply", "Secret/edgewright/edgewright-agent"]]
 SELF_LINK = [["apply", "GitRepository/edgewright/self-link"], ["apply", "Kustomization/edgewright/self-link"]]
 
@@ -50,7 +51,7 @@ def on_a_terminal(edge, script, keys):
 def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge, centre):
     done = edge.run("--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert edge.changes == [["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
+    assert edge.changes == [ANCHOR, ["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
     [request] = centre.requests
     assert request["path"] == "/v1/register"
     assert request["authorization"] == f"Bearer {edge.token}"
@@ -138,6 +139,26 @@ def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge, centr
     assert edge.secret("edgewright-agent")["generation"] == "1"
 
 
+def test_revoked_credentials_are_replaced_in_the_same_run(edge, centre):
+    edge.run("--yes")
+    revoked = (409, {"code": "credential_revoked", "detail": "They were revoked."})
+    centre.says(revoked, (200, {"state": "accepted"}))
+    done = edge.run("--yes")
+    assert done.returncode == 0, done.stderr
+    assert "making new ones" in done.stdout
+    first, again, fresh = map(credentials, centre.requests)
+    assert first == again and not set(first) & set(fresh)
+    assert fresh == (edge.secret("flux-secrets")["password"], edge.secret("edgewright-agent")["password"])
+
+
+def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge, centre):
+    centre.says((409, {"code": "credential_revoked", "detail": "They were revoked."}))
+    done = edge.run("--yes")
+    assert done.returncode == 1 and "They were revoked." in done.stderr
+    assert len(centre.requests) == 2
+    assert edge.secret("flux-secrets") is None and edge.secret("edgewright-agent") is None
+
+
 def test_new_generation_replaces_the_credentials_with_a_notice(edge, centre):
     edge.run("--yes")
     done = edge.run("--yes", script=edge.render(generation=2))
@@ -213,14 +234,14 @@ def test_plain_files_come_first_and_may_bring_flux_with_them(edge):
     done = edge.run("--yes", script=edge.render(files={**edge.wanted.files, "zz-flux.yaml": crds}))
     assert done.returncode == 0
     assert (
-        edge.changes[-4:] == [["apply", f"CustomResourceDefinition/{kind}"] for kind in edge.flux_kinds] + SELF_LINK
+        edge.changes[-5:] == [["apply", f"CustomResourceDefinition/{kind}"] for kind in edge.flux_kinds] + SELF_LINK
     )
 
 
 def test_existing_namespace_is_left_as_it_is(edge):
     edge.put("Namespace/edgewright")
     assert edge.run("--yes").returncode == 0
-    assert edge.changes == [*SECRETS, *SELF_LINK]
+    assert edge.changes == [ANCHOR, *SECRETS, *SELF_LINK]
 
 
 def test_ca_bundle_goes_into_both_secrets(edge):
@@ -268,3 +289,92 @@ def test_anything_else_on_the_terminal_changes_nothing(edge, centre):
     code, shown = on_a_terminal(edge, edge.render(), b"\n")
     assert (code, edge.changes, centre.requests) == (2, [], [])
     assert "nothing was changed" in shown
+
+
+FLUX = """---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gitrepositories.source.toolkit.fluxcd.io
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: kustomizations.kustomize.toolkit.fluxcd.io
+"""
+AGENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: edgewright-agent\n  namespace: edgewright\n"
+IMAGE = "registry.example.com/edgewright:1.0.0"
+
+
+def offering(edge, centre):
+    """A script of a centre that has Flux and an agent for edges."""
+    install = f"/v1/cluster/{edge.cluster_uuid}/install"
+    centre.pages |= {f"{install}/flux": FLUX, f"{install}/agent": AGENT}
+    return edge.render(flux="v2.7.0", agent_image=IMAGE)
+
+
+def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge, centre):
+    for kind in edge.flux_kinds:
+        edge.drop(f"CustomResourceDefinition/{kind}")
+    done = edge.run("--yes", script=offering(edge, centre))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.rpartition("/")[2] for path, _ in centre.fetched] == ["flux", "agent"]
+    assert {authorization for _, authorization in centre.fetched} == {f"Bearer {edge.token}"}
+    told = [name for _, name in edge.changes]
+    in_order = [
+        "Namespace/flux-system",
+        f"CustomResourceDefinition/{edge.flux_kinds[0]}",
+        "Kustomization/edgewright/self-link",
+    ]
+    assert [told.index(name) for name in in_order] == sorted(told.index(name) for name in in_order)
+    assert told[-1] == "Deployment/edgewright/edgewright-agent"
+    assert "NOTICE" not in done.stdout
+
+
+def test_flux_that_is_there_and_fits_is_used(edge, centre):
+    done = edge.run("--yes", script=offering(edge, centre))
+    assert done.returncode == 0
+    assert [path.rpartition("/")[2] for path, _ in centre.fetched] == ["agent"]
+    assert not [name for _, name in edge.changes if "CustomResourceDefinition" in name]
+
+
+def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge, centre):
+    offered = offering(edge, centre)
+    centre.pages.clear()
+    done = edge.run("--yes", script=offered)
+    assert (done.returncode, edge.changes, centre.requests) == (1, [], [])
+    assert "It is not there." in done.stderr
+    centre.pages = {f"/v1/cluster/{edge.cluster_uuid}/install/agent": "<html>Sign in</html>"}
+    assert edge.run("--yes", script=offered).returncode == 7
+    assert edge.changes == []
+
+
+def test_without_an_agent_it_says_so(edge):
+    assert "no image of the agent" in edge.run("--yes").stdout
+
+
+def test_proxies_of_this_machine_are_left_for_what_runs_on_the_cluster(edge, centre):
+    """Its own requests go round the proxy: NO_PROXY says so."""
+    proxies = {"HTTPS_PROXY": "http://user:pa55@proxy:3128", "NO_PROXY": "127.0.0.1,.plant.example"}
+    done = edge.run("--yes", script=offering(edge, centre), environment=proxies)
+    assert done.returncode == 0
+    found = edge.secret("edgewright-proxy")
+    assert found["HTTPS_PROXY"] == proxies["HTTPS_PROXY"]
+    assert found["NO_PROXY"].startswith(proxies["NO_PROXY"] + ",.svc,.cluster.local.,")
+    assert found["NO_PROXY"].endswith(",10.43.0.1")
+    assert not [call for call in edge.calls if "pa55" in str(call["args"])]
+
+
+def test_refusal_takes_back_what_this_run_has_made(edge, centre):
+    centre.says((409, {"detail": "Another cluster has this identity."}))
+    before = edge.cluster["objects"]
+    assert edge.run("--yes").returncode == 1
+    assert edge.cluster["objects"] == before
+
+
+def test_something_that_was_there_before_is_not_taken_over(edge):
+    edge.set_cluster(foreign=True)
+    done = edge.run("--yes", script=edge.render(files={"site.yaml": "kind: ConfigMap\nmetadata:\n  name: site\n"}))
+    assert done.returncode == 0
+    assert "site.yaml; something in it was here before" in done.stdout
+    assert not [call for call in edge.calls if "patch" in call["args"]]

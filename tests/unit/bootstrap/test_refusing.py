@@ -131,3 +131,43 @@ def test_refused_object_is_reported_with_its_file(edge):
     done = edge.run("--yes")
     assert done.returncode == 3
     assert "'self-link.yaml'" in done.stderr and "Forbidden" in done.stderr
+
+
+def test_cluster_whose_anchor_bears_another_identity_is_refused(edge, centre):
+    edge.put("ClusterRole/edgewright-anchor", {"cluster": OTHER, "generation": "1"})
+    done = edge.run("--yes")
+    assert done.returncode == 6
+    assert OTHER in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_anchor_that_edgewright_did_not_make_is_refused(edge, centre):
+    edge.put("ClusterRole/edgewright-anchor")
+    assert edge.run("--yes").returncode == 6
+    assert untouched(edge, centre)
+
+
+def test_flux_that_does_not_fit_is_named(edge, centre):
+    edge.drop("CustomResourceDefinition/helmreleases.helm.toolkit.fluxcd.io")
+    done = edge.run("--yes", script=edge.render(flux="v2.7.0"))
+    assert done.returncode == 9
+    assert "there is no helmreleases.helm.toolkit.fluxcd.io" in done.stderr
+    assert untouched(edge, centre)
+
+
+def test_flux_is_installed_by_an_administrator_only(edge, centre):
+    for kind in edge.flux_kinds:
+        edge.drop(f"CustomResourceDefinition/{kind}")
+    edge.set_cluster(forbidden=["delete pods"])
+    done = edge.run("--yes", script=edge.render(flux="v2.7.0"))
+    assert (done.returncode, "all rights" in done.stderr) == (4, True)
+    assert untouched(edge, centre)
+
+
+def test_dry_run_names_what_would_come_from_the_centre(edge, centre):
+    for kind in edge.flux_kinds:
+        edge.drop(f"CustomResourceDefinition/{kind}")
+    done = edge.run("--dry-run", script=edge.render(flux="v2.7.0", agent_image="registry.example.com/ew:1"))
+    assert "install Flux v2.7.0" in done.stdout and "registry.example.com/ew:1" in done.stdout
+    assert centre.fetched == []
+    assert untouched(edge, centre)

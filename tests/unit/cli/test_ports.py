@@ -5,8 +5,9 @@ import socket
 
 import pytest
 
+from edgewright.cli import ports as cli_ports
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.cli.ports import PortWish, resolve_ports
+from edgewright.cli.ports import FREE, PortWish, resolve_ports
 
 
 def wish(port: int, name: str = "EDGEWRIGHT_GATEWAY_PORT", address: str = "127.0.0.1") -> PortWish:
@@ -30,6 +31,19 @@ def test_zero_picks_free_ports_that_differ() -> None:
     assert set(ports) == set(names)
     assert len(set(ports.values())) == 20
     assert 0 not in ports.values()
+
+
+def test_a_free_port_is_none_that_the_kernel_gives_to_others() -> None:
+    ports = resolve_ports([wish(0, f"EDGEWRIGHT_{number}") for number in range(20)])
+    assert set(ports.values()) <= set(FREE)
+
+
+def test_where_all_are_taken_the_kernel_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        had = taken.getsockname()[1]
+        monkeypatch.setattr(cli_ports, "FREE", [had] * 100)
+        [port] = resolve_ports([wish(0)]).values()
+    assert port not in (0, had)
 
 
 def test_port_that_was_just_released_can_be_had() -> None:

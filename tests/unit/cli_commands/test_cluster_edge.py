@@ -2,10 +2,13 @@
 
 import json
 import subprocess
+from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 from command_line import CommandLine, ServedCentre, Terminal
+from edge_cluster.certificates import Authority
 
 from edgewright.domain.cluster import Acceptance, Desired, StepName
 from edgewright.domain.projection import StepRecord
@@ -32,14 +35,55 @@ def test_stdout_has_the_bootstrap_line_alone(edgewright: CommandLine, centre: Se
     assert "(in 1 h)" in shown.err
     assert "Warning:" in shown.err
     assert "nobody but this machine" in shown.err
+    for told in ("flux import", "docker build --tag REGISTRY/edgewright:", "EDGEWRIGHT_AGENT_IMAGE=REGISTRY/"):
+        assert told in shown.err
     assert line.partition("token=")[2].removesuffix("' | sh -") not in shown.err
+
+
+def test_bootstrap_line_of_a_private_authority_is_one_line_that_says_so(
+    edgewright: CommandLine, centre: ServedCentre, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bundle = Authority(tmp_path).identity.certificate.read_text()
+    trusting = replace(centre.centre.gateway, ca_bundle=bundle)
+    monkeypatch.setattr(centre.centre.app.state, "gateway", trusting)
+    centre.create("press-shop")
+    shown = edgewright.ok("cluster", "bootstrap", "press-shop")
+    line = shown.out.removesuffix("\n")
+    assert "\n" not in line
+    assert " | curl --cacert /dev/stdin -sSL 'http" in line
+    assert line.endswith("' | sh -")
+    assert "carries the centre's CA bundle" in shown.err
+    assert "characters" not in shown.err
+    assert json.loads(edgewright.ok("cluster", "bootstrap", "press-shop", "--json").out)["ca_bundle"] == bundle
+
+
+def test_a_line_that_is_longer_than_terminals_take_says_so(
+    edgewright: CommandLine, centre: ServedCentre, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bundle = Authority(tmp_path).identity.certificate.read_text() * 20
+    monkeypatch.setattr(centre.centre.app.state, "gateway", replace(centre.centre.gateway, ca_bundle=bundle))
+    centre.create("press-shop")
+    assert "takes no more than 4,095 when they are pasted" in edgewright.ok("cluster", "bootstrap", "press-shop").err
 
 
 def test_bootstrap_line_lives_as_long_as_is_wished(edgewright: CommandLine, centre: ServedCentre) -> None:
     centre.create("press-shop")
     assert "(in 2 h)" in edgewright.ok("cluster", "bootstrap", "press-shop", "--expires-in", "2h").err
     document = json.loads(edgewright.ok("cluster", "bootstrap", "press-shop", "--json").out)
-    assert set(document) == {"url", "command", "expires_at", "warning"}
+    assert set(document) == {"url", "command", "expires_at", "warning", "flux", "agent_image", "ca_bundle"}
+
+
+def test_check_in_windows_are_set_shown_and_taken_back(edgewright: CommandLine, centre: ServedCentre) -> None:
+    centre.create("press-shop")
+    shown = edgewright.ok("cluster", "check-in", "press-shop", "00:00-24:00", "--time-zone", "Europe/London")
+    assert shown.out == "press-shop calls 00:00-24:00 (Europe/London); a window is open now.\n"
+    assert "00:00-24:00 (Europe/London)" in edgewright.ok("cluster", "show", "press-shop").out
+    refused = edgewright("cluster", "check-in", "press-shop", "00:00-24:00", "--time-zone", "Europe/Atlantis")
+    assert (refused.code, "There is no time zone Europe/Atlantis." in refused.err) == (4, True), refused.err
+    assert edgewright("cluster", "check-in", "press-shop").code == 2
+    assert edgewright("cluster", "check-in", "press-shop", "00:00-24:00", "--any-time").code == 2
+    assert edgewright.ok("cluster", "check-in", "press-shop", "--any-time").out == "press-shop calls at any time.\n"
+    assert "check-in" not in edgewright.ok("cluster", "show", "press-shop").out
 
 
 @pytest.mark.parametrize("life", ["8d", "59s", "0", "never", "1 h"])
@@ -72,7 +116,15 @@ def test_reject_kills_the_registration(edgewright: CommandLine, centre: ServedCe
     assert centre.row(pending).acceptance is Acceptance.REJECTED
 
 
-@pytest.mark.parametrize("verb", ["accept", "reject"])
+def test_credentials_are_rotated_all_or_by_role(edgewright: CommandLine, centre: ServedCentre) -> None:
+    made = centre.create("press-shop")
+    centre.do(centre.centre.register(made))
+    assert "replace: flux." in edgewright.ok("cluster", "rotate", "press-shop", "--role", "flux").out
+    both = json.loads(edgewright.ok("cluster", "rotate", "press-shop", "--json").out)
+    assert both == {"roles": ["agent", "flux"]}
+
+
+@pytest.mark.parametrize("verb", ["accept", "reject", "rotate"])
 def test_nobody_has_registered(edgewright: CommandLine, centre: ServedCentre, verb: str) -> None:
     centre.create("press-shop")
     shown = edgewright("cluster", verb, "press-shop")

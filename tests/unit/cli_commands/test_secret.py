@@ -8,9 +8,10 @@ from uuid import UUID
 import pytest
 from command_line import CommandLine, ServedCentre
 from gateway_centre import STATUS_APP
+from resealing_edge import status
 from sealing_keys import certificate_pem, open_envelope, private_key
 
-from edgewright.domain.cluster import Desired
+from edgewright.domain.cluster import Desired, Resealing
 from edgewright.ports.operators import Permission
 from edgewright.sealing import SECRET_LIMIT, read_values
 
@@ -145,3 +146,22 @@ def test_deletion_of_a_cluster_names_its_secrets(edgewright: CommandLine, sealed
     shown = edgewright("cluster", "delete", "press-shop")
     assert "1 (default/db)" in shown.err
     assert "1 (node-1)" in shown.err
+
+
+def test_resealing_is_asked_for_and_its_progress_is_on_the_page(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID
+) -> None:
+    edgewright.ok("secret", "put", *PLACE, "-", typed=b"s3cr3t")
+    refused = edgewright("secret", "reseal", "press-shop")
+    assert "Every value of press-shop is sealed with the certificate in use." in refused.err
+    admin = centre.do(centre.centre.operator(Permission.ADMIN))
+    answer = centre.do(admin.put(f"/v1/app/{STATUS_APP}/object/{sealed}", json=dict(status(2))))
+    assert answer.is_success, answer.text
+    asked = edgewright.ok("secret", "reseal", "press-shop", "--reason", "stolen disk")
+    assert "press-shop is to re-seal 1 of 1 Secrets" in asked.out
+    again = json.loads(edgewright.ok("secret", "reseal", "press-shop", "--json").out)
+    assert (again["secrets"], again["left"], again["reason"]) == (1, 1, "stolen disk")
+    under_way = Resealing(**{**again, "waiting": ["default/db: The edge does not have it yet."]})
+    centre.do(centre.centre.project(sealed, resealing=under_way))
+    page = edgewright.ok("cluster", "show", "press-shop").out
+    assert "0 of 1 Secrets; default/db: The edge does not have it yet." in " ".join(page.split())

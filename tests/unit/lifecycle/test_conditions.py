@@ -13,9 +13,11 @@ from edgewright.domain.cluster import (
     Condition,
     ConditionStatus,
     ConditionType,
+    DeliveryProblem,
     Desired,
     Lease,
     LeaseState,
+    Resealing,
     Wanted,
 )
 from edgewright.domain.conditions import KEY_AGE_LIMIT, Obstacle, conditions_of, next_review
@@ -67,6 +69,22 @@ def heard(state_: LeaseState, offset: float | None = None) -> Lease:
     return Lease(state=state_, epoch=1, last_heard=NOW - timedelta(hours=1), clock_offset_seconds=offset)
 
 
+LOST = tuple(f"default/db/key-{number:02}" for number in range(12))
+YOUNG = {"certificate": certificate(age=timedelta(1))}
+
+
+def resealing(*lost: str, left: int = 0, ended: bool = False) -> Resealing:
+    return Resealing(
+        id=UUID(int=1),
+        asked_at=NOW,
+        asked_by="token:ann",
+        secrets=50,
+        left=left,
+        unreadable=lost,
+        ended_at=NOW if ended else None,
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "status", "reason"),
     [
@@ -78,6 +96,12 @@ def heard(state_: LeaseState, offset: float | None = None) -> Lease:
         (ConditionType.JOINED, {"bootstrapped": True}, "False", "Registered"),
         (ConditionType.JOINED, {"edge_reported_at": NOW}, "True", "Reported"),
         (ConditionType.JOINED, {"edge_reported_at": NOW, "rotation_problem": "unused"}, "True", "RotationUnproven"),
+        (
+            ConditionType.JOINED,
+            {"edge_reported_at": NOW, "rotation_problem": "unused", "identity_problem": "two"},
+            "True",
+            "IdentityForked",
+        ),
         (ConditionType.AVAILABLE, {}, "Unknown", "NoHeartbeat"),
         (ConditionType.AVAILABLE, {"lease": heard(LeaseState.CURRENT)}, "True", "LeaseCurrent"),
         (ConditionType.AVAILABLE, {"lease": heard(LeaseState.EXPIRED)}, "Unknown", "LeaseExpired"),
@@ -92,6 +116,16 @@ def heard(state_: LeaseState, offset: float | None = None) -> Lease:
             "False",
             "CertificateExpired",
         ),
+        (ConditionType.SEALING_KEY_CURRENT, {**YOUNG, "resealing": resealing(left=2)}, "True", "Resealing"),
+        (ConditionType.SEALING_KEY_CURRENT, {**YOUNG, "resealing": resealing(ended=True)}, "True", "Current"),
+        (ConditionType.SEALING_KEY_CURRENT, {**YOUNG, "resealing": resealing(*LOST, left=1)}, "False", "Unreadable"),
+        (
+            ConditionType.SEALING_KEY_CURRENT,
+            {**YOUNG, "resealing": resealing(*LOST, ended=True)},
+            "False",
+            "Unreadable",
+        ),
+        (ConditionType.SEALING_KEY_CURRENT, {"resealing": resealing(*LOST)}, "Unknown", "NoCertificate"),
         (ConditionType.CLOCK_SYNCED, {}, "Unknown", "NotReported"),
         (ConditionType.CLOCK_SYNCED, {"lease": heard(LeaseState.CURRENT, 3.0)}, "True", "InStep"),
         (ConditionType.CLOCK_SYNCED, {"lease": heard(LeaseState.CURRENT, -3600.0)}, "False", "ClockSkewed"),
@@ -104,6 +138,14 @@ def test_conditions(kind: ConditionType, changes: dict[str, Any], status: str, r
     assert (condition.status, condition.reason) == (status, reason)
 
 
+def test_what_is_lost_is_named_as_far_as_a_sentence_goes_and_progress_is_counted() -> None:
+    under_way = state(ConditionType.SEALING_KEY_CURRENT, wanted(**YOUNG, resealing=resealing(left=2)))
+    assert under_way.message == "48 of 50 Secrets are re-sealed."
+    lost = state(ConditionType.SEALING_KEY_CURRENT, wanted(**YOUNG, resealing=resealing(*LOST, ended=True)))
+    assert "default/db/key-09 and 2 more any more. Enter them again." in lost.message
+    assert "key-10" not in lost.message
+
+
 def test_a_powered_off_cluster_never_shows_available() -> None:
     silent = wanted(lease=heard(LeaseState.EXPIRED), edge_reported_at=NOW, acceptance=Acceptance.ACCEPTED)
     assert state(ConditionType.AVAILABLE, silent).status is not ConditionStatus.TRUE
@@ -114,6 +156,45 @@ def test_synced_is_about_descent_not_equality() -> None:
     assert state(ConditionType.SYNCED, facts, desired_revision="a" * 40).status is ConditionStatus.TRUE
     behind = wanted(observed_revision="b" * 40, observed_descends=False)
     assert state(ConditionType.SYNCED, behind, desired_revision="a" * 40).status is ConditionStatus.FALSE
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, "Behind"),
+        ({"window_opens_at": NOW}, "AwaitingWindow"),
+        ({"window_opens_at": NOW, "lease": heard(LeaseState.EXPIRED)}, "EdgeSilent"),
+        ({"delivery_problem": DeliveryProblem(reason="ApplyFailed", message="Flux says so.")}, "ApplyFailed"),
+        ({"delivery_problem": None, "lease": heard(LeaseState.EXPIRED)}, "EdgeSilent"),
+        (
+            {
+                "delivery_problem": DeliveryProblem(reason="FetchFailed", message="It said so."),
+                "lease": heard(LeaseState.EXPIRED),
+            },
+            "EdgeSilent",
+        ),
+    ],
+)
+def test_a_revision_that_does_not_arrive_names_the_layer(changes: dict[str, Any], reason: str) -> None:
+    facts = wanted(observed_revision="b" * 40, observed_descends=False, **changes)
+    late = state(ConditionType.SYNCED, facts, desired_revision="a" * 40)
+    assert (late.status, late.reason) == ("False", reason)
+    assert "bbbbbbbbbbbb" in late.message and "aaaaaaaaaaaa" in late.message
+
+
+def test_an_edge_that_has_applied_nothing_yet_says_what_keeps_it() -> None:
+    problem = DeliveryProblem(reason="FetchFailed", message="Flux cannot fetch self-link: no route.")
+    late = state(ConditionType.SYNCED, wanted(delivery_problem=problem), desired_revision="a" * 40)
+    assert (late.status, late.reason) == ("False", "FetchFailed")
+    assert (
+        late.message == "The edge has applied nothing, not yet aaaaaaaaaaaa. Flux cannot fetch self-link: no route."
+    )
+
+
+def test_what_fails_elsewhere_makes_no_revision_late() -> None:
+    problem = DeliveryProblem(reason="FetchFailed", message="Flux cannot fetch helm-charts: no route.")
+    facts = wanted(observed_revision="a" * 40, observed_descends=True, delivery_problem=problem)
+    assert state(ConditionType.SYNCED, facts, desired_revision="a" * 40).status is ConditionStatus.TRUE
 
 
 def test_since_is_kept_while_the_status_is_the_same_and_moves_when_it_changes() -> None:

@@ -85,6 +85,7 @@ def test_the_helm_release_says_which_cluster_it_is_and_the_entry_has_the_last_wo
     assert release["spec"]["values"] == {
         "cluster": {"name": "press-shop", "uuid": str(spec.uuid), "organisation": "Other", "site": None},
         "extra": ["{{ name }}"],
+        "sealed-secrets": {"enabled": True},
     }
 
 

@@ -3,12 +3,13 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
 
-from activities.upkeep import LATE_SECONDS, UPKEEP_SLOTS, UpkeepActivities
+from activities.upkeep import LATE_SECONDS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
 from edgewright.adapters.temporal.setup import NUDGES_AT_ONCE, nudge_all
 from edgewright.errors import Waiting
 from edgewright.ports.fleet import Fleet
@@ -63,6 +64,9 @@ class Repositories:
     async def forget(self) -> int:
         return 0
 
+    async def due(self, *, limit: int) -> list[UUID]:
+        return []
+
     def upkeep(self, repository: UUID) -> None:
         self.kept.add(repository)
 
@@ -70,7 +74,7 @@ class Repositories:
 async def test_every_repository_is_kept_in_shape_whatever_the_interval_of_the_sweep() -> None:
     random.seed(20260301)
     centre: Any = Repositories()
-    activities = UpkeepActivities(centre, centre, centre, centre, centre, ended=centre)
+    activities = UpkeepActivities(centre, centre, centre, centre, centre, ended=centre, resealings=centre)
     for _ in range(UPKEEP_SLOTS * 10):  # all of them in one second, as far as a clock is concerned
         await activities.upkeep()
     assert len(centre.kept) == len(centre.clusters)
@@ -102,25 +106,65 @@ class StillFleet:
 class Unfinished:
     """Clusters that have not taken what is wanted of them."""
 
-    def __init__(self, clusters: list[UUID]) -> None:
+    def __init__(self, clusters: list[UUID], under_way: Sequence[UUID] = ()) -> None:
         self.clusters = clusters
+        self.under_way = list(under_way)
 
     async def unfinished(self) -> list[UUID]:
         return self.clusters
 
     async def underway(self) -> list[UUID]:
-        return []
+        return self.under_way
 
     async def open_clusters(self) -> list[UUID]:
         return self.clusters
+
+
+def sweeping(clusters: Unfinished, fleet: StillFleet) -> UpkeepActivities:
+    unused = cast(Any, None)
+    rest = {"ended": unused, "resealings": unused}
+    return UpkeepActivities(cast(Any, clusters), unused, unused, unused, cast(Fleet, fleet), **rest)
+
+
+async def test_what_has_taken_all_and_stands_still_in_the_middle_is_begun_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is reminded at growing intervals only, and in the sweeps between nobody thinks of it."""
+    still, waits, now = uuid4(), uuid4(), [0.0]
+    fleet = StillFleet(still)
+    monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
+    upkeep = sweeping(Unfinished([], under_way=[still, waits]), fleet)
+    while not fleet.begun:
+        await upkeep.nudge()
+        now[0] += 2.0
+        assert now[0] < 3 * LATE_SECONDS
+    assert (fleet.begun, set(fleet.nudged)) == ([still], {still, waits})
+
+
+async def test_those_who_wait_for_weeks_do_not_keep_others_from_being_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random.seed(20260301)
+    waiting, still, now = [uuid4() for _ in range(MOST_LOOKS * 4)], uuid4(), [0.0]
+    fleet = StillFleet(still)
+    monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
+    upkeep = sweeping(Unfinished([*waiting, still]), fleet)
+    await upkeep.nudge()
+    now[0] = LATE_SECONDS
+    for _ in range(100):
+        fleet.looked_at.clear()
+        await upkeep.nudge()
+        assert len(fleet.looked_at) == MOST_LOOKS
+        if fleet.begun:
+            break
+    assert fleet.begun == [still]
 
 
 async def test_what_is_unfinished_for_long_and_stands_still_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     still, waits, young = uuid4(), uuid4(), uuid4()
     fleet, clusters, now = StillFleet(still), Unfinished([still, waits]), [0.0]
     monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
-    unused = cast(Any, None)
-    upkeep = UpkeepActivities(cast(Any, clusters), unused, unused, unused, cast(Fleet, fleet), ended=unused)
+    upkeep = sweeping(clusters, fleet)
     assert (await upkeep.nudge()).begun_anew == 0
     assert fleet.looked_at == []
     now[0] = LATE_SECONDS

@@ -6,7 +6,7 @@ from edgewright.domain import wellknown as wk
 
 
 def test_every_constant_is_a_uuid_of_its_own() -> None:
-    aliases = {"OBJECT_FLUX_TEMPLATE", "OBJECT_BOOTSTRAP_SCRIPT"}
+    aliases = {"OBJECT_FLUX_TEMPLATE", "OBJECT_BOOTSTRAP_SCRIPT", "OBJECT_FLUX_BUNDLE"}
     constants = {name: value for name, value in vars(wk).items() if isinstance(value, UUID) and name not in aliases}
     assert len(constants) > 30
     assert len(set(constants.values())) == len(constants)
@@ -14,6 +14,7 @@ def test_every_constant_is_a_uuid_of_its_own() -> None:
 
 def test_our_own_uuids_never_change() -> None:
     assert str(wk.APP_CLUSTER_SETTINGS) == "020f8fa8-2079-43e8-94e9-3bf0e60f449a"
+    assert str(wk.APP_FLUX_BUNDLE) == "00aa45b5-ff6e-4289-b96a-3721e69955ee"
     assert str(wk.OBJECT_DEFAULT_CHART) == "75cbe268-07c5-46e8-a05f-19cf309bb8f6"
     assert str(wk.REPOSITORY_HELM_CHARTS) == "89b6152c-eae2-4872-8da6-1f1dc04aa2e2"
 

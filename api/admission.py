@@ -1,0 +1,80 @@
+"""Who may attach a Kubernetes cluster, or fetch what is installed on it."""
+
+from uuid import UUID
+
+from fastapi import Request
+
+from api.auth import FRESH_LINE, EdgeCaller, count_wrong, identify, match_registration_token, require, require_active
+from api.gateway import Gateway
+from api.live import Live, TheGateway, TheLive
+from api.log_context import about_cluster
+from api.lookup import open_cluster
+from edgewright.domain.cluster import Desired, TokenState
+from edgewright.domain.credentials import REGISTRATION_PREFIX
+from edgewright.errors import Forbidden, Unauthenticated
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.edge_access import RegistrationToken
+from edgewright.ports.operators import Permission
+
+_REASONS = {
+    TokenState.SPENT: "This registration token has been used: the cluster is attached.",
+    TokenState.EXPIRED: "This registration token has expired.",
+    TokenState.REPLACED: "This registration token was replaced by a newer one.",
+}
+
+
+async def admit(
+    request: Request, gateway: Gateway, live: Live, uuid: str, text: str
+) -> tuple[RegistrationToken, ClusterRow]:
+    """The registration token with that text, and the cluster that it attaches; nothing is spent.
+
+    Args:
+        uuid: of the cluster, as it stands in the path.
+
+    Raises:
+        Forbidden: the token is wrong, used up or another cluster's, or the cluster takes no edges any more.
+    """
+    token = await match_registration_token(gateway, text)
+    if token is None:
+        count_wrong(request, live)
+        raise Forbidden("This registration token is not valid.", code="token_wrong", hint=FRESH_LINE)
+    if str(token.cluster) != uuid.lower():
+        raise Forbidden("This registration token belongs to another cluster.", code="token_foreign", hint=FRESH_LINE)
+    if token.state in _REASONS:
+        raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
+    row = await gateway.clusters.get(token.cluster)
+    if row is None or row.closed or row.desired is not Desired.PRESENT:
+        raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone")
+    if token.generation != row.generation:
+        raise Forbidden("This registration token is for earlier hardware.", code="token_replaced", hint=FRESH_LINE)
+    return token, row
+
+
+async def installer_door(uuid: UUID, request: Request, gateway: TheGateway, live: TheLive) -> ClusterRow:
+    """A cluster, for whoever installs something on it: its registration token, its own credentials, an operator.
+
+    Raises:
+        Unauthenticated: no credentials, or wrong ones.
+        Forbidden: those of another cluster, or of one that takes no edges or was not accepted.
+    """
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and text.strip().startswith(f"{REGISTRATION_PREFIX}_"):
+        return await _registrant(request, gateway, live, uuid, text.strip())
+    caller = await identify(request, gateway, live)
+    if not isinstance(caller, EdgeCaller):
+        require(caller, Permission.READ)
+        return await open_cluster(gateway, uuid)
+    if caller.cluster != uuid:
+        raise Forbidden("A cluster installs nothing of another one.", code="cluster_foreign")
+    return require_active(caller).row
+
+
+async def _registrant(request: Request, gateway: Gateway, live: Live, uuid: UUID, text: str) -> ClusterRow:
+    try:
+        _, row = await admit(request, gateway, live, str(uuid), text)
+    except Forbidden as error:
+        if error.code == "token_wrong":
+            raise Unauthenticated(error.detail, hint=error.hint) from None
+        raise
+    about_cluster(row.uuid)
+    return row

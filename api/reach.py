@@ -1,0 +1,48 @@
+"""When and where an agent is to call: what it is told of it, and what it says."""
+
+from datetime import datetime
+from typing import Any
+
+from api.auth import EdgeCaller
+from api.gateway import Gateway
+from api.schemas.edge import CheckInSpan, HeartbeatWish, NewDoor
+from edgewright.adapters.time_zones import timetable_of
+from edgewright.domain.cluster import ClusterSettings, Desired
+from edgewright.domain.identity import Link
+from edgewright.domain.reach import Reach
+
+
+def link_of(wish: HeartbeatWish) -> Link | None:
+    """What ties a heartbeat to the one before; None: it does not say."""
+    return Link(wish.nonce, wish.previous_nonce) if wish.nonce else None
+
+
+def reach_of(wish: HeartbeatWish) -> Reach | None:
+    """Where the agent reaches the centre; None: it does not say, or what it says is no URL."""
+    url = wish.centre_url
+    if url is None or not url.startswith(("http://", "https://")) or not url.isprintable() or " " in url:
+        return None
+    problem = None if wish.centre_problem is None else " ".join(wish.centre_problem.split())
+    return Reach(url, wish.centre_ca_sha256, problem or None, holds_former=wish.holds_former)
+
+
+def told_where(gateway: Gateway, agent: EdgeCaller, reach: Reach | None) -> dict[str, Any]:
+    """What the answer to a heartbeat says of where to call: nothing to an agent that does not say where it does."""
+    door = gateway.door
+    if door is None or reach is None or agent.row.desired is not Desired.PRESENT:
+        return {}
+    if not door.is_used(reach):
+        return {"move_to": NewDoor(url=door.url, ca_bundle=door.ca_bundle)}
+    return {"forget_former": True} if door.is_settled and reach.holds_former else {}
+
+
+def told_when(settings: ClusterSettings, now: datetime) -> dict[str, Any]:
+    """What it says of when to call. Counted from now, for the edge's clock may be wrong."""
+    windows = timetable_of(settings)
+    if windows is None:
+        return {}
+    spans = [
+        CheckInSpan(opens_in=(opens - now).total_seconds(), closes_in=(closes - now).total_seconds())
+        for opens, closes in windows.spans(now)
+    ]
+    return {"check_in": spans}

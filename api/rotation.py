@@ -1,0 +1,73 @@
+"""Which credentials the edge of a cluster is asked to replace, and who asks: an operator, or their age."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from api.auth import EdgeCaller
+from api.gateway import Gateway
+from edgewright.domain.cluster import CredentialState, Desired, Role
+from edgewright.errors import Conflict
+from edgewright.ports.edge_access import Credential
+
+AGE_SPREAD = 0.1
+"""Credentials get up to this part older than they should, each cluster's another: a fleet that was attached in one
+week is not asked in one minute."""
+ROUND, TURN = timedelta(hours=25), timedelta(hours=1)
+"""What is too old is asked for in one such hour of each round, each cluster in another: a fleet that is too old all
+at once, because the setting was changed, is not asked at once. A round is no whole day: an edge that calls at one
+time of day only must have its turn, too."""
+
+_EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+async def wanted_rotations(gateway: Gateway, agent: EdgeCaller, *, flux_sha256: bytes | None) -> list[Role]:
+    """The roles whose credential the edge should replace by a new one.
+
+    What an edge uses and has no right to here is replaced, too: a backup of the centre may be older than it. A
+    successor that is registered and was not used yet is waited for.
+
+    Args:
+        agent: whose credential is active.
+        flux_sha256: of the secret that Flux uses there; None: the agent does not say, and cannot replace it.
+    """
+    active = {agent.credential}
+    wanted = set()
+    if flux_sha256 is not None:
+        known = [each for each in agent.held if each.role is Role.FLUX and each.generation == agent.row.generation]
+        used = next((each for each in known if each.secret_sha256 == flux_sha256), None)
+        if used is None and any(each.state is CredentialState.ACTIVE for each in known):
+            wanted.add(Role.FLUX)
+        if used is not None and used.state is CredentialState.ACTIVE:
+            active.add(used)
+    wanted |= {each.role for each in active if each.rotation_asked_at is not None}
+    old = {each.role for each in active if _is_too_old(each, gateway.credential_age)} - wanted
+    if old and agent.row.desired is Desired.PRESENT and await _ask(gateway, agent.cluster, old):
+        wanted |= old
+    return sorted(wanted)
+
+
+async def _ask(gateway: Gateway, cluster: UUID, roles: Collection[Role]) -> bool:
+    """Whether it could be asked: the cluster may have changed since it was read."""
+    assert gateway.credential_age is not None  # noqa: S101 - for the type checker: nothing is too old without
+    reason = f"They are older than {gateway.credential_age.days} days."
+    with suppress(Conflict):
+        await gateway.edge_access.ask_rotation(cluster, roles, actor="centre", reason=reason)
+        return True
+    return False
+
+
+def _is_too_old(credential: Credential, longest: timedelta | None) -> bool:
+    """By the gateway's clock."""
+    if longest is None:
+        return False
+    now = datetime.now(UTC)
+    spread = 1 + AGE_SPREAD * (credential.cluster.int % 1000) / 1000
+    return now - credential.created_at > longest * spread and has_its_turn(credential.cluster, now)
+
+
+def has_its_turn(cluster: UUID, now: datetime) -> bool:
+    """Whether this is the hour in which that cluster is asked."""
+    phase = timedelta(seconds=cluster.int % int(ROUND.total_seconds()))
+    return (now - _EPOCH + phase) % ROUND < TURN

@@ -1,0 +1,18 @@
+"""The order to detach, for what carries it out on the edge."""
+
+from fastapi import APIRouter
+
+from api.auth import Agent
+from api.detaching import detach_order, not_detaching
+from api.schemas.edge import DetachOrder
+
+router = APIRouter(tags=["agent"])
+
+
+@router.get("/v1/agent/detach-order", summary="The order to detach")
+async def the_detach_order(agent: Agent) -> DetachOrder:
+    """What the answer to a heartbeat says, without being one; 409 `not_detaching` while the edge is to stay."""
+    order = detach_order(agent)
+    if order is None:
+        raise not_detaching()
+    return order

@@ -1,0 +1,67 @@
+"""The Flux that edges get: imported once by an administrator, shown to whoever asks."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from api.auth import Administrator, Reader, actor_of
+from api.bodies import bounded_body
+from api.gateway import Gateway
+from api.live import TheGateway
+from api.schemas.flux import FluxBody
+from api.stored_flux import not_imported, stored_flux
+from edgewright.domain.container_images import mirrored
+from edgewright.domain.flux_bundle import MAX_BUNDLE_BYTES
+from edgewright.domain.imported_flux import ImportedFlux, checked_import
+from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
+from edgewright.ports.config_store import Entry
+
+router = APIRouter(tags=["flux"])
+
+
+@router.put(
+    "/v1/flux",
+    summary="Import the Flux that edges get",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "The file `install.yaml` of a release of Flux, whatever the content type; at most 4 MiB.",
+            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def import_flux(
+    *,
+    operator: Administrator,
+    sha256: Annotated[str, Query(pattern="^[0-9A-Fa-f]{64}$", description="Of the file, as its release states it.")],
+    request: Request,
+    gateway: TheGateway,
+) -> FluxBody:
+    """Replaces the one before. Edges that are attached from now on get this one; others keep what they have."""
+    content = await bounded_body(request, MAX_BUNDLE_BYTES)
+    flux = await asyncio.to_thread(checked_import, content, sha256)
+    entry = await gateway.config.put(
+        APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE, flux.model_dump(mode="json"), actor=actor_of(operator)
+    )
+    return _body(gateway, flux, entry)
+
+
+@router.get("/v1/flux", summary="The Flux that edges get")
+async def show_flux(*, _operator: Reader, gateway: TheGateway) -> FluxBody:
+    """404 `flux_not_imported` before the first import."""
+    stored = await stored_flux(gateway)
+    if stored is None:
+        raise not_imported()
+    return _body(gateway, *stored)
+
+
+def _body(gateway: Gateway, flux: ImportedFlux, entry: Entry) -> FluxBody:
+    mirror = gateway.registry_mirror
+    return FluxBody(
+        version=flux.version or None,
+        sha256=flux.sha256,
+        images=[mirrored(image, mirror) if mirror else image for image in flux.images],
+        mirror=mirror,
+        imported_at=entry.modified_at,
+    )

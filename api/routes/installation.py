@@ -1,0 +1,56 @@
+"""What the bootstrap script fetches and applies, beyond what fits into it."""
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import Response
+
+from api.admission import installer_door
+from api.live import TheGateway
+from api.stored_flux import not_imported, stored_flux
+from edgewright.bootstrap import render_agent
+from edgewright.errors import NotFound
+from edgewright.ports.clusters import ClusterRow
+
+MEDIA_TYPE = "application/yaml"
+HEADERS = {"Cache-Control": "no-store"}
+MANIFESTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Kubernetes manifests.", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}
+}
+Installed = Annotated[ClusterRow, Depends(installer_door)]
+
+router = APIRouter(tags=["bootstrap"])
+
+
+@router.get(
+    "/v1/cluster/{uuid}/install/flux",
+    summary="Flux, for this cluster",
+    response_class=Response,
+    responses=MANIFESTS,
+)
+async def flux_manifests(*, _cluster: Installed, gateway: TheGateway) -> Response:
+    """The imported bundle without its Namespace, its images from the mirror; 404 `flux_not_imported`."""
+    stored = await stored_flux(gateway)
+    if stored is None:
+        raise not_imported()
+    text = await asyncio.to_thread(stored[0].for_script, mirror=gateway.registry_mirror)
+    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)
+
+
+@router.get(
+    "/v1/cluster/{uuid}/install/agent",
+    summary="The agent, for this cluster",
+    response_class=Response,
+    responses=MANIFESTS,
+)
+async def agent_manifests(*, cluster: Installed, gateway: TheGateway) -> Response:
+    """Its account, its rights, its pod; 404 `agent_image_unset`."""
+    if gateway.agent_image is None:
+        raise NotFound(
+            "This centre names no image of the agent.",
+            code="agent_image_unset",
+            hint="Build and push one, and set EDGEWRIGHT_AGENT_IMAGE where the gateway runs.",
+        )
+    text = render_agent(namespace=cluster.spec.namespace, image=gateway.agent_image)
+    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)

@@ -1,0 +1,103 @@
+"""Re-sealing: an operator asks for it, the edge's own controller does it, the workflow commits it.
+
+No plaintext leaves the edge. What a lying agent can send destroys at most its own cluster's values: it reads and
+writes no other ones, and one commit, which can be reverted, holds what it sent.
+"""
+
+import asyncio
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends
+from starlette.responses import JSONResponse, Response
+
+from api.auth import AcceptedAgent, SecretOperator, actor_of
+from api.bodies import JsonBody
+from api.idempotency import as_json
+from api.live import TheGateway, TheLive
+from api.lookup import open_cluster
+from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
+from api.secret_writes import check_writable, sealing_certificate
+from edgewright.domain.cluster import Resealing
+from edgewright.errors import Conflict
+from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
+from edgewright.sealing import Answer, judge_answers, stale_secrets
+
+RESEALED_LIMIT = 8 * 1024 * 1024
+"""Bytes of one body of re-sealed values."""
+MOST_WANTED = 50
+"""Secrets that one answer to the agent names."""
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/cluster/{uuid}/reseal",
+    status_code=202,
+    summary="Have stale secrets sealed anew",
+    response_model=Resealing,
+    tags=["secrets"],
+    responses={409: {"description": "Nothing is stale, or the cluster takes no changes of secrets."}},
+)
+async def reseal(
+    *,
+    uuid: UUID,
+    operator: SecretOperator,
+    wish: Annotated[ResealWish, Depends(JsonBody(ResealWish, optional=True))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """Everything that another certificate than the one in use has sealed; joins a re-sealing that is under way."""
+    row = await open_cluster(gateway, uuid)
+    check_writable(row)
+    certificate = sealing_certificate(row)
+    stale = await asyncio.to_thread(stale_secrets, gateway.git, uuid, certificate.fingerprint)
+    begun = await gateway.resealings.begin(
+        uuid, row.generation, stale, actor=actor_of(operator), reason=wish.reason.strip()
+    )
+    if begun is None:
+        raise Conflict(
+            f"Every value of {row.spec.name} is sealed with the certificate in use.",
+            code="nothing_to_reseal",
+            hint="For a newer key, let the edge's sealed-secrets controller make one; its certificate is reported.",
+        )
+    await live.nudges.nudge(uuid)
+    return JSONResponse(as_json(begun), status_code=202)
+
+
+@router.post(
+    "/v1/agent/resealed",
+    summary="Re-encrypted values",
+    tags=["agent"],
+    responses={409: {"description": "The centre has not asked for any, or another certificate is in use."}},
+)
+async def resealed(
+    *,
+    agent: AcceptedAgent,
+    wish: Annotated[ResealedSecrets, Depends(JsonBody(ResealedSecrets, limit=RESEALED_LIMIT))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> ResealedAnswer:
+    """Taken only where the driving repository still holds what a value replaces, and only for what was asked for."""
+    row = agent.row
+    if row.resealing is None:
+        raise nothing_to_reseal(row.spec.name)
+    certificate = sealing_certificate(row)
+    answers = [_answer(secret) for secret in wish.secrets]
+    verdicts = await asyncio.to_thread(judge_answers, gateway.git, row.uuid, certificate, answers)
+    await gateway.resealings.take(row.uuid, row.generation, wish.fingerprint, verdicts)
+    await live.nudges.nudge(row.uuid)
+    return ResealedAnswer(
+        ignored=[IgnoredSecret(secret=each.secret, problem=each.waits_for) for each in verdicts if each.waits_for],
+        reseal=list(await gateway.resealings.wanted(row.uuid, limit=MOST_WANTED)),
+    )
+
+
+def _answer(secret: ResealedSecret) -> Answer:
+    return Answer(
+        namespace=secret.namespace,
+        name=secret.name,
+        values={key: ResealedValue(value.old_sha256, value.ciphertext) for key, value in secret.values.items()},
+        unreadable=secret.unreadable,
+        absent=secret.absent,
+    )

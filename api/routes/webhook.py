@@ -1,0 +1,104 @@
+"""The webhook: where the operator's own system is told of joined, silent, recovered, blocked and deleted clusters."""
+
+from hashlib import sha256
+from typing import Annotated
+from uuid import uuid4
+
+from fastapi import APIRouter, Depends
+from starlette.responses import JSONResponse, Response
+
+from api.auth import Administrator, actor_of
+from api.bodies import JsonBody
+from api.idempotency import as_json
+from api.live import TheGateway, TheLive
+from api.schemas.webhook import DeliveryBody, NewWebhook, NewWebhookBody, WaitingBody, WebhookBody
+from edgewright.adapters.webhook.signature import shown
+from edgewright.domain.notifications import checked_url
+from edgewright.errors import NotFound
+from edgewright.ports.notifications import Backlog, LastDelivery, Webhook
+
+NO_STORE = {"Cache-Control": "no-store"}
+
+router = APIRouter(tags=["webhook"])
+
+
+@router.get("/v1/webhook", summary="Where notifications go", responses={404: {"description": "No webhook is set."}})
+async def get_webhook(*, _operator: Administrator, gateway: TheGateway) -> WebhookBody:
+    """The webhook without its secret, its newest delivery, and what waits."""
+    webhook = await gateway.webhooks.get()
+    if webhook is None:
+        raise _unknown()
+    return WebhookBody.model_validate(_facts(webhook))
+
+
+@router.post("/v1/webhook", status_code=201, summary="Set or replace the webhook", response_model=NewWebhookBody)
+async def set_webhook(
+    *,
+    operator: Administrator,
+    wish: Annotated[NewWebhook, Depends(JsonBody(NewWebhook))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """The signing secret is shown this once.
+
+    The first webhook is told of what happens from now on. Another one takes the place of the one before, with a
+    secret of its own, and gets at once what that has not taken.
+    """
+    url = checked_url(wish.url, allow_plain_http=gateway.allow_plain_http)
+    identity = uuid4()
+    secret = gateway.signing.secret_of(identity)
+    digest = sha256(secret.reveal()).digest()
+    webhook = await gateway.webhooks.put(identity, url, digest, actor=actor_of(operator))
+    if webhook.waiting:
+        await live.nudges.deliver_notifications()
+    body = NewWebhookBody.model_validate({**_facts(webhook), "secret": shown(secret)})
+    return JSONResponse(as_json(body), 201, {**NO_STORE, "Location": "/v1/webhook"})
+
+
+@router.delete(
+    "/v1/webhook",
+    status_code=204,
+    summary="Remove the webhook",
+    responses={404: {"description": "No webhook is set."}},
+)
+async def remove_webhook(*, operator: Administrator, gateway: TheGateway) -> Response:
+    """Nothing is sent any more, but for what is on its way at this moment; what waits is dropped."""
+    if not await gateway.webhooks.remove(actor=actor_of(operator)):
+        raise _unknown()
+    return Response(status_code=204)
+
+
+def _unknown() -> NotFound:
+    return NotFound("No webhook is set.", code="webhook_unknown", hint="edgewright webhook set URL sets one.")
+
+
+def _facts(webhook: Webhook) -> dict[str, object]:
+    return {
+        "id": webhook.id,
+        "url": webhook.url,
+        "created_at": webhook.created_at,
+        "stopped_at": webhook.stopped_at,
+        "last_delivery": _delivery(webhook.last) if webhook.last else None,
+        "waiting": _waiting(webhook.waiting) if webhook.waiting else None,
+    }
+
+
+def _delivery(last: LastDelivery) -> DeliveryBody:
+    tries = "at the first try" if last.attempts == 1 else f"at try {last.attempts}"
+    outcome = f"was not taken {tries}. {last.problem}" if last.problem else f"was taken {tries}."
+    return DeliveryBody(
+        at=last.at,
+        type=last.type,
+        cluster=last.cluster,
+        delivered=not last.problem,
+        status=last.status,
+        attempts=last.attempts,
+        message=f"{last.type} of {last.cluster} {outcome}",
+    )
+
+
+def _waiting(backlog: Backlog) -> WaitingBody:
+    wait = "1 notification waits" if backlog.count == 1 else f"{backlog.count} notifications wait"
+    return WaitingBody(
+        count=backlog.count, since=backlog.since, message=f"{wait}. {backlog.problem}".removesuffix(" ")
+    )

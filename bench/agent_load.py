@@ -1,0 +1,212 @@
+"""``python -m bench.agent_load beats|polls``: thousands of edges, as a process of its own.
+
+``beats`` are agents: each has the agent's own HTTP module (``edgewright.agent.centre``), a credential of its own, and
+sends heartbeats at the interval, ten percent early or late, some of them with a status that differs. ``polls`` are
+Flux's sources: each asks for the refs of its repository as Flux's Git client does, on a new connection, as often.
+
+Edges do not wait for each other: what is late because the gateway is slow is sent all the same. Reads a ``Task``, as
+JSON, from the first line of standard input, says ``ready`` on standard output, begins at the second line, and in the
+end says what came of it, as JSON.
+"""
+
+import asyncio
+import base64
+import json
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from bench.edge_identities import secret_of, status_of
+from edgewright.agent.attachment import Attachment
+from edgewright.agent.centre import Centre
+from edgewright.agent.messages import Heartbeat
+from edgewright.agent.nonces import Nonces
+from edgewright.agent.pauses import until_next_beat
+from edgewright.domain.cluster import Role
+from edgewright.errors import EdgewrightError
+
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to do.
+
+    Args:
+        clusters: UUIDs.
+        interval: seconds between two requests of one edge.
+        rounds: intervals to go on for; the first one is counted apart.
+        changes: the part of the heartbeats that another status goes with.
+        certificate: PEM; trusted and reported.
+        revision: that the edges report.
+    """
+
+    url: str
+    clusters: list[str]
+    interval: float
+    rounds: float
+    changes: float
+    certificate: str
+    revision: str
+
+
+@dataclass
+class Answers:
+    """To one kind of request; seconds."""
+
+    taken: list[float] = field(default_factory=list)
+    failed: Counter[str] = field(default_factory=Counter)
+
+    def told(self, seconds: float) -> dict[str, Any]:
+        """Rate over so many seconds, and how long the answers took."""
+        many = len(self.taken) > 1
+        cuts = statistics.quantiles(self.taken, n=1000) if many else [0.0] * 999
+        return {
+            "per_second": len(self.taken) / seconds,
+            "p50": cuts[499],
+            "p99": cuts[989],
+            "slowest": max(self.taken, default=0.0),
+            "failed": dict(self.failed),
+        }
+
+
+class Crowd:
+    """All edges of one task."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.chance = Random(7)
+        self.begun = 0.0
+        self.rounds: dict[str, dict[str, Answers]] = {"first": {}, "later": {}}
+        self.late: list[float] = []
+
+    async def run(self, edges: list[Callable[[], Awaitable[None]]]) -> dict[str, Any]:
+        """Lets each edge ask at its own times; returns what came of it."""
+        self.begun = time.monotonic()
+        until = self.begun + self.task.interval * self.task.rounds
+        used = time.process_time()
+        await asyncio.gather(*(self._live(edge, until) for edge in edges))
+        lengths = {"first": self.task.interval, "later": self.task.interval * (self.task.rounds - 1)}
+        return {
+            "rounds": {
+                name: {kind: answers.told(lengths[name]) for kind, answers in kinds.items()}
+                for name, kinds in self.rounds.items()
+            },
+            "cores": (time.process_time() - used) / (time.monotonic() - self.begun),
+            "late": statistics.quantiles(self.late, n=100)[98],
+        }
+
+    async def _live(self, edge: Callable[[], Awaitable[None]], until: float) -> None:
+        due = self.begun + self.chance.uniform(0, self.task.interval)
+        while due < until:
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            self.late.append(time.monotonic() - due)
+            await edge()
+            due = max(due, time.monotonic()) + until_next_beat(self.task.interval, self.chance)
+
+    async def ask(self, kind: str, request: Callable[[], Awaitable[Any]]) -> Any:
+        """One request, counted; None if it failed."""
+        begun = time.monotonic()
+        name = "first" if begun - self.begun < self.task.interval else "later"
+        answers = self.rounds[name].setdefault(kind, Answers())
+        try:
+            answer = await asyncio.wait_for(request(), PATIENCE)
+        except (EdgewrightError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            answers.failed[getattr(error, "code", None) or type(error).__name__] += 1
+            return None
+        answers.taken.append(time.monotonic() - begun)
+        return answer
+
+
+class Agent:
+    """Of one edge."""
+
+    def __init__(self, crowd: Crowd, cluster: str) -> None:
+        self._crowd = crowd
+        task = crowd.task
+        password = secret_of(UUID(cluster), Role.AGENT)
+        self._centre = Centre(Attachment(cluster, password, task.url, cluster, 1, task.certificate))
+        self._digest: str | None = None
+        self._nonces = Nonces()
+        self._changes = 0
+
+    async def beat(self) -> None:
+        """A heartbeat; and a status, if the centre wants one or the edge has changed."""
+        beat = Heartbeat(
+            sent_at=datetime.now(UTC),
+            nonce=self._nonces.current,
+            previous_nonce=self._nonces.previous,
+            observed_revision=self._crowd.task.revision,
+            status_digest=self._digest,
+        )
+        answer = await self._crowd.ask("heartbeat", lambda: self._centre.heartbeat(beat))
+        if answer is not None:
+            self._nonces.answered()
+        changed = self._crowd.chance.random() < self._crowd.task.changes
+        if answer is not None and (answer.status_due or changed):
+            self._changes += changed
+            status = status_of(self._crowd.task.certificate, self._crowd.task.revision, self._changes)
+            self._digest = await self._crowd.ask("status", lambda: self._centre.put_status(status))
+
+
+class Source:
+    """Flux's, of one edge. It names the ref that it wants on a version of the protocol with one answer."""
+
+    def __init__(self, crowd: Crowd, cluster: str) -> None:
+        self._crowd = crowd
+        address = urlsplit(crowd.task.url)
+        self._at = (address.hostname, address.port)
+        word = base64.b64encode(f"{cluster}:{secret_of(UUID(cluster), Role.FLUX)}".encode()).decode()
+        self._request = (
+            f"GET /uuid/{cluster}/info/refs?service=git-upload-pack HTTP/1.1\r\n"
+            f"Host: {address.netloc}\r\nAuthorization: Basic {word}\r\nUser-Agent: git/1.0\r\n"
+            "Accept: */*\r\nConnection: close\r\n\r\n"
+        ).encode()
+
+    async def poll(self) -> None:
+        await self._crowd.ask("poll", self._refs)
+
+    async def _refs(self) -> bytes:
+        reader, writer = await asyncio.open_connection(*self._at)
+        try:
+            writer.write(self._request)
+            answer = await reader.read()
+        finally:
+            writer.close()
+        if not answer.startswith(b"HTTP/1.1 200 ") or b"refs/heads/main" not in answer:
+            raise ConnectionError(answer[:40].decode(errors="replace"))
+        return answer
+
+
+async def run(kind: str, task: Task) -> dict[str, Any]:
+    """Does a task."""
+    crowd = Crowd(task)
+    if kind == "beats":
+        edges = [Agent(crowd, cluster).beat for cluster in task.clusters]
+    else:
+        edges = [Source(crowd, cluster).poll for cluster in task.clusters]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    return await crowd.run(edges)
+
+
+def main() -> None:
+    task = Task(**json.loads(sys.stdin.readline()))
+    print(json.dumps(asyncio.run(run(sys.argv[1], task))), flush=True)
+
+
+def described(task: Task) -> str:
+    """A task for the standard input of this program."""
+    return json.dumps(asdict(task))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""One edge, from the pasted line on: a centre and a Kubernetes cluster, both real, and the agent as a process.
+
+No kubelet runs here, and Flux's source-controller cannot be had: the agent is started when the script has ended,
+as a kubelet would that has its image; ``edge_cluster.sources`` fetches the driving repository when the bench says so.
+"""
+
+import re
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from edge_cluster.agent import NAMESPACE, AgentPod
+from edge_cluster.cluster import Cluster, edge_cluster
+from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
+from edge_cluster.line import Line
+from edge_cluster.sources import Source
+from embedded import EmbeddedEdgewright
+
+PATIENCE = 120.0
+NEWEST = "self-link"
+IMAGE = "registry.invalid/edgewright:1"
+"""The script installs the agent only from an image; nobody pulls it."""
+LOOK_SECONDS = 15
+SECRETS = 11
+"""The first one waits for Flux to learn of the kinds in the repository, and is left out."""
+IDLE_SECONDS = 300.0
+LISTED = {"nodes": "LIST", "gitrepositories": "LIST", "kustomizations": "LIST", "secrets": "GET"}
+"""What the agent asks the API server for; nobody else asks so while all others watch."""
+_REQUESTS = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<number>[0-9.e+]+)")
+_CALLS = re.compile(r'edgewright_http_requests_total\{[^}]*route="/v1/agent/[^}]*\} (?P<number>[0-9.e+]+)')
+
+
+@dataclass(frozen=True)
+class Attached:
+    """Seconds from Enter until the script ended, the centre said *Available*, a secret was decrypted on the edge.
+
+    Args:
+        accepted: until the centre took that secret.
+        written: seconds of a PUT; ``delivered``: from its begin until the Secret is there, each fetched at once.
+    """
+
+    script: float
+    available: float
+    accepted: float
+    decrypted: float
+    written: list[float]
+    delivered: list[float]
+
+
+@dataclass(frozen=True)
+class Idle:
+    """An agent to which nothing happens.
+
+    Args:
+        megabytes: resident, at the end.
+        centre, kubernetes: requests in an hour.
+    """
+
+    megabytes: float
+    centre: float
+    kubernetes: float
+
+
+class Edge:
+    """A Kubernetes cluster with sealed-secrets and kustomize-controller, beside a centre with a cluster for it."""
+
+    def __init__(self, folder: Path, centre: EmbeddedEdgewright, cluster: Cluster, source: Source) -> None:
+        self._folder, self._centre, self._cluster, self._source = folder, centre, cluster, source
+        define_flux(cluster)
+        start_kustomize_controller(cluster)
+        sealed_secrets = SealedSecrets(cluster)
+        sealed_secrets.start()
+        self.agent = AgentPod(cluster, sealing_url=sealed_secrets.url, look_seconds=LOOK_SECONDS)
+        self._uuid = centre.create("edge")
+        _until(lambda: centre.is_ready("edge"))
+
+    def attach(self) -> Attached:
+        """Pastes the line."""
+        line = Line(self._centre, self._cluster, self._uuid, self._folder)
+        begun = time.perf_counter()
+        done = line.run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        script = time.perf_counter() - begun
+        self.agent.start()
+        _until(self._is_available)
+        available = time.perf_counter() - begun
+        with self._awaited("secret-0") as there:
+            _until(lambda: self._put("secret-0"))
+            accepted = time.perf_counter() - begun
+            self._source.fetch()
+            decrypted = there() - begun
+        times = [self._delivered(f"secret-{number}") for number in range(1, SECRETS)]
+        return Attached(
+            script=script,
+            available=available,
+            accepted=accepted,
+            decrypted=decrypted,
+            written=[written for written, _ in times],
+            delivered=[delivered for _, delivered in times],
+        )
+
+    def rest(self) -> Idle:
+        """Counts what the agent asks while nothing happens."""
+        begun, before = time.monotonic(), (self._calls(), self._questions())
+        time.sleep(IDLE_SECONDS)
+        hours = (time.monotonic() - begun) / 3600
+        after = (self._calls(), self._questions())
+        return Idle(self.agent.resident / 1e6, (after[0] - before[0]) / hours, (after[1] - before[1]) / hours)
+
+    def _delivered(self, name: str) -> tuple[float, float]:
+        with self._awaited(name) as there:
+            begun = time.perf_counter()
+            assert self._put(name)
+            written = time.perf_counter() - begun
+            self._source.fetch()
+            return written, there() - begun
+
+    def _is_available(self) -> bool:
+        conditions = self._centre.api("GET", f"/v1/cluster/{self._uuid}").json()["conditions"]
+        return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
+
+    def _put(self, name: str) -> bool:
+        """Whether the centre took it: it does from the moment on that it has the edge's certificate."""
+        path = f"/v1/cluster/{self._uuid}/secret/{NAMESPACE}/{name}/password"
+        return self._centre.api("PUT", path, content=b"s3cr3t").status_code == 204
+
+    @contextmanager
+    def _awaited(self, name: str) -> Iterator[Callable[[], float]]:
+        """Watches for a Secret from now on; what is given returns when it was there, by the performance counter."""
+
+        def wait() -> float:
+            wanted = ("--for=create", f"secret/{name}", f"--timeout={PATIENCE:.0f}s")
+            self._cluster.kubectl("wait", *wanted, "--namespace", NAMESPACE)
+            return time.perf_counter()
+
+        with ThreadPoolExecutor(1) as threads:
+            there = threads.submit(wait)
+            time.sleep(0.5)  # until kubectl watches
+            yield there.result
+
+    def _calls(self) -> float:
+        """Of the agent, that the centre has answered."""
+        told = self._centre.api("GET", "/metrics").text
+        return sum(float(call["number"]) for call in _CALLS.finditer(told))
+
+    def _questions(self) -> float:
+        """Of the agent, that the API server has answered."""
+        asked: defaultdict[tuple[str, str], float] = defaultdict(float)
+        for request in _REQUESTS.finditer(self._cluster.kubectl("get", "--raw", "/metrics")):
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', request["labels"]))
+            asked[labels["resource"], labels["verb"]] += float(request["number"])
+        return sum(asked[kind] for kind in LISTED.items())
+
+
+@contextmanager
+def new_edge() -> Iterator[Edge]:
+    """One that is not attached yet, and its centre; both are stopped and removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as made, edge_cluster(_silent) as cluster:
+        folder = Path(made)
+        (folder / "archives").mkdir()
+        variables = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_AGENT_IMAGE": IMAGE}
+        centre = EmbeddedEdgewright(folder / "home", variables)
+        agent = None
+        try:
+            centre.up()
+            with Source(cluster, folder / "archives", NAMESPACE, NEWEST) as source:
+                edge = Edge(folder, centre, cluster, source)
+                agent = edge.agent
+                yield edge
+        finally:
+            if agent is not None:
+                agent.clear_up()
+            centre.clear_up()
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, "the edge does not get so far; see the logs in its folder"
+        time.sleep(0.02)
+
+
+def _silent(_line: str) -> None:
+    """The table is all that is printed."""

@@ -1,0 +1,86 @@
+"""What a heartbeat says beside that the edge lives, as columns of its row and events about it."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Row
+
+from edgewright.domain.conditions import clock_status
+from edgewright.domain.events import NewEvent
+from edgewright.domain.identity import Chain
+from edgewright.ports.edge_reports import Heartbeat
+
+EDGE_FORKED, FORK_ENDED, EDGE_MOVED = "edge.forked", "edge.fork_ended", "edge.moved"
+
+
+def said_columns(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
+    """What the row says after a heartbeat; the same columns for each."""
+    chain = chain_of(row)
+    if beat.link is not None:
+        chain = chain.with_link(beat.link, at, timedelta(seconds=row.lease_seconds))
+    reach = beat.reach
+    return {
+        "clock_offset": row.clock_offset if beat.clock_offset is None else beat.clock_offset,
+        "observed_revision": beat.observed_revision or row.observed_revision,
+        "nonce": chain.nonce,
+        "nonce_breaks": chain.breaks,
+        "nonce_broken_at": chain.broken_at,
+        "forked_at": chain.forked_at,
+        "centre_url": row.centre_url if reach is None else reach.url,
+        "centre_ca": row.centre_ca if reach is None else reach.ca_sha256,
+        "centre_problem": row.centre_problem if reach is None else reach.problem,
+        "proven_url": reach.url if reach is not None and beat.is_where_wanted else row.proven_url,
+    }
+
+
+def is_news(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
+    """Whether the cluster's workflow wants to know."""
+    return (
+        said["observed_revision"] != row.observed_revision
+        or clock_status(said["clock_offset"]) is not clock_status(row.clock_offset)
+        or said["forked_at"] != row.forked_at
+        or is_rendered_anew(row, beat, said)
+    )
+
+
+def is_rendered_anew(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
+    """Whether the generated files name another URL from now on."""
+    was_usual = row.proven_url is None and beat.is_usual
+    return said["proven_url"] != row.proven_url and not was_usual
+
+
+def events_of(row: Row[Any], said: dict[str, Any]) -> Iterator[NewEvent]:
+    """What the timeline tells of it."""
+    if said["forked_at"] is not None and row.forked_at is None:
+        yield _event(row, EDGE_FORKED, f"{row.name}: {fork_sentence(said['forked_at'])}")
+    if said["forked_at"] is None and row.forked_at is not None:
+        yield _event(row, FORK_ENDED, f"Only one agent reports as {row.name} again.")
+    if row.centre_url is not None and said["centre_url"] != row.centre_url:
+        message = f"{row.name} reaches the centre at {said['centre_url']} now, not at {row.centre_url} any more."
+        yield _event(row, EDGE_MOVED, message)
+
+
+def chain_of(row: Row[Any]) -> Chain:
+    """What is known of the edge's heartbeats."""
+    return Chain(row.nonce, row.nonce_breaks, row.nonce_broken_at, row.forked_at)
+
+
+def fork_sentence(since: datetime) -> str:
+    """What it means that there are two, and what to do."""
+    return (
+        f"Two agents report with this cluster's identity since {since:%Y-%m-%dT%H:%M:%SZ}: a copy of its disk "
+        "or virtual machine runs. Turn the copy off; the centre cannot tell which of the two it is."
+    )
+
+
+def _event(row: Row[Any], kind: str, message: str) -> NewEvent:
+    return NewEvent(
+        id=uuid4(),
+        cluster=row.uuid,
+        actor="centre",
+        kind=kind,
+        message=message,
+        detail={"generation": row.generation},
+    )

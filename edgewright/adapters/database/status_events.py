@@ -1,0 +1,55 @@
+"""What the timeline tells of edge statuses, inside the transaction that stores one."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.cluster_rows import ClusterRecord
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.tables import events
+from edgewright.domain.status_news import STIR, status_news
+
+EDGE_STATUS = "edge.status"
+_LOOKED_AT = 20
+"""Newest events of a cluster in which a line on the same is looked for: the index has them at hand."""
+
+
+async def tell_status(
+    connection: AsyncConnection,
+    at: datetime,
+    row: ClusterRecord,
+    before: Mapping[str, Any] | None,
+    now: Mapping[str, Any],
+    *,
+    actor: str,
+) -> None:
+    """Writes one line on what differs, unless a recent line speaks for all of it."""
+    news = status_news(before, now)
+    if not news.facts and not (news.passing and set(news.passing) - await _spoken_for(connection, row.uuid, at)):
+        return
+    await record(
+        connection,
+        at,
+        cluster=row.uuid,
+        actor=actor,
+        kind=EDGE_STATUS,
+        message=news.sentence(row.name),
+        hosts=len(now.get("hosts") or ()),
+        passing=",".join(news.passing),
+    )
+
+
+async def _spoken_for(connection: AsyncConnection, cluster: UUID, at: datetime) -> set[str]:
+    """The passing things that recent lines have named."""
+    newest = (
+        select(events.c.kind, events.c.at, events.c.detail)
+        .where(events.c.cluster == cluster)
+        .order_by(events.c.position.desc())
+        .limit(_LOOKED_AT)
+    )
+    recent = [each for each in await connection.execute(newest) if each.kind == EDGE_STATUS and at - each.at < STIR]
+    return {part for each in recent for part in str(each.detail.get("passing", "")).split(",")}

@@ -1,0 +1,1 @@
+"""Signed notifications over HTTP (Standard Webhooks)."""

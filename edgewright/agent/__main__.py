@@ -1,0 +1,98 @@
+"""``python -m edgewright.agent``: the agent on the settings of its environment, until SIGTERM or SIGINT."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from random import Random, SystemRandom
+
+from edgewright.agent.attachment import SECRET, Attachment, read_attachment
+from edgewright.agent.centre import Centre
+from edgewright.agent.kubernetes import Kubernetes
+from edgewright.agent.leaving import Leaving
+from edgewright.agent.lifetime import main_of
+from edgewright.agent.moving import Moving
+from edgewright.agent.pauses import Backoff
+from edgewright.agent.reporter import Reporter
+from edgewright.agent.resealing import Resealing
+from edgewright.agent.rotation import Rotation
+from edgewright.agent.sealing_certificate import SealingCertificate
+from edgewright.agent.sealing_controller import SealingController
+from edgewright.agent.settings import AgentSettings
+from edgewright.agent.timing import Clock, RealClock
+from edgewright.agent.transitions import Transitions
+from edgewright.agent.watch import Watch
+from edgewright.errors import EdgewrightError
+
+LONGEST_WAIT = 60.0
+"""Seconds between two looks for the Secret, at most: somebody may stand beside the machine."""
+
+
+async def run(settings: AgentSettings) -> None:
+    """Runs until it is cancelled.
+
+    Raises:
+        ExceptionGroup: of an ``EdgewrightError``: only a new start can go on.
+    """
+    clock, chance = RealClock(), SystemRandom()
+    kubernetes, certificate = Kubernetes(), SealingCertificate(settings.sealing_url)
+    controller = SealingController(settings.sealing_url, clock)
+
+    async def attachment() -> Attachment | None:
+        content = await kubernetes.secret(settings.namespace or kubernetes.namespace(), SECRET)
+        return None if content is None else read_attachment(content)
+
+    try:
+        centre = await find_centre(attachment, clock=clock, chance=chance)
+        watch = Watch(
+            kubernetes,
+            certificate,
+            namespace=settings.namespace or kubernetes.namespace(),
+            cluster=centre.attachment.cluster,
+            look_seconds=settings.look_seconds,
+            clock=clock,
+            chance=chance,
+        )
+        resealing = Resealing(kubernetes, controller, certificate)
+        reporter = Reporter(
+            centre,
+            watch,
+            attachment=attachment,
+            connect=Centre,
+            rotation=Rotation(kubernetes, namespace=settings.namespace or kubernetes.namespace()),
+            leaving=Leaving(kubernetes, namespace=settings.namespace or kubernetes.namespace()),
+            moving=Moving(kubernetes, namespace=settings.namespace or kubernetes.namespace(), clock=clock),
+            clock=clock,
+            chance=chance,
+            reseal=resealing.want,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(resealing.run())
+            tasks.create_task(watch.run())
+            tasks.create_task(reporter.run())
+    finally:
+        await controller.close()
+        await certificate.close()
+        await kubernetes.close()
+
+
+async def find_centre(
+    attachment: Callable[[], Awaitable[Attachment | None]], *, clock: Clock, chance: Random
+) -> Centre:
+    """The centre that the Secret names; waits for the Secret, and for Kubernetes, as long as it takes."""
+    matter = Transitions("attachment")
+    backoff = Backoff(chance, longest=LONGEST_WAIT)
+    while True:
+        try:
+            found = await attachment()
+            if found is not None:
+                centre = Centre(found)
+                matter.well("found", url=found.url, cluster=found.cluster, generation=found.generation)
+                return centre
+            matter.trouble("missing", detail=f"There is no Secret {SECRET}: the bootstrap script makes it.")
+        except EdgewrightError as trouble:
+            matter.trouble("unreadable", detail=trouble.detail, code=trouble.code, hint=trouble.hint)
+        await clock.sleep(backoff.after_failure())
+
+
+if __name__ == "__main__":
+    sys.exit(main_of(run))

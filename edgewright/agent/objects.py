@@ -1,0 +1,107 @@
+"""Kubernetes' objects, read into what the agent reports. Whatever is missing in one is left open."""
+
+from datetime import datetime
+from typing import Any
+
+from lightkube.generic_resource import GenericNamespacedResource, create_namespaced_resource
+from lightkube.resources.core_v1 import Node
+
+from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized
+from edgewright.agent.sealing_controller import SealedSecret
+
+Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
+GitRepository = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
+SealedSecretKind = create_namespaced_resource("bitnami.com", "v1alpha1", "SealedSecret", "sealedsecrets")
+SCOPE_ANNOTATIONS = ("sealedsecrets.bitnami.com/cluster-wide", "sealedsecrets.bitnami.com/namespace-wide")
+SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
+CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+PASSING_CONDITIONS = ("Reconciling",)
+"""Say only that Flux is at work."""
+
+
+def host_of(node: Node) -> Host:
+    """What is reported of a Node."""
+    metadata, spec, status = node.metadata, node.spec, node.status
+    labels = (metadata.labels if metadata else None) or {}
+    taints = (spec.taints if spec else None) or []
+    conditions = (status.conditions if status else None) or []
+    system = status.nodeInfo if status else None
+    return Host(
+        hostname=(metadata.name if metadata else None) or "",
+        control_plane=any(label in labels for label in CONTROL_PLANE_LABELS),
+        ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
+        arch=(system.architecture if system else None) or None,
+        k8s_version=(system.kubeletVersion if system else None) or None,
+        os_version=(system.osImage if system else None) or None,
+        specialised=next((each.value or "" for each in taints if each.key == SPECIALISED_TAINT), None),
+    )
+
+
+def kustomized_of(found: GenericNamespacedResource) -> Kustomized:
+    """What is reported of a Kustomization; its schema is Flux's, which a cluster may have in another version."""
+    metadata = found.metadata
+    spec, status = _object(found.get("spec")), _object(found.get("status"))
+    return Kustomized(
+        name=(metadata.name if metadata else None) or "",
+        source=str(_object(spec.get("sourceRef")).get("name", "")),
+        suspended=spec.get("suspend") is True,
+        applied=status.get("lastAppliedRevision") or None,
+        attempted=status.get("lastAttemptedRevision") or None,
+        conditions=_conditions(status),
+        path=str(spec.get("path") or ""),
+        holds=len(_object(status.get("inventory")).get("entries") or ()),
+        deleting=metadata is not None and metadata.deletionTimestamp is not None,
+    )
+
+
+def fetched_of(found: GenericNamespacedResource) -> Fetched:
+    """What is reported of a GitRepository."""
+    metadata = found.metadata
+    spec, status = _object(found.get("spec")), _object(found.get("status"))
+    return Fetched(
+        name=(metadata.name if metadata else None) or "",
+        suspended=spec.get("suspend") is True,
+        fetched=_object(status.get("artifact")).get("revision") or None,
+        conditions=_conditions(status),
+        url=str(spec.get("url", "")),
+    )
+
+
+def _conditions(status: dict[str, Any]) -> tuple[FluxCondition, ...]:
+    conditions = [
+        FluxCondition(
+            type=str(each.get("type", "")),
+            status=str(each.get("status", "")),
+            reason=str(each.get("reason", "")),
+            message=str(each.get("message", "")),
+            since=_time(each.get("lastTransitionTime")),
+        )
+        for each in map(_object, status.get("conditions") or ())
+        if each.get("type") not in PASSING_CONDITIONS
+    ]
+    return tuple(sorted(conditions, key=lambda each: each.type))
+
+
+def sealed_secret_of(found: GenericNamespacedResource, namespace: str, name: str) -> SealedSecret:
+    """What is sealed in a SealedSecret, and in which scope."""
+    annotations = (found.metadata.annotations if found.metadata else None) or {}
+    encrypted = _object(_object(found.get("spec")).get("encryptedData"))
+    return SealedSecret(
+        namespace=namespace,
+        name=name,
+        scope={key: annotations[key] for key in SCOPE_ANNOTATIONS if key in annotations},
+        values={key: value for key, value in encrypted.items() if isinstance(value, str)},
+    )
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _time(value: object) -> datetime | None:
+    """None for what is no time with a zone."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time if time is not None and time.tzinfo is not None else None

@@ -1,0 +1,238 @@
+"""What the agent has seen of its edge, and the *Edge cluster status* that it makes of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+OWN_SOURCE = "self-link"
+"""The Flux source that is the cluster's own driving repository."""
+LONGEST_PROGRESS = timedelta(minutes=5)
+"""So long Flux may be at work before that is news; at each interval it is, for a moment."""
+LONGEST_MESSAGE = 1000
+"""Characters of what Flux says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One Node; None and missing: Kubernetes does not say.
+
+    Args:
+        specialised: value of the taint ``factoryplus.app.amrc.co.uk/specialised``.
+    """
+
+    hostname: str
+    control_plane: bool
+    ready: bool
+    arch: str | None = None
+    k8s_version: str | None = None
+    os_version: str | None = None
+    specialised: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """An item of ``hosts`` in the *Edge cluster status*."""
+        said = {
+            "hostname": self.hostname,
+            "arch": self.arch,
+            "k8s_version": self.k8s_version,
+            "control_plane": self.control_plane,
+            "os_version": self.os_version,
+            "ready": self.ready,
+            "specialised": self.specialised,
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class FluxCondition:
+    """A condition as Flux states it. ``since``: aware; not reported, for it moves when nothing else does."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    since: datetime | None = None
+
+    def to_json(self) -> dict[str, str]:
+        """As it is reported."""
+        return {
+            "type": self.type,
+            "status": self.status,
+            "reason": self.reason,
+            "message": self.message[:LONGEST_MESSAGE],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Kustomized:
+    """One of Flux's Kustomizations.
+
+    Args:
+        source: name of the Flux source that it applies.
+        applied, attempted: revision that was applied last, and that was tried last; None: none yet.
+        conditions: by type, in that order.
+        path: folder of the source that it applies.
+        holds: how many objects it has applied and not pruned.
+        deleting: it goes, once Flux has done its part.
+    """
+
+    name: str
+    source: str
+    suspended: bool = False
+    applied: str | None = None
+    attempted: str | None = None
+    conditions: tuple[FluxCondition, ...] = ()
+    path: str = ""
+    holds: int = 0
+    deleting: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether Flux says that it is not as its source wants it, such as while it waits for another one."""
+        return any(each.type == "Ready" and each.status == "False" for each in self.conditions)
+
+    @property
+    def progresses(self) -> bool:
+        """Whether Flux is at work on it, and says nothing else for that time."""
+        return _progresses(self.conditions)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is reported."""
+        said: dict[str, Any] = {
+            "name": self.name,
+            "source": self.source,
+            "suspended": self.suspended,
+            "applied": self.applied,
+            "attempted": self.attempted,
+            "conditions": [each.to_json() for each in self.conditions],
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One of Flux's Git sources.
+
+    Args:
+        fetched: revision that was fetched last; None: none yet.
+        conditions: by type, in that order.
+        url: where it fetches from; not reported.
+    """
+
+    name: str
+    suspended: bool = False
+    fetched: str | None = None
+    conditions: tuple[FluxCondition, ...] = ()
+    url: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is reported."""
+        said: dict[str, Any] = {
+            "name": self.name,
+            "suspended": self.suspended,
+            "fetched": self.fetched,
+            "conditions": [each.to_json() for each in self.conditions],
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Everything that was seen last; None: never yet.
+
+    Args:
+        sources, kustomizations: none where Flux is not installed.
+        revision: that all which drives this cluster has applied.
+        certificate: of sealed-secrets, PEM.
+        versions: program → version.
+    """
+
+    hosts: tuple[Host, ...] | None = None
+    sources: tuple[Fetched, ...] | None = None
+    kustomizations: tuple[Kustomized, ...] | None = None
+    revision: str | None = None
+    certificate: str | None = None
+    versions: Mapping[str, str] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each part was seen at least once."""
+        return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
+
+    def to_json(self) -> dict[str, Any]:
+        """The *Edge cluster status*. The same edge gives the same document: it holds no time."""
+        said = {
+            "hosts": None if self.hosts is None else [each.to_json() for each in self.hosts],
+            "kubeseal_cert": self.certificate,
+            "observed_revision": self.revision,
+            "flux": self._flux(),
+            "versions": None if self.versions is None else dict(self.versions),
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+    def _flux(self) -> dict[str, Any] | None:
+        if self.kustomizations is None:
+            return None
+        return {
+            "sources": [each.to_json() for each in self.sources or ()],
+            "kustomizations": [each.to_json() for each in self.kustomizations],
+        }
+
+    def with_sources(self, found: Sequence[Fetched]) -> "Observation":
+        """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""
+        before = {each.name: each for each in self.sources or ()}
+        ordered = sorted(found, key=lambda each: each.name)
+        settled = (
+            replace(each, conditions=before[each.name].conditions)
+            if each.name in before and _progresses(each.conditions)
+            else each
+            for each in ordered
+        )
+        return replace(self, sources=tuple(settled))
+
+    def with_flux(self, found: Sequence[Kustomized], *, now: datetime) -> "Observation":
+        """This, after a look at Flux; what it is only just working on stays as it was reported before.
+
+        Args:
+            now: aware, by the edge's clock.
+        """
+        before = {each.name: each for each in self.kustomizations or ()}
+        ordered = sorted(found, key=lambda each: each.name)
+        return replace(
+            self,
+            kustomizations=tuple(_settled(each, before.get(each.name), now) for each in ordered),
+            revision=applied_revision(ordered, before=self.revision),
+        )
+
+
+def applied_revision(found: Sequence[Kustomized], *, before: str | None) -> str | None:
+    """The revision of the driving repository that this edge has applied: the whole of it.
+
+    Its parts are applied one by one, and revisions cannot be ordered here. While the parts differ, the one
+    reported before stays as long as a part has it; else it is that of a part which failed to go further.
+
+    Args:
+        found: in a fixed order.
+        before: what was reported before.
+    """
+    parts = [each for each in found if each.source == OWN_SOURCE]
+    applied = [each.applied for each in parts]
+    if not parts or None in applied:
+        return before if before in applied else None
+    if len(set(applied)) == 1 or before not in applied:
+        behind = [each for each in parts if each.fails or each.attempted not in (None, each.applied)]
+        return (behind or parts)[0].applied
+    return before
+
+
+def _progresses(conditions: Sequence[FluxCondition]) -> bool:
+    return any(each.type == "Ready" and each.status == "Unknown" for each in conditions)
+
+
+def _settled(each: Kustomized, before: Kustomized | None, now: datetime) -> Kustomized:
+    if before is None or not each.progresses:
+        return each
+    begun = [state.since for state in each.conditions if state.type == "Ready" and state.since is not None]
+    if not begun or now - begun[0] > LONGEST_PROGRESS:
+        return each
+    return replace(each, conditions=before.conditions, attempted=before.attempted)

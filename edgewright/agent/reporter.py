@@ -1,0 +1,286 @@
+"""Keeps the lease of one edge and reports its status, for as long as it runs, whatever the centre answers.
+
+No answer and no silence makes it change anything on the edge but its own two passwords; the order to detach makes it
+start what removes.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, Protocol
+
+from edgewright.agent.attachment import Attachment
+from edgewright.agent.check_in import CheckIn
+from edgewright.agent.leaving import Leaving
+from edgewright.agent.messages import ACTIVE, PENDING, Heartbeat, HeartbeatAnswer
+from edgewright.agent.moving import Moving
+from edgewright.agent.nonces import Nonces
+from edgewright.agent.passwords import AGENT
+from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff, until_next_beat
+from edgewright.agent.rotation import Rotation
+from edgewright.agent.timing import Clock
+from edgewright.agent.transitions import Transitions
+from edgewright.agent.watch import Watch
+from edgewright.agent.where import Door
+from edgewright.errors import EdgewrightError, Invalid, Refused, Stalled, TooLarge, Unauthenticated, Waiting
+
+ATTACHED_ANEW = "attached_anew"
+PATIENCE = 300.0
+"""Seconds after a start in which the agent waits to have seen everything, where the centre has a status already."""
+
+
+class CentreCalls(Protocol):
+    """One centre, as one cluster; see ``centre.Centre``."""
+
+    @property
+    def attachment(self) -> Attachment: ...
+
+    async def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer: ...
+
+    async def put_status(self, status: Mapping[str, Any]) -> str | None: ...
+
+    async def register_credential(self, role: str, secret: str) -> None: ...
+
+    async def resealed(self, fingerprint: str, secrets: Sequence[Mapping[str, Any]]) -> Sequence[str]: ...
+
+    async def close(self) -> None: ...
+
+
+class Reporter:
+    """Of one edge.
+
+    Args:
+        centre: to begin with.
+        attachment: asks for the attachment that is in force now; None: there is none any more.
+        connect: makes the calls of an attachment.
+        rotation: of this edge's credentials.
+        leaving: what is told and done once the cluster is deleted.
+        moving: to where the centre wants to be reached.
+        reseal: is told the Secrets that the centre wants to have re-sealed, and whom to hand them in to.
+    """
+
+    def __init__(
+        self,
+        centre: CentreCalls,
+        watch: Watch,
+        *,
+        attachment: Callable[[], Awaitable[Attachment | None]],
+        connect: Callable[[Attachment], CentreCalls],
+        rotation: Rotation,
+        leaving: Leaving,
+        moving: Moving,
+        clock: Clock,
+        chance: Random,
+        reseal: Callable[[Sequence[str], CentreCalls], None] = lambda _secrets, _centre: None,
+    ) -> None:
+        self._centre = centre
+        self._reseal = reseal
+        self._watch = watch
+        self._attachment = attachment
+        self._connect = connect
+        self._rotation = rotation
+        self._leaving = leaving
+        self._moving = moving
+        self._nonces, self._check_in = Nonces(), CheckIn(chance, clock.monotonic())
+        self._interval = SHORTEST_INTERVAL
+        self._clock = clock
+        self._chance = chance
+        self._matter, self._status_matter = Transitions("centre"), Transitions("status")
+        self._backoff, self._status_backoff = Backoff(chance), Backoff(chance)
+        self._status_at = clock.monotonic()
+        self._patient_until = clock.monotonic() + PATIENCE
+        self._takes_status = False
+        self._proves = False
+        self._asked_for_status = False
+        self._offered: Mapping[str, Any] | None = None
+        self._digest: str | None = None
+
+    async def run(self) -> None:
+        """Reports until it is cancelled.
+
+        Raises:
+            Stalled: ``attached_anew``: the Secret is another cluster's by now; a new start begins with that.
+        """
+        next_beat = self._clock.monotonic()
+        try:
+            while True:
+                if self._clock.monotonic() >= next_beat or self._leaving.has_news(self._watch.seen):
+                    pause = await self._beat()
+                    next_beat = self._check_in.postponed(self._clock.monotonic() + pause, self._interval)
+                self._watch.news.clear()  # before the look at what was seen, or some of it would be overlooked
+                status = self._due_status()
+                if status is not None and self._clock.monotonic() >= self._status_at:
+                    await self._report(status)
+                    continue
+                await self._wait(next_beat, is_due=status is not None)
+        finally:
+            await self._centre.close()
+
+    async def _beat(self) -> float:
+        """A heartbeat; returns the seconds to the next."""
+        flux_sha256 = await self._rotation.flux_sha256(self._centre.attachment)
+        beat = Heartbeat(
+            sent_at=self._clock.now(),
+            nonce=self._nonces.current,
+            observed_revision=self._watch.seen.revision,
+            status_digest=self._digest,
+            flux_sha256=flux_sha256,
+            inventory_empty=self._leaving.says_empty(self._watch.seen),
+            previous_nonce=self._nonces.previous,
+            where=self._moving.where(self._centre.attachment),
+        )
+        self._leaving.told(empty=beat.inventory_empty)
+        try:
+            answer = await self._centre.heartbeat(beat)
+        except EdgewrightError as trouble:
+            self._takes_status = False
+            state = "refused" if isinstance(trouble, Refused) else "away"
+            self._matter.trouble(state, detail=trouble.detail, code=trouble.code)
+            if await self._has_moved():
+                return SHORTEST_PAUSE
+            heard = await self._fall_back(beat) if isinstance(trouble, Unauthenticated) else None
+            heard = heard or await self._return(beat)
+            if heard is None:
+                return self._backoff.after_failure(_asked_by(trouble))
+            answer = heard
+        self._backoff.reset()
+        self._nonces.answered()
+        self._interval = max(SHORTEST_INTERVAL, answer.interval)
+        self._check_in.told(answer.check_in, self._clock.monotonic())
+        self._obey(answer)
+        await self._leaving.heard(answer, self._centre.attachment)
+        if await self._has_rotated(answer) or await self._has_followed(answer, beat):
+            return SHORTEST_PAUSE
+        return self._leaving.pause(until_next_beat(answer.interval, self._chance))
+
+    def _obey(self, answer: HeartbeatAnswer) -> None:
+        """Takes note of what the centre wants."""
+        self._takes_status = answer.state == ACTIVE and not (answer.suspended or answer.detach)
+        self._asked_for_status = answer.status_due
+        if answer.detach:
+            self._matter.well("detach", note="The centre has deleted this cluster: it is to be let go.")
+        elif answer.suspended:
+            self._matter.well("suspended", note="The centre has suspended this cluster: nothing is reported.")
+        elif answer.state == PENDING:
+            self._matter.well("pending", note="An operator has to accept this cluster at the centre.")
+        else:
+            self._matter.well(answer.state)
+            self._reseal(answer.reseal, self._centre)
+
+    async def _has_rotated(self, answer: HeartbeatAnswer) -> bool:
+        """Replaces the credentials that the centre wants replaced; whether our own is another one now."""
+        proves, self._proves = self._proves, False
+        if answer.state != ACTIVE or answer.suspended or answer.detach:
+            return False
+        # The heartbeat that proves our own came at once: a centre that never has enough must not get one each second.
+        due = [role for role in answer.rotate if not (proves and role == AGENT)]
+        done = [role for role in due if await self._rotation.rotate(role, self._centre)]
+        self._proves = AGENT in done and await self._has_moved()
+        return self._proves
+
+    async def _has_followed(self, answer: HeartbeatAnswer, beat: Heartbeat) -> bool:
+        """Goes to where the centre wants to be reached; whether it is another place now."""
+        if answer.state != ACTIVE or answer.suspended or answer.detach:
+            return False
+
+        async def knock(door: Door) -> HeartbeatAnswer:
+            said = replace(beat, nonce=self._nonces.current, previous_nonce=self._nonces.previous)
+            heard = await self._heartbeat_at(door, said)
+            self._nonces.answered()
+            return heard
+
+        sources = [each.url for each in self._watch.seen.sources or ()]
+        moved = await self._moving.follow(answer, self._centre.attachment, knock, sources=sources)
+        return moved and await self._has_moved()
+
+    async def _return(self, beat: Heartbeat) -> HeartbeatAnswer | None:
+        """The answer to the same heartbeat where the centre was before, which counts from now on; None: no answer."""
+
+        async def knock(door: Door) -> HeartbeatAnswer:
+            return await self._heartbeat_at(door, beat)
+
+        answer = await self._moving.fall_back(self._centre.attachment, knock)
+        return answer if answer is not None and await self._has_moved() else None
+
+    async def _heartbeat_at(self, door: Door, beat: Heartbeat) -> HeartbeatAnswer:
+        calls = self._connect(self._centre.attachment.through(door))
+        try:
+            return await calls.heartbeat(beat)
+        finally:
+            await calls.close()
+
+    async def _fall_back(self, beat: Heartbeat) -> HeartbeatAnswer | None:
+        """The answer to the same heartbeat under another of our passwords, which counts from now on; None: none does.
+
+        The centre, or this edge, may have been restored from a backup that is older than the other side.
+        """
+        attachment = self._centre.attachment
+        for password in await self._rotation.others(attachment):
+            calls = self._connect(replace(attachment, password=password))
+            try:
+                answer = await calls.heartbeat(beat)
+            except EdgewrightError:
+                continue
+            finally:
+                await calls.close()
+            return answer if await self._rotation.adopt(password, attachment) and await self._has_moved() else None
+        return None
+
+    def _due_status(self) -> Mapping[str, Any] | None:
+        """The status that the centre should get now; None if it has it, wants none, or too little was seen."""
+        seen = self._watch.seen
+        if not self._takes_status or seen.hosts is None:
+            return None
+        if not (self._asked_for_status or self._check_in.is_open(self._clock.monotonic())):
+            return None
+        # After a start of the whole machine some parts come late, and what the centre has is better than half of it.
+        if not (seen.is_whole or self._asked_for_status or self._clock.monotonic() >= self._patient_until):
+            return None
+        status = seen.to_json()
+        return status if self._asked_for_status or status != self._offered else None
+
+    async def _report(self, status: Mapping[str, Any]) -> None:
+        try:
+            self._digest = await self._centre.put_status(status)
+        except (Invalid, TooLarge) as refusal:
+            # The same again would be refused again; the centre asks again with its next answer.
+            self._status_matter.trouble("unacceptable", detail=refusal.detail, code=refusal.code)
+        except EdgewrightError as trouble:
+            self._status_matter.trouble("not_taken", detail=trouble.detail, code=trouble.code)
+            self._status_at = self._clock.monotonic() + self._status_backoff.after_failure(_asked_by(trouble))
+            return
+        else:
+            self._status_matter.well("taken")
+        self._status_backoff.reset()
+        self._offered = status
+        self._asked_for_status = False
+
+    async def _wait(self, next_beat: float, *, is_due: bool) -> None:
+        """Until the next heartbeat, the next try with a status that is due, or news that the centre takes."""
+        wake = min(next_beat, self._status_at) if is_due else next_beat
+        news = self._watch.news if self._takes_status and not is_due else None
+        await self._clock.sleep(max(0.0, wake - self._clock.monotonic()), until=news)
+
+    async def _has_moved(self) -> bool:
+        """Whether the Secret says something else than before; from then on that counts."""
+        try:
+            found = await self._attachment()
+            if found is None or found == self._centre.attachment:
+                return False
+            if found.cluster != self._centre.attachment.cluster:
+                raise Stalled("The Secret belongs to another cluster by now.", code=ATTACHED_ANEW)
+            fresh = self._connect(found)
+        except EdgewrightError as trouble:
+            if trouble.code == ATTACHED_ANEW:
+                raise
+            return False  # the watch tells of Kubernetes' troubles
+        await self._centre.close()
+        self._centre = fresh
+        self._backoff.reset()
+        self._digest, self._offered = None, None
+        self._matter.well("attachment_changed", url=found.url, generation=found.generation)
+        return True
+
+
+def _asked_by(trouble: EdgewrightError) -> float:
+    return trouble.retry_after if isinstance(trouble, Waiting) else 0.0

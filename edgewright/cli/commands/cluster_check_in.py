@@ -1,0 +1,49 @@
+"""When the edge of a cluster calls."""
+
+from typing import Annotated
+
+import typer
+
+from edgewright.cli.client import connect
+from edgewright.cli.commands.naming import named
+from edgewright.cli.commands.options import AsJson, ClusterName
+from edgewright.cli.commands.screen import Document, moment, result, show_json
+from edgewright.cli.failures import CliError, ExitCode
+
+Windows = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[WINDOW]...", help="Such as '22:00-06:00' or 'Mon-Fri,Sun 22:00-06:00'.", show_default=False
+    ),
+]
+
+
+def check_in(
+    cluster: ClusterName,
+    windows: Windows = None,
+    time_zone: Annotated[
+        str, typer.Option("--time-zone", help="Of the windows; a name of the IANA time zone database.")
+    ] = "UTC",
+    any_time: Annotated[bool, typer.Option("--any-time", help="It calls at any time again.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say when the edge calls; outside of these windows its silence is none."""
+    if bool(windows) == any_time:
+        raise CliError("Give at least one window, or --any-time.", exit_code=ExitCode.USAGE)
+    wanted = None if any_time else {"windows": windows, "time_zone": time_zone}
+    with connect() as gateway:
+        document = gateway.patch(named(gateway, cluster).path, {"check_in": wanted})
+    if as_json:
+        show_json(document)
+    else:
+        result(f"{document['name']} calls {spoken_check_in(document)}.")
+
+
+def spoken_check_in(document: Document) -> str:
+    """When a cluster calls, in words."""
+    said = document.get("check_in")
+    if not said:
+        return "at any time"
+    opens = said["next_opening"]
+    ahead = f"; the next window opens {moment(opens)}" if opens else "; a window is open now"
+    return f"{', '.join(said['windows'])} ({said['time_zone']}){ahead}"

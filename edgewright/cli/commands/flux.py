@@ -1,0 +1,69 @@
+"""`edgewright flux`: the Flux that edges get."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgewright.cli.client import connect
+from edgewright.cli.commands.options import AsJson, example
+from edgewright.cli.commands.screen import Document, moment, result, say, show_facts, show_json
+from edgewright.cli.failures import CliError, ExitCode
+
+app = typer.Typer(no_args_is_help=True)
+
+LARGEST_BYTES = 4 * 1024 * 1024
+"""The gateway refuses more."""
+_SECONDS = 120.0
+"""The gateway reads every manifest before it answers."""
+
+
+@app.command("import", epilog=example("flux import install.yaml --sha256 HEX"))
+def import_flux(
+    file: Annotated[
+        Path, typer.Argument(help="The file install.yaml of a release of Flux.", dir_okay=False, show_default=False)
+    ],
+    sha256: Annotated[
+        str,
+        typer.Option("--sha256", metavar="HEX", help="Of the file, as its release states it.", show_default=False),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Give the centre the Flux that edges get which have none; it replaces the one before."""
+    if re.fullmatch("[0-9A-Fa-f]{64}", sha256) is None:
+        raise CliError(
+            "A SHA-256 is 64 hexadecimal digits.", "GitHub shows it beside the file of the release.", ExitCode.USAGE
+        )
+    if file.stat().st_size > LARGEST_BYTES:
+        raise CliError(f"{file} has more than {LARGEST_BYTES} bytes; Flux's own has less than one million.")
+    with connect() as gateway:
+        answer = gateway.request(
+            "PUT", "/v1/flux", params={"sha256": sha256}, content=file.read_bytes(), timeout=_SECONDS
+        )
+    _show(answer.json(), as_json=as_json)
+    say("Edges that are attached from now on get this Flux, unless they have one. Others keep what they have.")
+
+
+@app.command("show", epilog=example("flux show"))
+def show(as_json: AsJson = False) -> None:
+    """Show the Flux that edges get."""
+    with connect() as gateway:
+        document = gateway.get("/v1/flux")
+    _show(document, as_json=as_json)
+
+
+def _show(document: Document, *, as_json: bool) -> None:
+    if as_json:
+        show_json(document)
+        return
+    show_facts(
+        [
+            ("version", document.get("version") or "not labelled"),
+            ("sha256", document["sha256"]),
+            ("imported", moment(document["imported_at"])),
+            ("mirror", document.get("mirror") or "none"),
+        ]
+    )
+    for image in document["images"]:
+        result(f"image  {image}")

@@ -1,0 +1,281 @@
+"""Re-sealings: what is asked for is remembered, answered once, and staged as one request."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from database_stores import ACTOR, NOON, Store
+
+from edgewright.adapters.database import resealing
+from edgewright.domain.cluster import CertificateFacts
+from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.ports.resealing import ResealedValue, Verdict
+from edgewright.ports.secret_staging import StagedChange, StagedState
+
+OLD = "0" * 64
+SECRETS = ("default/a", "default/b", "other/c")
+
+
+def facts(fingerprint: str, *, age: timedelta = timedelta(1)) -> CertificateFacts:
+    return CertificateFacts(
+        fingerprint=fingerprint, not_before=NOON - age, not_after=NOON + timedelta(3650), taken_at=NOON
+    )
+
+
+async def certify(store: Store, cluster: UUID, fingerprint: str, **more: Any) -> None:
+    await store.reports.write_status(
+        cluster,
+        {"kubeseal_cert": fingerprint},
+        certificate=(facts(fingerprint, **more), "PEM"),
+        certificate_problem=None,
+        generation=None,
+        actor="agent",
+    )
+
+
+async def sealed(store: Store, name: str = "press-shop") -> UUID:
+    """A cluster whose edge has reported a certificate."""
+    cluster = await store.create(name)
+    await certify(store, cluster, "f2")
+    return cluster
+
+
+async def asked(store: Store, *secrets: str) -> UUID:
+    cluster = await sealed(store)
+    assert await store.resealings.begin(cluster, 1, secrets or SECRETS, actor=ACTOR, reason="theft")
+    return cluster
+
+
+def resealed(secret: str, *keys: str, unreadable: Sequence[str] = ()) -> Verdict:
+    return Verdict(secret, {key: ResealedValue(OLD, f"new {key}") for key in keys}, unreadable)
+
+
+async def take(store: Store, cluster: UUID, *verdicts: Verdict, fingerprint: str = "f2") -> Any:
+    return await store.resealings.take(cluster, 1, fingerprint, verdicts)
+
+
+async def pending(store: Store, cluster: UUID) -> Sequence[StagedChange]:
+    return await store.staging.pending(cluster)
+
+
+async def test_what_was_asked_for_is_wanted_until_it_is_answered(store: Store) -> None:
+    cluster = await asked(store)
+    row = await store.row(cluster)
+    assert row.resealing is not None
+    assert await store.resealings.wanted(cluster, limit=2) == ["default/a", "default/b"]
+    told = await take(store, cluster, resealed("default/a", "k"), Verdict("default/b"))
+    assert (told.id, told.secrets, told.left, told.ended_at) == (row.resealing, 3, 1, None)
+    assert await store.resealings.wanted(cluster, limit=9) == ["other/c"]
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert wanted.resealing == told
+    assert (told.asked_by, told.reason, told.unreadable, told.waiting) == (ACTOR, "theft", (), ())
+
+
+async def test_what_is_under_way_is_in_the_census_until_it_ends(timed: Store) -> None:
+    cluster = await asked(timed)
+    timed.clock.advance(minutes=20)
+    counted: Any = await timed.census.count()
+    assert (counted.resealings, counted.oldest_resealing) == (1, 1200.0)
+    await take(timed, cluster, *map(Verdict, SECRETS))
+    counted = await timed.census.count()
+    assert (counted.resealings, counted.oldest_resealing) == (0, 0.0)
+
+
+async def test_one_request_holds_all_that_was_gathered(store: Store) -> None:
+    cluster = await asked(store)
+    await take(store, cluster, resealed("default/a", "k", "l"))
+    await take(store, cluster, resealed("default/b", "m"))
+    assert await pending(store, cluster) == []
+    told = await take(store, cluster, resealed("other/c", "n"))
+    assert told.ended_at is not None
+    staged = await pending(store, cluster)
+    assert [(each.namespace, each.name, each.key, each.ciphertext) for each in staged] == [
+        ("default", "a", "k", "new k"),
+        ("default", "a", "l", "new l"),
+        ("default", "b", "m", "new m"),
+        ("other", "c", "n", "new n"),
+    ]
+    assert len({each.request for each in staged}) == 1
+    assert {(each.replaces, each.fingerprint, each.actor) for each in staged} == {(OLD, "f2", ACTOR)}
+    assert (await store.row(cluster)).resealing is None
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert wanted.resealing is None
+
+
+async def test_a_large_resealing_is_several_commits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resealing, "MOST_SECRETS", 2)
+    cluster = await asked(store)
+    await take(store, cluster, resealed("default/a", "k"), resealed("default/b", "k"))
+    assert [each.name for each in await pending(store, cluster)] == ["a", "b"]
+    await take(store, cluster, resealed("other/c", "k"))
+    assert len({each.request for each in await pending(store, cluster)}) == 2
+
+
+async def test_a_secret_that_waits_holds_up_no_other(store: Store) -> None:
+    cluster = await asked(store)
+    late = Verdict("default/a", waits_for="The edge does not have it yet.")
+    told = await take(store, cluster, late, resealed("default/b", "k"))
+    assert told.waiting == ("default/a: The edge does not have it yet.",)
+    assert await pending(store, cluster) == []
+    assert await store.resealings.wanted(cluster, limit=1) == ["other/c"]
+    told = await take(store, cluster, resealed("other/c", "k"))
+    assert (told.left, told.ended_at) == (1, None)
+    assert [each.name for each in await pending(store, cluster)] == ["b", "c"]
+    told = await take(store, cluster, resealed("default/a", "k"))
+    assert told.left == 0
+    assert told.ended_at is not None
+    assert [each.name for each in await pending(store, cluster)] == ["b", "c", "a"]
+
+
+async def test_an_answer_counts_once_and_only_if_it_was_asked_for(store: Store) -> None:
+    cluster = await asked(store, "default/a", "default/b")
+    await take(store, cluster, resealed("default/a", "k"))
+    await take(store, cluster, resealed("default/a", "another"), resealed("stranger/x", "k"))
+    await take(store, cluster, Verdict("default/b"))
+    assert [(each.name, each.key) for each in await pending(store, cluster)] == [("a", "k")]
+    with pytest.raises(Conflict) as refusal:
+        await take(store, cluster, resealed("default/a", "k"))
+    assert refusal.value.code == "nothing_to_reseal"
+
+
+async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(store: Store) -> None:
+    cluster = await asked(store, "default/db")
+    told = await take(store, cluster, resealed("default/db", "user", unreadable=["password"]))
+    assert told.unreadable == ("default/db/password",)
+    row = await store.row(cluster)
+    assert list(row.must_reenter) == ["default/db/password"]
+    assert [each.key for each in await pending(store, cluster)] == ["user"]
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None and wanted.resealing is not None
+    assert wanted.resealing.unreadable == ("default/db/password",)
+    assert {"reseal.asked", "reseal.unreadable", "reseal.ended"} <= set(await store.kinds(cluster))
+    change = await store.change(cluster, "password")
+    await store.staging.stage([change])
+    await store.staging.committed([change.request], "c0ffee")
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None
+    assert (wanted.resealing, wanted.must_reenter) == (None, ())
+    assert cluster in await store.clusters.unfinished()
+
+
+async def test_values_for_another_certificate_are_refused(store: Store) -> None:
+    cluster = await asked(store)
+    with pytest.raises(Conflict) as refusal:
+        await take(store, cluster, resealed("default/a", "k"), fingerprint="f1")
+    assert refusal.value.code == "certificate_differs"
+    assert (await store.resealings.wanted(cluster, limit=9)) == list(SECRETS)
+
+
+async def test_values_are_committed_with_the_certificate_that_sealed_them(store: Store) -> None:
+    cluster = await asked(store)
+    await take(store, cluster, resealed("default/a", "k"))
+    await certify(store, cluster, "f3")
+    await take(store, cluster, resealed("default/b", "k"), Verdict("other/c"), fingerprint="f3")
+    assert [each.fingerprint for each in await pending(store, cluster)] == ["f2", "f3"]
+
+
+async def test_asking_again_joins_what_is_under_way(store: Store) -> None:
+    cluster = await asked(store, "default/a")
+    first = (await store.row(cluster)).resealing
+    again = await store.resealings.begin(cluster, 1, SECRETS, actor="token:bob", reason="")
+    assert again is not None
+    assert (again.id, again.asked_by, again.secrets, again.left) == (first, ACTOR, 3, 3)
+    assert (await store.kinds(cluster)).count("reseal.asked") == 2
+    same = await store.resealings.begin(cluster, 1, [], actor="token:bob", reason="")
+    assert same == again
+    await take(store, cluster, resealed("default/a", "k"))
+    stale_again = await store.resealings.begin(cluster, 1, ["default/a", "default/b"], actor=ACTOR, reason="")
+    assert stale_again is not None
+    assert stale_again.left == 2, "what is gathered is not asked for again"
+
+
+async def test_answered_secrets_that_are_stale_again_are_asked_for_again(store: Store) -> None:
+    cluster = await asked(store, "default/a", "default/b")
+    await take(store, cluster, Verdict("default/a"))
+    again = await store.resealings.begin(cluster, 1, ["default/a"], actor=ACTOR, reason="")
+    assert again is not None
+    assert (again.secrets, again.left) == (2, 2)
+
+
+async def test_nothing_stale_is_nothing_asked(store: Store) -> None:
+    cluster = await sealed(store)
+    assert await store.resealings.begin(cluster, 1, [], actor=ACTOR, reason="") is None
+    assert await store.resealings.wanted(cluster, limit=9) == []
+    assert "reseal.asked" not in await store.kinds(cluster)
+
+
+async def test_new_hardware_ends_it(store: Store) -> None:
+    cluster = await asked(store)
+    await take(store, cluster, resealed("default/a", "k"))
+    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    assert (await store.row(cluster)).resealing is None
+    assert await store.resealings.wanted(cluster, limit=9) == []
+    with pytest.raises(Superseded):
+        await take(store, cluster, resealed("default/b", "k"))
+    with pytest.raises(Superseded):
+        await store.resealings.begin(cluster, 1, SECRETS, actor=ACTOR, reason="")
+    begun = await store.resealings.begin(cluster, 2, ["default/b"], actor=ACTOR, reason="")
+    assert begun is not None
+    assert begun.secrets == 1
+
+
+async def test_a_cluster_that_goes_takes_nothing(store: Store) -> None:
+    cluster = await asked(store)
+    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    with pytest.raises(Conflict):
+        await take(store, cluster, resealed("default/a", "k"))
+    with pytest.raises(Conflict):
+        await store.resealings.begin(cluster, 1, SECRETS, actor=ACTOR, reason="")
+    with pytest.raises(NotFound):
+        await store.resealings.begin(UUID(int=5), 1, SECRETS, actor=ACTOR, reason="")
+
+
+async def test_a_superseded_key_is_due_when_it_is_90_days_old(timed: Store) -> None:
+    cluster = await timed.create()
+    await certify(timed, cluster, "f1", age=timedelta(20))
+    assert await timed.resealings.due(limit=9) == []
+    await certify(timed, cluster, "f2")
+    await certify(timed, cluster, "f3")
+    timed.clock.advance(days=69)
+    assert await timed.resealings.due(limit=9) == []
+    timed.clock.advance(days=1)
+    assert await timed.resealings.due(limit=9) == [cluster]
+    await timed.resealings.begin(cluster, 1, [], actor="centre", reason="")
+    assert await timed.resealings.due(limit=9) == [], "whatever is stale is asked for, or nothing is"
+    timed.clock.advance(days=300)
+    assert await timed.resealings.due(limit=9) == []
+    await certify(timed, cluster, "f4")
+    assert await timed.resealings.due(limit=9) == [cluster]
+    await timed.clusters.request_removal(cluster, actor=ACTOR)
+    assert await timed.resealings.due(limit=9) == []
+
+
+async def test_a_resealed_value_gives_way_alone(store: Store) -> None:
+    cluster = await asked(store, "default/db")
+    await take(store, cluster, resealed("default/db", "a", "b"))
+    first, second = await pending(store, cluster)
+    await store.staging.give_way([first])
+    assert await pending(store, cluster) == [second]
+    put = await store.change(cluster, "c")
+    [staged] = await store.staging.stage([put])
+    await store.staging.give_way([staged])
+    assert len(await pending(store, cluster)) == 2, "only what replaces something gives way"
+
+
+async def test_a_committed_resealing_is_one_line_and_takes_no_other_change_along(store: Store) -> None:
+    cluster = await asked(store, "default/db")
+    [put] = await store.staging.stage([await store.change(cluster, "a")])
+    await take(store, cluster, resealed("default/db", "a", "b"))
+    staged = [each for each in await pending(store, cluster) if each.replaces]
+    for _ in range(2):
+        await store.staging.committed([staged[0].request], "c0ffee")
+    [line] = [event for event in await store.audit.timeline(cluster) if event.kind == "secret.resealed"]
+    assert line.detail == {"values": 2, "fingerprint": "f2", "commit": "c0ffee"}
+    [waiting] = await pending(store, cluster)
+    assert waiting == put
+    [done, _] = await store.staging.request(staged[0].request)
+    assert (done.state, done.ciphertext) == (StagedState.COMMITTED, None)

@@ -1,0 +1,117 @@
+"""What the timeline tells of edge statuses: what lasts each time, what comes and goes once for a while."""
+
+from typing import Any
+from uuid import UUID
+
+from database_stores import ACTOR, Store
+
+from edgewright.ports.audit import Event
+
+
+def status(
+    *hosts: str, ready: bool = True, flux: str = "stored", revision: str | None = "main@sha1:a", version: str = "v1"
+) -> dict[str, Any]:
+    said = {
+        "hosts": [{"hostname": name, "k8s_version": version, "ready": ready} for name in hosts],
+        "flux": {"sources": [{"name": "self-link", "conditions": [{"message": flux}]}]},
+        "observed_revision": revision,
+    }
+    return {field: value for field, value in said.items() if value is not None}
+
+
+async def report(store: Store, cluster: UUID, body: Any) -> None:
+    assert await store.reports.write_status(
+        cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
+    )
+    assert (await store.row(cluster)).edge_status == body
+
+
+async def lines(store: Store, cluster: UUID) -> list[Event]:
+    return [event for event in await store.audit.timeline(cluster) if event.kind == "edge.status"]
+
+
+async def test_an_edge_that_starts_piece_by_piece_is_one_line(timed: Store) -> None:
+    """Six reports in a minute and a half, as they were seen after a restart."""
+    cluster = await timed.create("press-shop")
+    await report(timed, cluster, status("n1", "n2"))
+    timed.clock.advance(hours=1)
+    before = len(await lines(timed, cluster))
+    for body in (
+        status("n1", "n2", flux="connection refused"),
+        status("n1", "n2", flux="no route"),
+        status("n1", "n2", flux="fetched"),
+        status("n1", "n2", flux="dependency is not ready"),
+        status("n1", "n2", flux="applying"),
+        status("n1", "n2"),
+    ):
+        timed.clock.advance(seconds=15)
+        await report(timed, cluster, body)
+    [told] = (await lines(timed, cluster))[before:]
+    assert told.message == "The edge status of press-shop: Flux says something else."
+
+
+async def test_another_part_that_differs_is_told_at_once(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    await report(timed, cluster, status("n1"))
+    timed.clock.advance(seconds=15)
+    await report(timed, cluster, status("n1", flux="no route"))
+    timed.clock.advance(seconds=15)
+    await report(timed, cluster, status("n1", flux="no route", ready=False))
+    told = [line.message.partition(": ")[2] for line in await lines(timed, cluster)][1:]
+    assert told == ["Flux says something else.", "hosts have become ready or unready."]
+
+
+async def test_what_lasts_is_named_whenever_it_changes(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    for body in (
+        status("n1"),
+        status("n1", "n2"),
+        status("n2"),
+        status("n2", revision="main@sha1:b"),
+        status("n2", revision="main@sha1:b", version="v2"),
+    ):
+        await report(timed, cluster, body)
+        timed.clock.advance(seconds=1)
+    told = await lines(timed, cluster)
+    assert [line.message.partition(": ")[2] for line in told] == [
+        "reported for the first time, with 1 host; main@sha1:a is applied.",
+        "host n2 is new.",
+        "host n1 is gone.",
+        "main@sha1:b is applied.",
+        "host n2 is changed.",
+    ]
+    assert [line.detail["hosts"] for line in told] == [1, 2, 1, 1, 1]
+
+
+async def test_after_a_while_the_same_is_told_again(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    await report(timed, cluster, status("n1"))
+    timed.clock.advance(minutes=1)
+    await report(timed, cluster, status("n1", flux="no route"))
+    timed.clock.advance(minutes=4, seconds=59)
+    await report(timed, cluster, status("n1"))
+    assert len(await lines(timed, cluster)) == 2
+    timed.clock.advance(seconds=1)
+    await report(timed, cluster, status("n1", flux="no route"))
+    assert len(await lines(timed, cluster)) == 3
+
+
+async def test_other_lines_between_do_not_make_it_speak_again(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    await report(timed, cluster, status("n1"))
+    await report(timed, cluster, status("n1", flux="no route"))
+    for number in range(3):
+        await timed.clusters.set_paused(cluster, paused=True, reason=f"visit {number}", actor=ACTOR)
+        await timed.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)
+    before = len(await lines(timed, cluster))
+    await report(timed, cluster, status("n1", flux="fetched"))
+    assert len(await lines(timed, cluster)) == before
+
+
+async def test_the_lines_of_one_cluster_speak_for_no_other(timed: Store) -> None:
+    one, two = await timed.create("one"), await timed.create("two")
+    for cluster in (one, two):
+        await report(timed, cluster, status("n1"))
+    for cluster in (one, two):
+        await report(timed, cluster, status("n1", flux="no route"))
+    assert len(await lines(timed, one)) == len(await lines(timed, two)) == 2

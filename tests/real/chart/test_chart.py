@@ -1,0 +1,186 @@
+"""The chart that edges get brings sealed-secrets, keeps its keys whatever helm does, and leaves another one alone."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from edge_cluster.contents import contents
+from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SEALED_SECRETS_RIGHTS, SealedSecrets
+from module_files import module_folder
+from rendering_stage import render_input
+from supervised import eventually
+
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
+from edgewright.domain.rendering import render_repository
+from edgewright.sealing import Plaintext, Scope, SealedValue, parse_certificate, put_values, seal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from edge_cluster.cluster import Cluster
+    from edge_cluster.helm import Helm
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+HOME = "edgewright"
+MIRROR = "registry.example.com/edge"
+ANOTHER = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: sealed-secrets-controller, namespace: kube-system, labels: {name: sealed-secrets-controller}}
+spec:
+  selector: {matchLabels: {name: sealed-secrets-controller}}
+  template:
+    metadata: {labels: {name: sealed-secrets-controller}}
+    spec:
+      serviceAccountName: sealed-secrets-controller
+      containers: [{name: sealed-secrets-controller, image: "docker.io/bitnami/sealed-secrets-controller:0.36.1"}]
+"""
+"""As somebody installs it with upstream's plain manifests."""
+
+
+class Release:
+    """What helm-controller makes of a cluster's HelmRelease; here helm is called with the same."""
+
+    def __init__(self, helm: Helm, folder: Path, values: dict[str, Any] | None = None) -> None:
+        files = render_repository(render_input(values=values or {}))
+        rendered = yaml.safe_load(files["edo/cluster/edge-cluster.yaml"])
+        self._helm = helm
+        self.name = rendered["metadata"]["name"]
+        self.values = folder / "values.yaml"
+        self.values.write_text(yaml.safe_dump(rendered["spec"]["values"]))
+
+    def installed(self, chart: Path) -> None:
+        self._helm("upgrade", "--install", self.name, chart, *self._arguments())
+
+    def refused(self, chart: Path) -> str:
+        done = self._helm.try_("upgrade", "--install", self.name, chart, *self._arguments())
+        assert done.returncode != 0, done.stdout
+        return done.stderr
+
+    def uninstalled(self) -> None:
+        self._helm("uninstall", self.name, "--namespace", HOME)
+
+    def _arguments(self) -> list[str]:
+        # helm-controller takes what is there already into its releases, unless it is told not to.
+        return ["--namespace", HOME, "--values", str(self.values), "--take-ownership"]
+
+
+@pytest.fixture(autouse=True)
+def home(cluster: Cluster) -> None:
+    if cluster.kubectl.find("namespace", HOME) is None:
+        cluster.kubectl("create", "namespace", HOME)
+
+
+def deployment(cluster: Cluster) -> Any:
+    return cluster.kubectl.find("deployment", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
+
+
+def options(cluster: Cluster) -> list[str]:
+    """What the chart starts the controller with."""
+    [container] = deployment(cluster)["spec"]["template"]["spec"]["containers"]
+    arguments: list[str] = container["args"]
+    return arguments
+
+
+def sealed(controller: SealedSecrets, name: str, value: str) -> str:
+    certificate = parse_certificate(controller.certificate(), now=datetime.now(UTC))
+    ciphertext = seal(Plaintext(value.encode()), certificate, scope=Scope.STRICT, namespace="default", name=name)
+    value_of = SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
+    return put_values(None, "default", name, {"password": value_of}).decode()
+
+
+def opened(cluster: Cluster, name: str) -> str | None:
+    secret = cluster.kubectl.find("secret", name)
+    return base64.b64decode(secret["data"]["password"]).decode() if secret else None
+
+
+def test_it_lints_as_published(
+    helm: Helm, published: Callable[[SealedSecretsChart], Path], archive: Path, tmp_path: Path
+) -> None:
+    chart = published(SealedSecretsChart(archive.as_uri(), MIRROR))
+    release = Release(helm, tmp_path)
+    helm("lint", "--strict", chart, "--values", release.values)
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(yaml.safe_dump({"cluster": {"name": "x", "uuid": "no-uuid", "organisation": "ACME"}}))
+    assert helm.try_("lint", "--strict", chart, "--values", broken).returncode != 0
+    images = helm("template", release.name, chart, "--values", release.values, "--kube-version", "1.33")
+    assert f"image: {MIRROR}/bitnami/sealed-secrets-controller:" in images
+
+
+def test_keys_outlive_upgrades_and_the_release_itself(
+    cluster: Cluster, helm: Helm, published: Callable[[SealedSecretsChart], Path], archive: Path, tmp_path: Path
+) -> None:
+    chart = published(SealedSecretsChart(archive.as_uri()))
+    without = Release(helm, tmp_path, {"sealed-secrets": {"enabled": False}})
+    without.installed(chart)
+    assert cluster.kubectl.find("configmap", "edgewright-cluster", namespace=HOME)
+    assert deployment(cluster) is None
+
+    release = Release(helm, tmp_path)
+    # Kinds come with an installation; with an upgrade helm-controller applies them, and helm does not.
+    cluster.kubectl.apply(helm("show", "crds", chart))
+    release.installed(chart)
+    assert cluster.kubectl.find("service", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
+    controller = SealedSecrets(cluster, options=options(cluster), installed=True)
+    controller.start()
+    [key] = controller.keys()
+    cluster.kubectl.apply(sealed(controller, "before", "made before the upgrade"))
+    eventually(lambda: opened(cluster, "before") == "made before the upgrade")
+
+    release.installed(published(SealedSecretsChart(archive.as_uri(), MIRROR)))
+    assert MIRROR in deployment(cluster)["spec"]["template"]["spec"]["containers"][0]["image"]
+    controller.restart()
+    assert controller.keys() == [key]
+    cluster.kubectl("delete", "secret", "before")
+    eventually(lambda: opened(cluster, "before") == "made before the upgrade")
+
+    release.uninstalled()
+    assert deployment(cluster) is None
+    assert controller.keys() == [key]
+    assert cluster.kubectl.find("sealedsecret", "before")
+    assert opened(cluster, "before") == "made before the upgrade"
+
+    release.installed(chart)
+    controller.restart()
+    assert controller.keys() == [key]
+    cluster.kubectl("delete", "secret", "before")
+    eventually(lambda: opened(cluster, "before") == "made before the upgrade")
+    release.uninstalled()
+
+
+@pytest.fixture
+def another(cluster: Cluster) -> Iterator[None]:
+    """Somebody else's sealed-secrets."""
+    cluster.kubectl.apply_definitions(module_folder("sealed-secrets-crds"))
+    installed = SEALED_SECRETS_RIGHTS.read_text() + "\n---\n" + ANOTHER
+    cluster.kubectl.apply(installed)
+    yield
+    cluster.kubectl("delete", "--filename", "-", given=installed)
+
+
+@pytest.mark.usefixtures("another")
+def test_another_sealed_secrets_is_left_alone(
+    cluster: Cluster, helm: Helm, published: Callable[[SealedSecretsChart], Path], archive: Path, tmp_path: Path
+) -> None:
+    def found() -> dict[str, Any]:
+        return {key: one for key, one in contents(cluster).items() if "/edgewright/" not in key}
+
+    chart = published(SealedSecretsChart(archive.as_uri()))
+    before = found()
+    said = Release(helm, tmp_path).refused(chart)
+    assert "sealed-secrets already" in said and "sealed-secrets.enabled to false" in said
+    assert found() == before
+    without = Release(helm, tmp_path, {"sealed-secrets": {"enabled": False}})
+    without.installed(chart)
+    assert found() == before
+    said = Release(helm, tmp_path).refused(chart)
+    assert "sealed-secrets already" in said
+    assert found() == before
+    without.uninstalled()
+    assert found() == before

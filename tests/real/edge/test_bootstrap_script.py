@@ -1,0 +1,216 @@
+"""The bootstrap script on a real Kubernetes cluster: what it installs, and that it goes without a trace."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from edge_cluster.cluster import Cluster, edge_cluster
+from edge_cluster.contents import Contents, contents
+from edge_cluster.controllers import define_flux
+from edge_cluster.line import Line
+from edge_cluster.release import release
+from embedded import EmbeddedEdgewright
+from flux_file import definition, sha256_of
+from free_ports import free_port
+from supervised import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+ANCHOR = "edgewright-anchor"
+IMAGE = "registry.example.com/edgewright:test"
+MIRROR = "registry.example.com/mirror"
+OLD_FLUX = definition("kustomize", "Kustomization", "kustomizations", "v1beta2")
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Iterator[Cluster]:
+    """A Kubernetes cluster on which nobody has installed anything. Each test leaves it so."""
+    with edge_cluster() as cluster:
+        cluster.kubectl("create", "namespace", "bystander")
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def giving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewright]:
+    """A centre that has Flux and an agent for edges."""
+    variables = {
+        "EDGEWRIGHT_DEMO": "0",
+        "EDGEWRIGHT_GATEWAY_PORT": str(free_port()),
+        "EDGEWRIGHT_AGENT_IMAGE": IMAGE,
+        "EDGEWRIGHT_REGISTRY_MIRROR": MIRROR,
+    }
+    centre = EmbeddedEdgewright(tmp_path_factory.mktemp("giving") / "home", variables)
+    centre.up()
+    file = release()
+    imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file)
+    assert imported.status_code == 200, imported.text
+    yield centre
+    centre.clear_up()
+
+
+@pytest.fixture
+def before(fresh: Cluster) -> Contents:
+    return contents(fresh)
+
+
+@pytest.fixture
+def line_of(giving: EmbeddedEdgewright, fresh: Cluster, tmp_path: Path) -> Iterator[Callable[[str], Line]]:
+    """The line of a new cluster; at the end the centre forgets the cluster, so that another may be attached."""
+    made: list[str] = []
+
+    def of(name: str) -> Line:
+        created = giving.api("POST", "/v1/cluster", json={"name": name})
+        assert created.status_code == 201, created.text
+        made.append(created.json()["uuid"])
+        eventually(lambda: giving.is_ready(name))
+        return Line(giving, fresh, made[-1], tmp_path)
+
+    yield of
+    for uuid in made:
+        assert giving.api("DELETE", f"/v1/cluster/{uuid}", params={"force": "true"}).status_code == 202
+
+
+def new_in(cluster: Cluster, before: Contents) -> Contents:
+    return {key: value for key, value in contents(cluster).items() if key not in before}
+
+
+def owners(written: Any) -> list[str]:
+    return [owner["name"] for owner in written["metadata"].get("ownerReferences", ())]
+
+
+def test_the_line_installs_all_and_uninstall_leaves_nothing(
+    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+) -> None:
+    line = line_of("press-shop")
+    dry = line.run("--dry-run")
+    assert dry.returncode == 0, dry.stderr
+    assert "install Flux v2.7.0" in dry.stdout and IMAGE in dry.stdout
+    assert contents(fresh) == before
+
+    first = line.run()
+    assert first.returncode == 0, first.stdout + first.stderr
+    made = new_in(fresh, before)
+    anchor = made[f"ClusterRole//{ANCHOR}"]
+    assert anchor["metadata"]["labels"] == {"edgewright.dev/cluster": line.uuid, "edgewright.dev/generation": "1"}
+    assert anchor["rules"] in ([], None)
+    for name in ("Deployment/edgewright/edgewright-agent", "Deployment/flux-system/source-controller"):
+        assert name in made
+    assert (
+        made["Deployment/edgewright/edgewright-agent"]["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
+    )
+    assert f"{MIRROR}/fluxcd/helm-controller:v1.7.0" in json.dumps(made)
+    assert "GitRepository/edgewright/self-link" in made and "Secret/edgewright/flux-secrets" in made
+    marked = {key for key, one in made.items() if "edgewright.dev/part-of" in one["metadata"].get("labels", {})}
+    assert {key for key in made if owners(made[key]) == [ANCHOR]} == marked
+    by_kubernetes = {"ConfigMap", "Pod", "ReplicaSet", "ServiceAccount"}
+    assert {key.partition("/")[0] for key in made if key not in marked} - by_kubernetes == {"ClusterRole"}
+    assert line.token not in json.dumps(contents(fresh))
+
+    again = line.run()
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert new_in(fresh, before).keys() == made.keys()
+
+    other = line_of("paint-shop").run()
+    assert (other.returncode, line.uuid in other.stderr) == (6, True)
+    other = line_of("weld-shop").run("--uninstall")
+    assert (other.returncode, line.uuid in other.stderr) == (6, True)
+    dry = line.run("--uninstall", "--dry-run")
+    assert "flux-system Deployment source-controller" in dry.stdout
+    assert new_in(fresh, before).keys() == made.keys()
+
+    away = line.run("--uninstall")
+    assert away.returncode == 0, away.stdout + away.stderr
+    assert contents(fresh) == before
+    nothing = line.run("--uninstall")
+    assert (nothing.returncode, "Nothing was installed here" in nothing.stdout) == (0, True)
+
+
+def test_interrupted_after_each_change_it_goes_on(
+    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+) -> None:
+    line = line_of("interrupted")
+    for changes in count(1):
+        done = line.run(interrupted_after=changes)
+        if done.returncode == 0:
+            break
+        assert done.returncode == 137 or "Killed" in done.stderr, done.stdout + done.stderr
+    assert changes > 8
+    made = new_in(fresh, before)
+    assert {key for key in made if owners(made[key]) == [ANCHOR]} >= {
+        "Namespace//edgewright",
+        "Namespace//flux-system",
+        "Secret/edgewright/edgewright-agent",
+        "Deployment/edgewright/edgewright-agent",
+        "Kustomization/edgewright/self-link",
+    }
+    for changes in count(1):
+        done = line.run("--uninstall", interrupted_after=changes)
+        if done.returncode == 0:
+            break
+    assert changes > 5
+    assert contents(fresh) == before
+
+
+def test_the_anchor_takes_all_along(fresh: Cluster, before: Contents, line_of: Callable[[str], Line]) -> None:
+    done = line_of("anchored").run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    fresh.kubectl("delete", "clusterrole", ANCHOR)
+    eventually(lambda: contents(fresh) == before, seconds=180)
+
+
+def test_flux_that_does_not_fit_is_named_and_left(
+    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+) -> None:
+    fresh.kubectl.apply(OLD_FLUX)
+    try:
+        with_it = contents(fresh)
+        done = line_of("old-flux").run()
+        assert done.returncode == 9
+        assert "kustomizations.kustomize.toolkit.fluxcd.io is not served as v1" in done.stderr
+        assert contents(fresh) == with_it
+    finally:
+        fresh.kubectl("delete", "--filename", "-", given=OLD_FLUX)
+    assert contents(fresh) == before
+
+
+def test_flux_that_was_there_is_used_and_left(
+    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+) -> None:
+    define_flux(fresh)
+    try:
+        with_it = contents(fresh)
+        line = line_of("own-flux")
+        done = line.run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        made = new_in(fresh, with_it)
+        assert "Kustomization/edgewright/self-link" in made
+        assert not [key for key in made if "flux-system" in key.split("/")[1:2] or key.startswith("CustomResource")]
+        away = line.run("--uninstall")
+        assert away.returncode == 0, away.stdout + away.stderr
+        assert contents(fresh) == with_it
+    finally:
+        added = new_in(fresh, before)
+        kinds = [key.rpartition("/")[2] for key in added if key.startswith("CustomResourceDefinition/")]
+        fresh.kubectl("delete", "customresourcedefinition", *kinds)
+    assert contents(fresh) == before
+
+
+def test_what_the_manifests_say_can_be_done_by_hand(
+    fresh: Cluster, before: Contents, giving: EmbeddedEdgewright, line_of: Callable[[str], Line]
+) -> None:
+    line = line_of("by-hand")
+    done = line.by_hand()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '"state":"accepted"' in done.stdout
+    assert giving.api("GET", f"/v1/cluster/{line.uuid}").json()["acceptance"] == "accepted"
+    assert line.by_hand().returncode != 0, "it is somebody's already"
+    away = line.run("--uninstall")
+    assert away.returncode == 0, away.stdout + away.stderr
+    assert contents(fresh) == before

@@ -1,0 +1,140 @@
+"""A Kubernetes cluster without machines: etcd, API server, controller manager, and kwok for nodes and pods.
+
+No container ever runs: kwok says of each pod that it is ready, so that what waits for one goes on. Controllers run as
+processes of this machine, under the tokens of their ServiceAccounts.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from components import component
+from free_ports import free_port
+from module_files import module_folder
+
+from edge_cluster.certificates import Authority, Identity
+from edge_cluster.kubectl import Kubectl, surroundings, write_config
+from edge_cluster.programs import api_server, controller_manager, etcd, kwok
+from edgewright.cli.ledger import ProcessLedger
+from edgewright.cli.probes import answers
+from edgewright.cli.supervisor import Part, RestartPolicy, StopSignals, Supervisor
+
+READY_SECONDS = 120.0
+TOKEN_LIFE = "24h"
+LIKE_A_KUBELET = RestartPolicy(longest_pause=1.0, deaths=1_000_000)
+"""What was killed comes back, however often."""
+PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kwok")
+NODE = """
+apiVersion: v1
+kind: Node
+metadata:
+  name: node-1
+  annotations: {kwok.x-k8s.io/node: fake, node.alpha.kubernetes.io/ttl: "0"}
+  labels: {kubernetes.io/os: linux, kubernetes.io/arch: amd64, kubernetes.io/hostname: node-1}
+"""
+
+
+class Cluster:
+    """One cluster, in a folder of its own. Use ``edge_cluster``.
+
+    Args:
+        folder: made by the caller, removed by the caller.
+        say: takes one plain line for whoever waits.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self.folder = folder
+        for made in ("pki", "logs", "users"):
+            (folder / made).mkdir(mode=0o700)
+        self.authority = Authority(folder / "pki")
+        self.port = free_port()
+        self.etcd_port = free_port()
+        self.supervisor = Supervisor(ProcessLedger(folder), StopSignals(), say, LIKE_A_KUBELET)
+        admin = self._certified("admin", self.authority.client("admin", "system:masters"))
+        self.kubectl = Kubectl(component("kubectl", say=say), admin)
+        """As admin of everything."""
+
+    @property
+    def url(self) -> str:
+        """Of the API server."""
+        return f"https://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Returns when the API server answers, has what every cluster has, and a node is ready."""
+        etcd_health = f"http://127.0.0.1:{self.etcd_port}/health"
+        self.run("etcd", etcd(self.folder / "etcd", self.etcd_port), ready=lambda: answers(etcd_health))
+        server = api_server(self.authority, self.port, etcd_port=self.etcd_port)
+        self.run("kube-apiserver", server, ready=self._can("get", "--raw", "/readyz"))
+        manager = self._certified("manager", self.authority.client("system:kube-controller-manager"))
+        accounts = self._can("get", "serviceaccount", "default", "--namespace", "default")
+        self.run("kube-controller-manager", controller_manager(self.authority, manager), ready=accounts)
+        self.kubectl.apply(NODE)
+        node = self._can("wait", "node/node-1", "--for=condition=Ready", "--timeout=1s")
+        self.run("kwok", kwok(self.folder, self.kubectl.config), ready=node)
+
+    def stop(self) -> None:
+        """Ends everything, in the opposite order of its start."""
+        self.supervisor.stop()
+
+    def run(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        *,
+        ready: Callable[[], bool],
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Starts a program that is kept running from then on, and returns when it serves."""
+        part = Part(
+            name=name,
+            command=[str(word) for word in command],
+            environment={**surroundings(), **(environment or {})},
+            log=self.folder / "logs" / f"{name}.log",
+            ready=ready,
+            folder=self.folder,
+        )
+        self.supervisor.start(part)
+        self.supervisor.wait_ready(name, seconds=READY_SECONDS)
+
+    def account_token(self, namespace: str, name: str) -> str:
+        """A real token of a ServiceAccount."""
+        return self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={TOKEN_LIFE}").strip()
+
+    def as_account(self, namespace: str, name: str) -> Kubectl:
+        """kubectl with such a token."""
+        file = self.folder / "users" / f"{namespace}-{name}.yaml"
+        self._config(file, {"token": self.account_token(namespace, name)}, namespace)
+        return Kubectl(self.kubectl.program, file)
+
+    def _certified(self, name: str, identity: Identity) -> Path:
+        credentials = {"client-certificate": str(identity.certificate), "client-key": str(identity.key)}
+        return self._config(self.folder / "users" / f"{name}.yaml", credentials)
+
+    def _config(self, file: Path, credentials: Mapping[str, str], namespace: str = "default") -> Path:
+        authority = self.authority.identity.certificate
+        return write_config(file, server=self.url, authority=authority, credentials=credentials, namespace=namespace)
+
+    def _can(self, *arguments: str) -> Callable[[], bool]:
+        return lambda: self.kubectl.try_(*arguments).returncode == 0
+
+
+@contextmanager
+def edge_cluster(say: Callable[[str], None] = print) -> Iterator[Cluster]:
+    """A cluster, until the end of the context.
+
+    Raises:
+        ComponentMissing: a program of it cannot be had here.
+    """
+    for name in PROGRAMS:
+        component(name, say=say)
+    module_folder("kwok-stages", say=say)
+    folder = Path(tempfile.mkdtemp(prefix="edgewright-edge-"))
+    cluster = Cluster(folder, say)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,171 @@
+"""Where edges are attached and let go: a centre that gives Flux and an agent, a Kubernetes cluster, a kubelet.
+
+The agent, the detacher and Flux's kustomize-controller are the real programs, each under the ServiceAccount that the
+bootstrap line has made, and each for as long as its pod is there.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from embedded import EmbeddedEdgewright
+from flux_file import sha256_of
+from production.ports import free_port
+from supervised import eventually
+
+from edge_cluster.cluster import Cluster, edge_cluster
+from edge_cluster.contents import Contents, contents
+from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SealedSecrets
+from edge_cluster.desk import push_by_hand
+from edge_cluster.kubelet import Kubelet
+from edge_cluster.line import Line
+from edge_cluster.release import release
+from edge_cluster.site import AGENT, programs
+from edge_cluster.sources import Source
+
+IMAGE = "registry.example.com/edgewright:test"
+NAMESPACE = "edgewright"
+LEASE_SECONDS = 15
+LETTING_GO = 180.0
+"""Seconds: garbage is collected in Kubernetes' own time."""
+
+
+@dataclass
+class Grounds:
+    """Of all tests that let edges go."""
+
+    cluster: Cluster
+    centre: EmbeddedEdgewright
+    kubelet: Kubelet
+    folder: Path
+    variables: dict[str, str]
+    """Of the detacher, on top of its own, from its next start on."""
+
+    def contents(self) -> Contents:
+        """Everything that the API server holds, but what sealed-secrets keeps for itself."""
+        held = contents(self.cluster)
+        own = f"Secret/{SEALED_SECRETS_NAMESPACE}/sealed-secrets-key"
+        return {key: one for key, one in held.items() if not key.startswith(own)}
+
+    def attach(self, name: str, *, by_hand: bool = False, **wish: Any) -> "Attached":
+        """Creates a cluster, pastes its line, or does by hand what that does, and waits until the edge is heard."""
+        body = {"name": name, "lease_seconds": LEASE_SECONDS, **wish}
+        answer = self.centre.api("POST", "/v1/cluster", json=body)
+        assert answer.status_code == 201, answer.text
+        eventually(lambda: self.centre.is_ready(name))
+        attached = Attached(self, str(answer.json()["uuid"]))
+        attached.paste(by_hand=by_hand)
+        return attached
+
+
+@dataclass
+class Attached:
+    """One cluster whose edge is the one of the grounds."""
+
+    grounds: Grounds
+    uuid: str
+
+    def paste(self, *, by_hand: bool = False) -> None:
+        """Pastes its line; returns when the edge is heard and has told its certificate."""
+        line = Line(self.grounds.centre, self.grounds.cluster, self.uuid, self.grounds.folder)
+        done = line.by_hand() if by_hand else line.run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        eventually(lambda: self.condition("Available")[0] == "True", seconds=LETTING_GO)
+        eventually(lambda: self.condition("SealingKeyCurrent")[0] == "True", seconds=LETTING_GO)
+
+    def api(self, method: str, path: str = "", **options: Any) -> httpx.Response:
+        return self.grounds.centre.api(method, f"/v1/cluster/{self.uuid}{path}", **options)
+
+    def condition(self, name: str) -> tuple[str, str]:
+        """Status and reason."""
+        answer = self.api("GET")
+        assert answer.status_code == 200, answer.text
+        found: dict[str, tuple[str, str]] = {
+            each["type"]: (each["status"], each["reason"]) for each in answer.json()["conditions"]
+        }
+        return found[name]
+
+    def delete(self, **parameters: str) -> None:
+        answer = self.api("DELETE", params=parameters)
+        assert answer.status_code == 202, answer.text
+
+    def is_gone(self) -> bool:
+        """Whether the centre has ended its deletion."""
+        return self.api("GET").status_code == 404
+
+    def events(self) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = self.api("GET", "/timeline", params={"limit": 500}).json()["items"]
+        return items
+
+    def kinds(self) -> list[str]:
+        """Of its events, in order."""
+        return [each["kind"] for each in self.events()]
+
+    def order(self) -> str:
+        """What the agent would be asked: none, that nothing is left, or to detach."""
+        steps = {step["name"]: step["state"] for step in self.api("GET").json()["steps"]}
+        return next((name for name, state in steps.items() if state == "running"), "")
+
+    @contextmanager
+    def source(self, folder: Path) -> Iterator[Source]:
+        """What brings its repository to Flux."""
+        folder.mkdir(exist_ok=True)
+        with Source(self.grounds.cluster, folder, NAMESPACE, "self-link") as source:
+            yield source
+
+    def push(self, name: str, text: str) -> None:
+        push_by_hand(self.grounds.centre, self.uuid, name, text)
+
+    def put_secret(self, namespace: str, name: str, value: bytes) -> None:
+        answer = self.api("PUT", f"/secret/{namespace}/{name}/password", content=value)
+        assert answer.status_code == 204, answer.text
+
+    def password(self) -> str:
+        """The agent's, as it is on the edge."""
+        held = self.grounds.cluster.kubectl.find("secret", AGENT, namespace=NAMESPACE)
+        return base64.b64decode(held["data"]["password"]).decode()
+
+    def heartbeat(self, password: str) -> httpx.Response:
+        """As the agent, with that password."""
+        url = f"{self.grounds.centre.endpoints()['gateway']}/v1/agent/heartbeat"
+        return httpx.post(url, auth=(self.uuid, password), json={}, trust_env=False)
+
+    def put_status(self, password: str) -> int:
+        """What the centre answers to a status of the agent."""
+        url = f"{self.grounds.centre.endpoints()['gateway']}/v1/agent/status"
+        return httpx.put(url, auth=(self.uuid, password), json={}, trust_env=False).status_code
+
+
+@contextmanager
+def grounds_in(folder: Path) -> Iterator[Grounds]:
+    """The grounds, until the end of the context."""
+    variables = {
+        "EDGEWRIGHT_DEMO": "0",
+        "EDGEWRIGHT_SWEEP_SECONDS": "2",
+        "EDGEWRIGHT_GATEWAY_PORT": str(free_port()),
+        "EDGEWRIGHT_AGENT_IMAGE": IMAGE,
+    }
+    centre = EmbeddedEdgewright(folder / "home", variables)
+    with edge_cluster() as cluster:
+        sealed_secrets, of_detacher = SealedSecrets(cluster), dict[str, str]()
+        try:
+            centre.up()
+            file = release()
+            imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file)
+            assert imported.status_code == 200, imported.text
+            sealed_secrets.start()
+            with Kubelet(cluster, programs(sealed_secrets, of_detacher=of_detacher)) as kubelet:
+                yield Grounds(cluster, centre, kubelet, folder, of_detacher)
+        finally:
+            centre.clear_up()
+
+
+def told_by(grounds: Grounds, account: str) -> list[dict[str, Any]]:
+    """What a program has logged, as far as it is whole lines of JSON."""
+    lines = grounds.kubelet.log(account).splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]

@@ -1,0 +1,94 @@
+"""``make edge-demo`` leaves an edge to play with, as often as it is typed, and ``make edge-demo-down`` nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+from components import components_dir
+from supervised import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(2400)]
+
+CHECKOUT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """Of somebody who has never used it; only what is built is there already."""
+    yield tmp_path
+    make("edge-demo-down", tmp_path)
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    return {**kept, "HOME": str(home), "EDGEWRIGHT_COMPONENTS_DIR": str(components_dir()), **more}
+
+
+def make(target: str, home: Path) -> str:
+    done = subprocess.run(
+        ["make", "--silent", "-C", CHECKOUT, target],
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def exported(said: str) -> dict[str, str]:
+    [line] = re.findall(r"^  export (.*)$", said, re.MULTILINE)
+    return dict(word.split("=", 1) for word in line.replace(":$PATH", f":{os.environ['PATH']}").split())
+
+
+def processes_of(home: Path) -> list[str]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(home) in " ".join(process.cmdline()) or process.environ().get("HOME") == str(home):
+                found.append(" ".join(process.cmdline())[:120])
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_an_edge_to_play_with(home: Path) -> None:
+    said = make("edge-demo", home)
+    assert "press-shop is attached and Available." in said
+    again = make("edge-demo", home)
+    assert exported(again) == exported(said)
+
+    def run(*command: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=CHECKOUT,
+            env=environment(home, **exported(said)),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    put = run("bin/edgewright", "secret", "put", "press-shop", "default/db", "password", "-", given="s3cr3t")
+    assert put.returncode == 0, put.stderr
+    show = "go-template={{.data.password | base64decode}}"
+    eventually(lambda: run("kubectl", "get", "secret", "db", "-o", show).stdout == "s3cr3t", seconds=300)
+    [process] = re.findall(r"^  kill (\d+) ", said, re.MULTILINE)
+    psutil.Process(int(process)).kill()
+    eventually(lambda: run("bin/edgewright", "cluster", "show", "press-shop").returncode == 0, seconds=300)
+
+    assert "nothing is left" in make("edge-demo-down", home)
+    assert processes_of(home) == []
+    assert [path for path in home.rglob("*edge-demo*") if path.exists()] == []
+    assert "does not run" in make("edge-demo-down", home)

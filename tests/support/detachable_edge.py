@@ -1,0 +1,165 @@
+"""A Kubernetes cluster in memory, as far as leaving it goes: owners, finalizers, and a Flux that sees to them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from edgewright.agent.cluster_objects import (
+    ANCHORS,
+    DEFINITIONS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    Found,
+    Kind,
+    Owner,
+)
+
+CLUSTER, GENERATION = "cluster", 1
+KUSTOMIZATIONS = Kind("kustomize.toolkit.fluxcd.io", "v1", "kustomizations", "Kustomization", True)
+RELEASES = Kind("helm.toolkit.fluxcd.io", "v2", "helmreleases", "HelmRelease", True)
+SOURCES = Kind("source.toolkit.fluxcd.io", "v1", "gitrepositories", "GitRepository", True)
+SECRETS = Kind("", "v1", "secrets", "Secret", True)
+MAPS = Kind("", "v1", "configmaps", "ConfigMap", True)
+FLUX_KINDS = (KUSTOMIZATIONS, RELEASES, SOURCES)
+KINDS = (*FLUX_KINDS, SECRETS, MAPS, DEPLOYMENTS, NAMESPACES, DEFINITIONS, ANCHORS)
+ANCHOR_UID = "uid-anchor"
+OWNED = (Owner(ANCHORS.group, "ClusterRole", ANCHOR_UID),)
+OF_CLUSTER = {"edgewright.dev/cluster": CLUSTER}
+OURS = {**OF_CLUSTER, "edgewright.dev/generation": "1", "edgewright.dev/part-of": "bootstrap"}
+FLUX_FINALIZER = ("finalizers.fluxcd.io",)
+
+
+class Killed(BaseException):
+    """The detacher is gone in this moment."""
+
+
+@dataclass
+class DetachableEdge:
+    """After bootstrap: Flux and its kinds, the agent, a Kustomization with a workload, a release with another.
+
+    Args:
+        brings_flux: whether bootstrap brought Flux; else it was there before.
+        flux_runs: whether its controllers do what they should.
+    """
+
+    brings_flux: bool = True
+    flux_runs: bool = True
+    objects: dict[str, Found] = field(default_factory=dict)
+    suspended: set[str] = field(default_factory=set)
+    workloads: dict[str, str] = field(default_factory=dict)
+    """Workload → UID of what has applied it."""
+    changes: list[str] = field(default_factory=list)
+    killed_in: int = 0
+
+    def __post_init__(self) -> None:
+        self.add(ANCHORS, "edgewright-anchor", uid=ANCHOR_UID, labels={**OURS, "edgewright.dev/part-of": ""})
+        for namespace in ("edgewright", "flux-system"):
+            self.add(NAMESPACES, namespace, **(_ours() if self.brings_flux or namespace == "edgewright" else {}))
+        self.add(SECRETS, "edgewright-agent", "edgewright", **_ours())
+        for name in ("edgewright-agent", "edgewright-detach"):
+            self.add(DEPLOYMENTS, name, "edgewright", **_ours())
+        mine = _ours() if self.brings_flux else {}
+        for name in ("kustomize-controller", "source-controller"):
+            self.add(DEPLOYMENTS, name, "flux-system", **mine)
+        for kind in FLUX_KINDS:
+            self.add(DEFINITIONS, kind.full_name, **mine)
+        held = {"labels": OF_CLUSTER, "finalizers": FLUX_FINALIZER}
+        self.add(SOURCES, "self-link", "edgewright", **{**_ours(), "finalizers": FLUX_FINALIZER})
+        self.add(KUSTOMIZATIONS, "self-link", "edgewright", **{**_ours(), "finalizers": FLUX_FINALIZER})
+        self.workloads["press"] = self.add(KUSTOMIZATIONS, "by-hand", "edgewright", **held).uid
+        self.workloads["chart"] = self.add(RELEASES, "edge-cluster", "edgewright", **held).uid
+        if not self.brings_flux:
+            self.add(KUSTOMIZATIONS, "theirs", "flux-system", finalizers=FLUX_FINALIZER)
+        self.before = {each.uid for each in self.objects.values() if not each.owners} - {ANCHOR_UID}
+
+    def add(self, kind: Kind, name: str, namespace: str = "", uid: str = "", **more: Any) -> Found:
+        found = Found(kind, name, uid or f"uid-{kind.plural}-{namespace}-{name}", namespace, **more)
+        self.objects[found.uid] = found
+        return found
+
+    def kill_after(self, changes: int) -> None:
+        """The detacher that begins now is killed after so many changes."""
+        self.killed_in = changes
+
+    def names(self, kind: Kind) -> set[str]:
+        return {each.name for each in self.objects.values() if each.kind == kind}
+
+    # --- as the detacher sees it -----------------------------------------------------------------------
+
+    async def kinds(self) -> list[Kind]:
+        defined = self.names(DEFINITIONS)
+        return [kind for kind in KINDS if kind not in FLUX_KINDS or kind.full_name in defined]
+
+    async def of(self, kind: Kind, *, labels: Mapping[str, str] | None = None, namespace: str = "") -> list[Found]:
+        return [
+            each
+            for each in self.objects.values()
+            if each.kind == kind
+            and (labels or {}).items() <= each.labels.items()
+            and namespace in ("", each.namespace)
+        ]
+
+    async def get(self, kind: Kind, name: str) -> Found | None:
+        return next(iter([each for each in await self.of(kind) if each.name == name]), None)
+
+    async def change(self, found: Found, patch: Mapping[str, Any]) -> None:
+        held = self.objects.get(found.uid)
+        if held is None:
+            return
+        if patch.get("spec", {}).get("suspend"):
+            self.suspended.add(held.uid)
+        metadata = patch.get("metadata", {})
+        for name in ("labels", "annotations"):
+            merged = {**getattr(held, name), **metadata.get(name, {})}
+            held = replace(held, **{name: {key: value for key, value in merged.items() if value is not None}})
+        if "finalizers" in metadata:
+            held = replace(held, finalizers=())
+        if "ownerReferences" in metadata:
+            held = replace(held, owners=())
+        self.objects[held.uid] = held
+        if held.deleting and not held.finalizers:
+            self._end(held)
+        self._changed(f"change {found}")
+
+    async def remove(self, found: Found, *, foreground: bool = False) -> None:
+        if found.uid in self.objects:
+            self._remove(self.objects[found.uid])
+            self._changed(f"remove {found}")
+
+    # --- what the cluster does by itself ---------------------------------------------------------------
+
+    def _remove(self, found: Found) -> None:
+        if found.finalizers and found.kind in FLUX_KINDS and self._flux_lives():
+            if found.uid not in self.suspended:
+                self.workloads = {name: by for name, by in self.workloads.items() if by != found.uid}
+            found = replace(found, finalizers=())
+        if found.finalizers:
+            self.objects[found.uid] = replace(found, deleting=True)
+        else:
+            self._end(found)
+
+    def _end(self, found: Found) -> None:
+        del self.objects[found.uid]
+        self._each(lambda each: any(owner.uid == found.uid for owner in each.owners))
+        if found.kind == DEFINITIONS:
+            self._each(lambda each: each.kind in FLUX_KINDS and each.kind.full_name == found.name)
+        if found.kind == NAMESPACES:
+            self._each(lambda each: each.namespace == found.name)
+
+    def _each(self, goes: Callable[[Found], bool]) -> None:
+        for each in [each for each in self.objects.values() if goes(each)]:
+            if each.uid in self.objects:
+                self._remove(each)
+
+    def _flux_lives(self) -> bool:
+        return self.flux_runs and "kustomize-controller" in self.names(DEPLOYMENTS)
+
+    def _changed(self, what: str) -> None:
+        self.changes.append(what)
+        self.killed_in -= 1
+        if self.killed_in == 0:
+            raise Killed
+
+
+def _ours() -> dict[str, Any]:
+    return {"labels": OURS, "owners": OWNED}

@@ -1,0 +1,163 @@
+"""What the agent makes of an API server that does not answer as one should: it goes on, and says why."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from scripted_centre import Reply, ScriptedCentre
+
+from edgewright.agent.kubernetes import Kubernetes
+from edgewright.errors import EdgewrightError, NotFound, Unauthenticated, Waiting
+
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "dg=="}}
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    """The file of a ServiceAccount's token, as a kubelet keeps it new."""
+    file = tmp_path / "token"
+    file.write_text("first")
+    return file
+
+
+@pytest.fixture
+async def kubernetes(
+    centre: ScriptedCentre, token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Kubernetes]:
+    """Asks the scripted server, which stands for the API server here."""
+    named = {"name": "edge"}
+    config = {
+        "current-context": "edge",
+        "contexts": [{**named, "context": {"cluster": "edge", "user": "edge"}}],
+        "clusters": [{**named, "cluster": {"server": centre.url}}],
+        "users": [{**named, "user": {"tokenFile": str(token)}}],
+    }
+    (tmp_path / "config").write_text(json.dumps(config))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    kubernetes = Kubernetes()
+    yield kubernetes
+    await kubernetes.close()
+
+
+async def failure(kubernetes: Kubernetes) -> EdgewrightError:
+    with pytest.raises(EdgewrightError) as trouble:
+        await kubernetes.secret("edgewright", "s")
+    return trouble.value
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(503, b""),
+        Reply(500, b"<html>", {"Content-Type": "text/html"}),
+        Reply(503, b"[]", {"Content-Type": "application/json"}),
+        Reply(503, b"no JSON", {"Content-Type": "application/json"}),
+        Reply(410, {"code": 410}, {"Content-Type": "application/json"}),
+        Reply(302, b"", {"Location": "/elsewhere"}),
+        Reply(200, b"<html>Please log in</html>"),
+    ],
+)
+async def test_whatever_answers_in_the_place_of_kubernetes_is_waited_out(
+    centre: ScriptedCentre, kubernetes: Kubernetes, reply: Reply
+) -> None:
+    centre.reply = lambda _request: reply
+    trouble = await failure(kubernetes)
+    assert isinstance(trouble, Waiting) and trouble.code == "kubernetes_away"
+    with pytest.raises(Waiting):
+        await kubernetes.hosts()
+    with pytest.raises(Waiting):
+        await kubernetes.version()
+    centre.reply = lambda _request: Reply(200, SECRET)
+    assert await kubernetes.secret("edgewright", "s") == {"key": "dg=="}
+
+
+@pytest.mark.parametrize("body", [[], {"data": 5}, {"data": ["key"]}])
+async def test_what_is_no_secret_is_waited_out(centre: ScriptedCentre, kubernetes: Kubernetes, body: object) -> None:
+    centre.reply = lambda _request: Reply(200, body)
+    assert (await failure(kubernetes)).code == "kubernetes_away"
+
+
+@pytest.mark.parametrize("body", [b"404 page not found", {"kind": "Status", "code": 404}])
+async def test_an_edge_without_flux_has_no_kustomizations(
+    centre: ScriptedCentre, kubernetes: Kubernetes, body: object
+) -> None:
+    kind = "application/json" if isinstance(body, dict) else "text/plain; charset=utf-8"
+    centre.reply = lambda _request: Reply(404, body, {"Content-Type": kind})
+    assert await kubernetes.kustomizations("edgewright", "cluster") == []
+    assert await kubernetes.secret("edgewright", "s") is None
+
+
+async def test_a_token_that_was_replaced_is_read_again(
+    centre: ScriptedCentre, kubernetes: Kubernetes, token: Path
+) -> None:
+    centre.reply = lambda request: (
+        Reply(200, SECRET) if request.headers["Authorization"] == f"Bearer {token.read_text()}" else Reply(401)
+    )
+    await kubernetes.secret("edgewright", "s")
+    token.write_text("second")
+    await kubernetes.secret("edgewright", "s")
+
+
+async def test_a_token_that_is_not_taken_or_gone_ends_nothing(
+    centre: ScriptedCentre, kubernetes: Kubernetes, token: Path
+) -> None:
+    centre.reply = lambda _request: Reply(401)
+    assert isinstance(await failure(kubernetes), Unauthenticated)
+    token.unlink()
+    assert (await failure(kubernetes)).code == "kubernetes_unknown"
+    token.write_text("second")
+    centre.reply = lambda _request: Reply(200, SECRET)
+    await kubernetes.secret("edgewright", "s")
+
+
+async def test_another_address_and_authority_of_kubernetes_are_found_without_a_new_start(
+    centre: ScriptedCentre, kubernetes: Kubernetes, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    right = file.read_text()
+    file.write_text(right.replace(centre.url, "http://127.0.0.1:9"))
+    assert (await failure(kubernetes)).code == "kubernetes_away"
+    file.write_text(right)
+    centre.reply = lambda _request: Reply(200, SECRET)
+    await kubernetes.secret("edgewright", "s")
+
+
+async def test_of_a_sealed_secret_only_values_and_scope_are_read(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    annotations = {"sealedsecrets.bitnami.com/namespace-wide": "true", "edgewright.dev/sealed-keys": "{}"}
+    found = {
+        "apiVersion": "bitnami.com/v1alpha1",
+        "kind": "SealedSecret",
+        "metadata": {"name": "db", "namespace": "default", "annotations": annotations},
+        "spec": {"encryptedData": {"k": "AgB="}, "template": {"data": {"k": "{{ .other }}"}}},
+    }
+    centre.reply = lambda _request: Reply(200, found, {"Content-Type": "application/json"})
+    secret = await kubernetes.sealed_secret("default", "db")
+    assert secret is not None
+    assert (secret.values, secret.scope) == ({"k": "AgB="}, {"sealedsecrets.bitnami.com/namespace-wide": "true"})
+    assert "data" not in secret.to_json()["spec"]["template"]
+    assert centre.requests[-1].path == "/apis/bitnami.com/v1alpha1/namespaces/default/sealedsecrets/db"
+    centre.reply = lambda _request: Reply(404, {"kind": "Status", "code": 404}, {"Content-Type": "application/json"})
+    assert await kubernetes.sealed_secret("default", "db") is None
+
+
+async def test_a_deployment_gets_a_pod_and_one_that_is_missing_is_named(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 1}}
+    centre.reply = lambda _request: Reply(200, scale)
+    await kubernetes.scale("edgewright", "d", 1)
+    [request] = centre.requests
+    path = "/apis/apps/v1/namespaces/edgewright/deployments/d/scale"
+    assert (request.method, request.path.partition("?")[0], request.body) == (
+        "PATCH",
+        path,
+        {"spec": {"replicas": 1}},
+    )
+    missing = Reply(404, {"kind": "Status", "code": 404}, {"Content-Type": "application/json"})
+    centre.reply = lambda _request: missing
+    with pytest.raises(NotFound) as trouble:
+        await kubernetes.scale("edgewright", "d", 1)
+    assert trouble.value.code == "deployment_missing"

@@ -1,0 +1,401 @@
+"""Whole hours and a day of an agent, against a centre over real HTTP and with a clock that runs at once."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, answer, scripted_centre, taken, well
+from structlog.testing import capture_logs
+
+from edgewright.agent.attachment import Attachment
+from edgewright.agent.centre import Centre
+from edgewright.agent.leaving import DETACHER, Leaving
+from edgewright.agent.moving import Moving
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.passwords import HeldSecret
+from edgewright.agent.reporter import ATTACHED_ANEW, PATIENCE, Reporter
+from edgewright.agent.rotation import Rotation
+from edgewright.agent.watch import Watch
+from edgewright.errors import Stalled, Waiting
+
+HOUR, DAY = 3600.0, 86400.0
+WHOLE = Observation(
+    hosts=(Host("press-1", True, True),),
+    sources=(Fetched("self-link", fetched="main@sha1:a"),),
+    kustomizations=(Kustomized("self-link", "self-link", applied="main@sha1:a"),),
+    revision="main@sha1:a",
+    certificate="PEM",
+    versions={"agent": "1"},
+)
+
+
+class Edge:
+    """Sees nothing: what was seen is set by the test."""
+
+    async def hosts(self) -> list[Host]:
+        raise Waiting("The test says what is seen.")
+
+    async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
+        raise Waiting("The test says what is seen.")
+
+    async def version(self) -> str:
+        raise Waiting("The test says what is seen.")
+
+
+class NoSecrets:
+    """An edge whose Secrets cannot be had; what is done with them is in ``test_rotation``."""
+
+    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None:
+        return None
+
+    async def change_secret(
+        self, namespace: str, name: str, version: str, data: Mapping[str, str | None]
+    ) -> HeldSecret:
+        raise AssertionError("there is none")
+
+
+class Life:
+    """One agent's life.
+
+    Args:
+        lasts: seconds.
+    """
+
+    def __init__(
+        self, centre: ScriptedCentre, lasts: float, seen: Observation = WHOLE, chance: Random | None = None
+    ) -> None:
+        self.attached: Attachment | None = Attachment("u", "ewa_secret", centre.url, "cluster", 1)
+        self.clock = QuickClock(lasts, self._each_sleep)
+        self.each_sleep: Callable[[], object] = lambda: None
+        chance = chance or Random(7)
+        self.watch = Watch(
+            Edge(),
+            self._no_certificate,
+            namespace="edgewright",
+            cluster="cluster",
+            look_seconds=15,
+            clock=self.clock,
+            chance=chance,
+        )
+        self.watch.seen = seen
+        assert self.attached
+        self._reporter = Reporter(
+            Centre(self.attached),
+            self.watch,
+            attachment=self._attachment,
+            connect=Centre,
+            rotation=Rotation(NoSecrets(), namespace="edgewright"),
+            leaving=Leaving(self, namespace="edgewright"),
+            moving=Moving(NoSecrets(), namespace="edgewright", clock=self.clock),
+            clock=self.clock,
+            chance=chance,
+            reseal=lambda secrets, _centre: self.resealed.append(tuple(secrets)),
+        )
+        self.resealed: list[tuple[str, ...]] = []
+        self.scaled: list[tuple[str, str, int]] = []
+
+    async def scale(self, namespace: str, name: str, replicas: int) -> None:
+        self.scaled.append((namespace, name, replicas))
+
+    async def live(self) -> list[dict[str, Any]]:
+        """Returns what was logged."""
+        with capture_logs() as logged, pytest.raises(TimeIsUp):
+            await self._reporter.run()
+        return list(logged)
+
+    async def end_by(self, kind: type[Exception]) -> Any:
+        with pytest.raises(kind) as ended:
+            await self._reporter.run()
+        return ended.value
+
+    def see(self, seen: Observation) -> None:
+        if seen != self.watch.seen:
+            self.watch.seen = seen
+            self.watch.news.set()
+
+    def _each_sleep(self) -> None:
+        self.each_sleep()
+
+    async def _attachment(self) -> Attachment | None:
+        return self.attached
+
+    async def _no_certificate(self) -> str:
+        raise Waiting("The test says what is seen.")
+
+
+def states(logged: list[dict[str, Any]], matter: str = "centre") -> list[str]:
+    return [line["state"] for line in logged if line["event"] == matter]
+
+
+async def test_an_idle_hour_is_some_forty_heartbeats_and_one_status(centre: ScriptedCentre) -> None:
+    life = Life(centre, HOUR)
+    logged = await life.live()
+    assert 33 <= len(centre.beats) <= 40
+    assert [request.body for request in centre.statuses] == [WHOLE.to_json()]
+    assert states(logged) == ["active"]
+    assert {"status_digest": "digest", "observed_revision": "main@sha1:a"}.items() <= centre.beats[-1].body.items()
+    nonces = {request.body["nonce"] for request in centre.beats}
+    assert len(nonces) == len(centre.beats)
+    assert all(85 < pause < 115 for pause in life.clock.sleeps)
+
+
+async def test_a_change_is_reported_at_once_and_once(centre: ScriptedCentre) -> None:
+    life = Life(centre, HOUR)
+    changed = replace(WHOLE, hosts=(Host("press-1", True, False),))
+    life.each_sleep = lambda: life.see(changed) if len(centre.beats) == 5 else None
+    await life.live()
+    paths = [request.path for request in centre.requests]
+    assert [request.body for request in centre.statuses] == [WHOLE.to_json(), changed.to_json()]
+    assert paths[6] == "/v1/agent/status", "the first status, five heartbeats, then the change"
+
+
+async def test_the_centre_may_ask_for_a_status_again(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: (
+        answer(request, status_due=len(centre.beats) == 3) if request in centre.beats else taken()
+    )
+    await Life(centre, HOUR).live()
+    assert len(centre.statuses) == 2
+
+
+async def test_a_day_without_a_centre_needs_no_hand_and_no_log(centre: ScriptedCentre) -> None:
+    back = DAY
+    life = Life(centre, back + HOUR)
+
+    def reply(request: Request) -> Reply:
+        return well(request) if life.clock.monotonic() > back else Reply(503)
+
+    centre.reply = reply
+    logged = await life.live()
+    away = [pause for pause in life.clock.sleeps if pause <= 300][:-40]
+    assert states(logged) == ["away", "active"]
+    assert states(logged, "status") == ["taken"]
+    assert DAY / 220 < len(away) < DAY / 110, "five minutes at most, two and a half on average"
+    assert len(centre.statuses) == 1
+
+
+async def test_edges_that_lost_their_centre_together_do_not_come_back_together() -> None:
+    first = []
+    with scripted_centre(lambda _request: Reply(503)) as centre:
+        for seed in range(20):
+            life = Life(centre, HOUR / 4, chance=Random(seed))
+            await life.live()
+            first.append(sum(life.clock.sleeps[:8]))
+    assert len({round(moment / 10) for moment in first}) > 8
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 418, 500, 503])
+async def test_no_answer_and_no_silence_ends_the_agent_or_changes_the_edge(
+    centre: ScriptedCentre, status: int
+) -> None:
+    centre.reply = lambda _request: Reply(status)
+    logged = await Life(centre, 4 * HOUR).live()
+    assert states(logged) == ["refused" if status < 500 else "away"]
+    assert {request.path for request in centre.requests} == {"/v1/agent/heartbeat"}
+    assert len(centre.requests) < 4 * HOUR / 100
+
+
+async def test_retry_after_is_the_least_that_is_waited(centre: ScriptedCentre) -> None:
+    centre.reply = lambda _request: Reply(429, headers={"Retry-After": "600"})
+    life = Life(centre, DAY)
+    await life.live()
+    assert all(600 <= pause <= 900 for pause in life.clock.sleeps)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "state"),
+    [
+        ({"state": "pending"}, "pending"),
+        ({"state": "suspended", "suspended": True}, "suspended"),
+        ({"state": "active", "detach": True, "status_due": True}, "detach"),
+        ({"state": "detach-only", "detach": True}, "detach"),
+        ({"state": "of-a-later-version", "status_due": True}, "of-a-later-version"),
+    ],
+)
+async def test_an_edge_that_may_not_report_waits_with_one_line(
+    centre: ScriptedCentre, wanted: dict[str, Any], state: str
+) -> None:
+    centre.reply = lambda request: answer(request, **wanted)
+    logged = await Life(centre, HOUR).live()
+    assert states(logged) == [state]
+    assert centre.statuses == []
+    assert 33 <= len(centre.beats) <= 40
+
+
+async def test_an_accepted_edge_reports_and_every_turn_has_its_line(centre: ScriptedCentre) -> None:
+    turns: list[dict[str, Any]] = [
+        *[{"state": "pending"}] * 3,
+        *[{"state": "active"}] * 3,
+        *[{"state": "suspended", "suspended": True}] * 3,
+        *[{"state": "active"}] * 50,
+    ]
+    centre.reply = lambda request: (
+        answer(request, **turns[len(centre.beats) - 1]) if request.path.endswith("heartbeat") else taken()
+    )
+    logged = await Life(centre, HOUR).live()
+    assert states(logged) == ["pending", "active", "suspended", "active"]
+    assert len(centre.statuses) == 1
+
+
+async def test_a_status_that_is_not_taken_costs_no_lease(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: well(request) if request.path.endswith("heartbeat") else Reply(500)
+    logged = await Life(centre, HOUR).live()
+    assert 33 <= len(centre.beats) <= 40
+    assert 10 < len(centre.statuses) < 60
+    assert (states(logged), states(logged, "status")) == (["active"], ["not_taken"])
+
+
+async def test_a_status_that_is_refused_is_not_sent_again_and_again(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: well(request) if request.path.endswith("heartbeat") else Reply(422)
+    logged = await Life(centre, HOUR).live()
+    assert (len(centre.statuses), states(logged, "status")) == (1, ["unacceptable"])
+
+
+async def test_a_machine_that_has_just_started_does_not_report_half_of_itself(centre: ScriptedCentre) -> None:
+    half = replace(WHOLE, certificate=None)
+    life = Life(centre, PATIENCE + 200, half)
+    life.each_sleep = lambda: life.see(WHOLE) if len(centre.beats) == 2 else None
+    await life.live()
+    assert [request.body for request in centre.statuses] == [WHOLE.to_json()]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_half_is_reported_where_the_centre_has_nothing_or_the_rest_never_comes(
+    centre: ScriptedCentre, asked: bool
+) -> None:
+    half = replace(WHOLE, certificate=None)
+    beats_before: list[int] = []
+
+    def reply(request: Request) -> Reply:
+        if request.path.endswith("heartbeat"):
+            return answer(request, status_due=asked and not centre.statuses)
+        beats_before.append(len(centre.beats))
+        return taken()
+
+    centre.reply = reply
+    await Life(centre, HOUR, half).live()
+    assert [request.body for request in centre.statuses] == [half.to_json()]
+    assert (beats_before[0] == 1) is asked
+
+
+async def test_nothing_is_reported_before_anything_was_seen(centre: ScriptedCentre) -> None:
+    await Life(centre, HOUR, Observation()).live()
+    assert centre.statuses == []
+    assert "observed_revision" not in centre.beats[-1].body
+
+
+async def test_an_edge_goes_where_its_secret_points(centre: ScriptedCentre) -> None:
+    with scripted_centre(lambda _request: Reply(401)) as old:
+        life = Life(old, HOUR)
+        assert life.attached
+        life.attached = replace(life.attached, url=centre.url, generation=2)
+        logged = await life.live()
+        assert len(old.requests) == 1
+    assert states(logged) == ["refused", "attachment_changed", "active"]
+    assert len(centre.statuses) == 1
+
+
+async def test_a_secret_that_is_gone_is_no_order(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: well(request) if len(centre.requests) > 3 else Reply(503)
+    life = Life(centre, HOUR)
+    life.attached = None
+    assert states(await life.live()) == ["away", "active"]
+
+
+async def test_an_edge_that_became_another_cluster_begins_anew(centre: ScriptedCentre) -> None:
+    centre.reply = lambda _request: Reply(401)
+    life = Life(centre, HOUR)
+    assert life.attached
+    life.attached = replace(life.attached, cluster="other")
+    assert (await life.end_by(Stalled)).code == ATTACHED_ANEW
+
+
+async def test_an_agent_that_is_told_to_end_ends_at_once(centre: ScriptedCentre) -> None:
+    life = Life(centre, 10**9)
+    running = asyncio.ensure_future(life._reporter.run())
+    while not centre.requests:
+        await asyncio.sleep(0.001)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_what_is_to_be_resealed_is_handed_on_and_only_by_a_centre_that_takes_it(centre: ScriptedCentre) -> None:
+    wanted = {"reseal": ["default/db", "../../etc", 5, "default/UPPER"]}
+
+    def reply(request: Request) -> Reply:
+        return answer(request, **wanted) if request.path == "/v1/agent/heartbeat" else taken()
+
+    centre.reply = reply
+    life = Life(centre, 200)
+    await life.live()
+    assert set(life.resealed) == {("default/db",)}
+    wanted = {"reseal": ["default/db"], "suspended": True}
+    suspended = Life(centre, 200)
+    await suspended.live()
+    assert suspended.resealed == []
+
+
+ORDER = {"cluster": "cluster", "generation": 1, "workloads": "remove"}
+AT = "a" * 40
+EMPTYING = {"report_empty": True, "revision": AT}
+
+
+@pytest.mark.parametrize("state", ["active", "detach-only"])
+async def test_the_order_to_detach_starts_what_removes(centre: ScriptedCentre, state: str) -> None:
+    centre.reply = lambda request: answer(request, state=state, detach=True, detach_order=ORDER)
+    life = Life(centre, HOUR)
+    logged = await life.live()
+    assert set(life.scaled) == {("edgewright", DETACHER, 1)}
+    assert (states(logged), states(logged, "detach")) == (["detach"], ["handed_on"])
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"detach": True},
+        {"detach": True, "detach_order": True},
+        {"detach": True, "detach_order": {**ORDER, "cluster": "other"}},
+        {"detach": True, "detach_order": {**ORDER, "generation": 2}},
+        {"detach": True, "detach_order": {**ORDER, "generation": "1"}},
+        {"detach": True, "detach_order": {**ORDER, "workloads": "everything"}},
+        {"detach_order": ORDER},
+        {"state": "detach-only"},
+        {"state": "suspended", "suspended": True},
+    ],
+)
+async def test_what_is_not_an_order_for_this_cluster_starts_nothing(
+    centre: ScriptedCentre, wanted: dict[str, Any]
+) -> None:
+    centre.reply = lambda request: answer(request, **wanted) if request in centre.beats else taken()
+    life = Life(centre, HOUR / 4)
+    await life.live()
+    assert life.scaled == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 500, 503])
+async def test_no_refusal_starts_what_removes(centre: ScriptedCentre, status: int) -> None:
+    centre.reply = lambda _request: Reply(status, {"detach": True, "detach_order": ORDER, "nonce": None})
+    life = Life(centre, HOUR / 4)
+    await life.live()
+    assert life.scaled == []
+
+
+async def test_that_nothing_is_left_is_said_once_it_is_so_and_at_once(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: answer(request, **EMPTYING) if request in centre.beats else taken()
+    drivers = Kustomized("self-link", "self-link", applied=f"main@sha1:{AT}", path="./edo/cluster", holds=6)
+    full = Kustomized("by-hand", "self-link", applied=f"main@sha1:{AT}", path="./by-hand", holds=1)
+    life = Life(centre, HOUR, replace(WHOLE, kustomizations=(drivers, full)))
+    empty = replace(WHOLE, kustomizations=(drivers, replace(full, holds=0)))
+    life.each_sleep = lambda: life.see(empty) if len(centre.beats) == 5 else None
+    await life.live()
+    said = ["inventory_empty" in request.body for request in centre.beats]
+    assert said.index(True) == 5 and all(said[5:])
+    assert life.clock.sleeps[5] <= 15, "the centre goes on within seconds"
+
+
+async def test_that_nothing_is_left_is_not_said_unasked(centre: ScriptedCentre) -> None:
+    await Life(centre, HOUR / 4).live()
+    assert not [request for request in centre.beats if "inventory_empty" in request.body]

@@ -1,0 +1,139 @@
+"""What was seen stays when it cannot be seen any more, and only what differs is news."""
+
+import asyncio
+from random import Random
+
+import pytest
+from scripted_centre import QuickClock, Reply, ScriptedCentre, TimeIsUp
+from structlog.testing import capture_logs
+
+from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.sealing_certificate import LARGEST, SealingCertificate
+from edgewright.agent.watch import Watch
+from edgewright.errors import EdgewrightError, Forbidden, Waiting
+
+PEM = "-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"
+
+
+class Edge:
+    """An edge on which anything may fail."""
+
+    def __init__(self) -> None:
+        self.found = [Host("b", False, True), Host("a", True, True)]
+        self.fails: dict[str, EdgewrightError] = {}
+        self.asked_for_version = 0
+
+    async def hosts(self) -> list[Host]:
+        self._may_fail("nodes")
+        return self.found
+
+    async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
+        self._may_fail("flux_sources")
+        return [Fetched("self-link", fetched="main@sha1:a")]
+
+    async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
+        self._may_fail("flux")
+        return [Kustomized("self-link", "self-link", applied="main@sha1:a")]
+
+    async def version(self) -> str:
+        self.asked_for_version += 1
+        self._may_fail("version")
+        return "v1.33.1"
+
+    async def certificate(self) -> str:
+        self._may_fail("sealed_secrets")
+        return PEM
+
+    def _may_fail(self, what: str) -> None:
+        if what in self.fails:
+            raise self.fails[what]
+
+
+@pytest.fixture
+def edge() -> Edge:
+    return Edge()
+
+
+def watch_of(edge: Edge, clock: QuickClock) -> Watch:
+    return Watch(
+        edge,
+        edge.certificate,
+        namespace="edgewright",
+        cluster="cluster",
+        look_seconds=15,
+        clock=clock,
+        chance=Random(1),
+    )
+
+
+async def test_a_look_sees_everything_in_a_fixed_order(edge: Edge) -> None:
+    watch = watch_of(edge, QuickClock(0))
+    await watch.look()
+    assert watch.seen.is_whole and watch.news.is_set()
+    assert [host.hostname for host in watch.seen.hosts or ()] == ["a", "b"]
+    assert (watch.seen.revision, watch.seen.certificate) == ("main@sha1:a", PEM)
+
+
+async def test_the_same_again_is_no_news(edge: Edge) -> None:
+    watch = watch_of(edge, QuickClock(0))
+    await watch.look()
+    watch.news.clear()
+    edge.found.reverse()
+    await watch.look()
+    assert not watch.news.is_set()
+    edge.found.pop()
+    await watch.look()
+    assert watch.news.is_set()
+
+
+@pytest.mark.parametrize("what", ["nodes", "flux_sources", "flux", "sealed_secrets", "version"])
+async def test_what_cannot_be_seen_stays_as_it_was_seen_and_hides_nothing_else(edge: Edge, what: str) -> None:
+    blind = watch_of(edge, QuickClock(0))
+    edge.fails[what] = Forbidden("No.", code="kubernetes_forbidden")
+    await blind.look()
+    seen = blind.seen
+    assert [seen.hosts, seen.sources, seen.kustomizations, seen.certificate, seen.versions].count(None) == 1
+
+    edge.fails.clear()
+    watch = watch_of(edge, QuickClock(0))
+    await watch.look()
+    whole = watch.seen
+    edge.fails[what] = Waiting("Away.", code="kubernetes_away")
+    await watch.look()
+    assert watch.seen == whole
+
+
+async def test_trouble_and_its_end_have_one_line_each_and_the_version_is_asked_for_rarely(edge: Edge) -> None:
+    def turn() -> None:
+        edge.fails = {"nodes": Waiting("Away.", code="kubernetes_away")} if 600 < clock.monotonic() < 1200 else {}
+
+    clock = QuickClock(3000, turn)
+    with capture_logs() as logged, pytest.raises(TimeIsUp):
+        await watch_of(edge, clock).run()
+    assert [line["state"] for line in logged if line["event"] == "nodes"] == ["seen", "unseen", "seen"]
+    assert edge.asked_for_version == 1
+    assert all(13 < pause < 17 for pause in clock.sleeps)
+
+
+async def test_the_certificate_is_what_the_controller_hands_out(
+    centre: ScriptedCentre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # within the cluster no proxy is wanted
+    centre.reply = lambda _request: Reply(200, PEM.encode())
+    ask = SealingCertificate(centre.url)
+    assert await ask() == PEM
+    assert centre.requests[0].path == "/v1/cert.pem"
+    await ask.close()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(404), Reply(200, b"<html>"), Reply(302, None, {"Location": "/"}), Reply(200, b" " * (LARGEST + 1))],
+)
+async def test_anything_else_is_no_certificate(centre: ScriptedCentre, reply: Reply) -> None:
+    centre.reply = lambda _request: reply
+    ask = SealingCertificate(centre.url)
+    with pytest.raises(Waiting) as trouble:
+        await asyncio.wait_for(ask(), 20)
+    assert trouble.value.code == "no_sealing_certificate"
+    await ask.close()

@@ -1,0 +1,34 @@
+"""`edgewright flux`: given once to the centre, shown to whoever asks."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from flux_file import VERSION, flux_file, sha256_of
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    made = tmp_path / "install.yaml"
+    made.write_bytes(flux_file())
+    return made
+
+
+def test_a_release_is_imported_and_shown(edgewright: CommandLine, file: Path) -> None:
+    missing = edgewright("flux", "show")
+    assert (missing.code, "no Flux to give" in missing.err) == (3, True)
+    imported = edgewright.ok("flux", "import", str(file), "--sha256", sha256_of(flux_file()))
+    assert VERSION in imported.out
+    shown = edgewright.ok("flux", "show")
+    assert shown.out == imported.out
+    assert "ghcr.io/fluxcd/source-controller:v1.7.0" in shown.out
+    assert json.loads(edgewright.ok("flux", "show", "--json").out)["sha256"] == sha256_of(flux_file())
+
+
+def test_a_checksum_is_demanded_and_compared(edgewright: CommandLine, file: Path) -> None:
+    assert edgewright("flux", "import", str(file)).code == 2
+    assert edgewright("flux", "import", str(file), "--sha256", "junk").code == 2
+    differs = edgewright("flux", "import", str(file), "--sha256", "0" * 64)
+    assert (differs.code, sha256_of(flux_file()) in differs.err) == (4, True)
+    assert edgewright("flux", "show").code == 3

@@ -1,0 +1,75 @@
+"""How two edge statuses differ, as the timeline tells it."""
+
+from typing import Any
+
+import pytest
+
+from edgewright.domain.status_news import FLUX, READINESS, REST, StatusNews, status_news
+
+ONE = {"hostname": "n1", "k8s_version": "v1", "ready": True}
+
+
+def hosts(*names: str) -> dict[str, Any]:
+    return {"hosts": [{"hostname": name} for name in names]}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "facts"),
+    [
+        (None, hosts("n1", "n2"), ("reported for the first time, with 2 hosts",)),
+        (None, {"kubeseal_cert": "PEM"}, ("reported for the first time, with 0 hosts",)),
+        (hosts("n1"), hosts("n2", "n3"), ("hosts n2, n3 are new", "host n1 is gone")),
+        (hosts(), hosts(*"abcd"), ("4 hosts are new",)),
+        ({"hosts": [ONE]}, {"hosts": [{**ONE, "k8s_version": "v2"}]}, ("host n1 is changed",)),
+        ({"versions": {"flux": "v1"}}, {"versions": {"flux": "v2"}}, ("program flux v2 is new",)),
+        ({"versions": {"flux": "v1"}}, {"versions": {}}, ("program flux is gone",)),
+        ({}, {"observed_revision": "main@sha1:a"}, ("main@sha1:a is applied",)),
+    ],
+)
+def test_what_lasts_is_a_fact(before: dict[str, Any] | None, now: dict[str, Any], facts: tuple[str, ...]) -> None:
+    assert status_news(before, now) == StatusNews(facts)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "passing"),
+    [
+        ({"hosts": [ONE]}, {"hosts": [{**ONE, "ready": False}]}, (READINESS,)),
+        ({}, {"flux": {"sources": []}}, (FLUX,)),
+        ({"observed_revision": "main@sha1:a"}, {}, (REST,)),
+        ({}, {"versions": {"flux": "v1"}}, (REST,)),
+        ({"versions": {"flux": "v1"}}, {}, (REST,)),
+        ({"version": "1"}, {"version": "2"}, (REST,)),
+    ],
+)
+def test_what_comes_and_goes_is_told_without_its_value(
+    before: dict[str, Any], now: dict[str, Any], passing: tuple[str, ...]
+) -> None:
+    assert status_news(before, now) == StatusNews(passing=passing)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [(hosts("n1", "n2"), hosts("n2", "n1")), ({"kubeseal_cert": "A"}, {"kubeseal_cert": "B"})],
+)
+def test_another_order_and_another_certificate_are_no_news(before: dict[str, Any], now: dict[str, Any]) -> None:
+    assert status_news(before, now) == StatusNews()
+
+
+def test_a_sentence_names_all_of_it() -> None:
+    news = status_news({"hosts": [ONE], "flux": {}}, {"hosts": [{**ONE, "ready": False}, {"hostname": "n2"}]})
+    assert news.sentence("press-shop") == (
+        "The edge status of press-shop: host n2 is new; hosts have become ready or unready; Flux says something else."
+    )
+
+
+@pytest.mark.parametrize("said", [7, "n1", [7, None, {"hostname": 7}], {"hostname": "n1"}])
+def test_nothing_that_an_edge_says_has_to_have_a_shape(said: object) -> None:
+    wild = {"hosts": said, "versions": said, "observed_revision": said, "flux": said}
+    for before in (None, {}, wild, hosts("n1")):
+        assert status_news(before, wild).sentence("x").startswith("The edge status of x: ")
+
+
+def test_what_an_edge_says_fits_in_a_line() -> None:
+    [fact] = status_news({}, hosts("n\n\x1b[31m" + "x" * 1000)).facts
+    assert fact.isprintable()
+    assert len(fact) < 130

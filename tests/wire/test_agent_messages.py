@@ -1,0 +1,36 @@
+"""What the agent says and reads is what the gateway's OpenAPI document describes."""
+
+import json
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+
+DOCUMENT = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
+
+
+def schema(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = DOCUMENT["components"]["schemas"][name]
+    return {**found, "components": DOCUMENT["components"]}
+
+
+@pytest.mark.parametrize(
+    "beat",
+    [
+        Heartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce"),
+        Heartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce", "main@sha1:a", "digest", "ab" * 32, True),
+    ],
+)
+def test_a_heartbeat_is_one_that_the_gateway_takes(beat: Heartbeat) -> None:
+    jsonschema.validate(beat.to_json(), schema("HeartbeatWish"))
+    assert beat.to_json().keys() <= schema("HeartbeatWish")["properties"].keys()
+
+
+def test_each_field_of_the_answer_is_one_that_the_gateway_gives() -> None:
+    read = {field.name for field in fields(HeartbeatAnswer)}
+    assert read == schema("HeartbeatAnswer")["properties"].keys()
