@@ -4,14 +4,18 @@
 state; its workflows' histories are of that version's code.
 """
 
+import asyncio
 import tarfile
 from pathlib import Path
 
 import pytest
 from embedded import EmbeddedEdgewright
 from supervised import eventually
+from temporalio.client import Client
+from weeks_off import be_off
 
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
+from edgewright.messages.names import SWEEP_SCHEDULE
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -20,10 +24,7 @@ PATIENCE = 180.0
 
 
 def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> None:
-    edgewright.home.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(HOME) as packed:
-        packed.extractall(edgewright.home.parent, filter="data")
-    assert edgewright.home.is_dir()
+    unpack(edgewright)
     edgewright.variables["EDGEWRIGHT_SWEEP_SECONDS"] = "5"
     edgewright.up()
     found = {item["name"]: item for phase in ("", "?phase=Removed") for item in listed(edgewright, phase)}
@@ -56,6 +57,29 @@ def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> 
     edgewright.create("newcomer")
     eventually(lambda: edgewright.is_ready("newcomer"), seconds=PATIENCE)
     assert edgewright.interrupt() == 0
+
+
+def test_a_home_that_nobody_started_for_months_sweeps_again(edgewright: EmbeddedEdgewright) -> None:
+    """Temporal walks through every round that a schedule has missed; with so many it never comes to an end."""
+    unpack(edgewright)
+    be_off(edgewright.home / "temporal.db", weeks=12)
+    edgewright.variables["EDGEWRIGHT_SWEEP_SECONDS"] = "1"
+    edgewright.up()
+    eventually(lambda: asyncio.run(rounds(edgewright)), seconds=PATIENCE)
+    assert edgewright.interrupt() == 0
+
+
+async def rounds(edgewright: EmbeddedEdgewright) -> int:
+    """How many the schedule of the sweep has begun."""
+    client = await Client.connect(str(edgewright.endpoints()["temporal"]))
+    return (await client.get_schedule_handle(SWEEP_SCHEDULE).describe()).info.num_actions
+
+
+def unpack(edgewright: EmbeddedEdgewright) -> None:
+    edgewright.home.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(HOME) as packed:
+        packed.extractall(edgewright.home.parent, filter="data")
+    assert edgewright.home.is_dir()
 
 
 def listed(edgewright: EmbeddedEdgewright, query: str) -> list[dict[str, str]]:

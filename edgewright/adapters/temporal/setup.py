@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,12 +15,12 @@ from temporalio.client import (
     Schedule,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
+    ScheduleHandle,
     ScheduleIntervalSpec,
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
-    ScheduleUpdate,
-    ScheduleUpdateInput,
+    ScheduleState,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -33,6 +34,9 @@ RETENTION = timedelta(days=30)
 """How long a namespace that we make keeps closed runs; the audit log keeps what matters for good."""
 SPREADING_SECONDS = 60.0
 """How long a server may need to tell all its parts of a new namespace or attribute; two seconds are usual."""
+
+SCHEDULE_ANSWERS = timedelta(seconds=2)
+"""How long a schedule may need to say whether it is paused; one that works needs some milliseconds."""
 
 TYPES = {
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -112,6 +116,9 @@ async def _register_search_attributes(client: Client) -> None:
 
 
 async def _schedule_sweep(client: Client, every: timedelta) -> None:
+    """Makes the schedule anew each time: after weeks in which no server ran, the old one may never come to itself
+    again (docs/adr/0013). One that was paused stays so."""
+    handle = client.get_schedule_handle(names.SWEEP_SCHEDULE)
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
             names.SWEEP_TYPE,
@@ -122,16 +129,29 @@ async def _schedule_sweep(client: Client, every: timedelta) -> None:
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=timedelta(minutes=1)),
+        state=await _state_of(handle, client),
     )
     try:
+        await handle.delete()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+    with suppress(ScheduleAlreadyRunningError):  # somebody else has just made it
         await client.create_schedule(names.SWEEP_SCHEDULE, schedule)
-    except ScheduleAlreadyRunningError:
 
-        async def renew(present: ScheduleUpdateInput) -> ScheduleUpdate:
-            schedule.state = present.description.schedule.state
-            return ScheduleUpdate(schedule=schedule)
 
-        await client.get_schedule_handle(names.SWEEP_SCHEDULE).update(renew)
+async def _state_of(handle: ScheduleHandle, client: Client) -> ScheduleState:
+    """Whether somebody has paused it, and why. One that does not answer is looked up in the list, which may be some
+    seconds old."""
+    try:
+        return (await handle.describe(rpc_timeout=SCHEDULE_ANSWERS)).schedule.state
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return ScheduleState()
+    async for listed in await client.list_schedules():
+        if listed.id == handle.id and listed.schedule:
+            return ScheduleState(note=listed.schedule.state.note, paused=listed.schedule.state.paused)
+    return ScheduleState()
 
 
 async def rebuild(fleet: Fleet, clusters: Clusters) -> int:
