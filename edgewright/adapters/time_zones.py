@@ -1,6 +1,6 @@
 """Time zones by their names, as the IANA time zone database has them."""
 
-from functools import cache
+from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from edgewright.domain.check_in import CheckIn, Timetable
@@ -8,7 +8,7 @@ from edgewright.domain.cluster import ClusterSettings
 from edgewright.errors import Invalid
 
 
-@cache
+@lru_cache(maxsize=1024)
 def timetable(check_in: CheckIn) -> Timetable:
     """The windows on real time.
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Door:
     ca_bundle: str | None = None
     is_settled: bool = True
 
-    @property
+    @cached_property
     def ca_sha256(self) -> str | None:
         """As ``Reach`` has it."""
         return None if self.ca_bundle is None else ca_digest(self.ca_bundle)

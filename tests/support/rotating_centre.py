@@ -8,6 +8,7 @@ from itertools import count
 
 from scripted_centre import Reply, Request, answer, taken
 
+from edgewright.agent.observation import Fetched, Host, Kustomized
 from edgewright.agent.passwords import HeldSecret
 from edgewright.errors import Conflict, Waiting
 
@@ -139,6 +140,22 @@ class EdgeSecrets:
         held = await self.held_secret(namespace, name)
         assert held is not None
         return held
+
+
+class Blind:
+    """An edge that shows nothing."""
+
+    async def hosts(self) -> list[Host]:
+        raise Waiting("Nothing is seen.")
+
+    async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
+        raise Waiting("Nothing is seen.")
+
+    async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
+        raise Waiting("Nothing is seen.")
+
+    async def version(self) -> str:
+        raise Waiting("Nothing is seen.")
 
 
 class NoDetacher:

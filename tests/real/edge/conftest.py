@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from edge_cluster.agent import NAMESPACE, AgentPod
 from edge_cluster.cluster import Cluster, edge_cluster
+from edge_cluster.contents import Contents
 from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
 from edge_cluster.desk import push_by_hand
 from edge_cluster.grounds import Grounds, grounds_in
@@ -144,6 +145,12 @@ def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     """A Kubernetes cluster of its own, on which edges come and go. Each test leaves it as it was."""
     with grounds_in(tmp_path_factory.mktemp("grounds")) as grounds:
         yield grounds
+
+
+@pytest.fixture
+def before(grounds: Grounds) -> Contents:
+    """What is on the cluster before anything of ours is."""
+    return grounds.contents()
 
 
 @pytest.fixture(scope="module")

@@ -32,11 +32,6 @@ data: {a: b}
 """
 
 
-@pytest.fixture
-def before(grounds: Grounds) -> Contents:
-    return grounds.contents()
-
-
 def found(attached: Attached, kind: str, name: str, namespace: str = "press") -> Any:
     return attached.grounds.cluster.kubectl.find(kind, name, namespace=namespace)
 

@@ -29,11 +29,6 @@ data: {a: b}
 """
 
 
-@pytest.fixture
-def before(grounds: Grounds) -> Contents:
-    return grounds.contents()
-
-
 def recipe(attached: Attached) -> Any:
     return attached.grounds.cluster.kubectl.find("configmap", "recipe")
 

@@ -75,11 +75,6 @@ class Theirs:
 
 
 @pytest.fixture
-def before(grounds: Grounds) -> Contents:
-    return grounds.contents()
-
-
-@pytest.fixture
 def theirs(grounds: Grounds, before: Contents, tmp_path: Path) -> Iterator[Theirs]:
     """Flux as its own release installs it, at work; gone at the end."""
     kubectl = grounds.cluster.kubectl

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from edge_cluster.certificates import Authority
-from rotating_centre import CLUSTER, EdgeSecrets, Killed, NoDetacher
+from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher
 from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, answer, scripted_centre, taken
 from structlog.testing import capture_logs
 
@@ -18,7 +18,7 @@ from edgewright.agent.attachment import Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, Observation
 from edgewright.agent.reporter import Reporter
 from edgewright.agent.rotation import Rotation
 from edgewright.agent.watch import Watch
@@ -26,22 +26,6 @@ from edgewright.errors import Waiting
 
 HOUR = 3600.0
 OWN, FLUX = "edgewright-agent", "flux-secrets"
-
-
-class Blind:
-    """An edge that shows nothing."""
-
-    async def hosts(self) -> list[Host]:
-        raise Waiting("Nothing is seen.")
-
-    async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
-        raise Waiting("Nothing is seen.")
-
-    async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
-        raise Waiting("Nothing is seen.")
-
-    async def version(self) -> str:
-        raise Waiting("Nothing is seen.")
 
 
 class MovingCentre:

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from rotating_centre import CLUSTER, EdgeSecrets, Killed, NoDetacher, RotatingCentre
+from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher, RotatingCentre
 from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, scripted_centre
 from structlog.testing import capture_logs
 
@@ -15,7 +15,7 @@ from edgewright.agent.attachment import Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
-from edgewright.agent.observation import Host, Kustomized, Observation
+from edgewright.agent.observation import Observation
 from edgewright.agent.reporter import Reporter
 from edgewright.agent.rotation import Rotation
 from edgewright.agent.watch import Watch
@@ -23,19 +23,6 @@ from edgewright.errors import Waiting
 
 HOUR = 3600.0
 OWN, FLUX = "edgewright-agent", "flux-secrets"
-
-
-class Blind:
-    """An edge that shows nothing."""
-
-    async def hosts(self) -> list[Host]:
-        raise Waiting("Nothing is seen.")
-
-    async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
-        raise Waiting("Nothing is seen.")
-
-    async def version(self) -> str:
-        raise Waiting("Nothing is seen.")
 
 
 class Life:
