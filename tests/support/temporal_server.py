@@ -5,13 +5,15 @@ import subprocess
 import sysconfig
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from free_ports import free_port
 
 from edgewright.messages.names import SEARCH_ATTRIBUTES
 
+HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
+"""How a client begins, with settings in which nothing is set."""
 POLLERS = ("transferProcessor", "timerProcessor", "visibilityProcessor")
 
 
@@ -58,9 +60,15 @@ def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"the Temporal server ended with {process.returncode}")
-        with socket.socket() as probe:
-            probe.settimeout(0.2)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
+        if _speaks(port):
+            return
         time.sleep(0.05)
     raise RuntimeError("the Temporal server did not come up within 60 s")
+
+
+def _speaks(port: int) -> bool:
+    """Whether gRPC answers. Before it serves, Temporal's command line listens for a moment, to see whether it may."""
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as probe:
+        probe.sendall(HTTP2)
+        return bool(probe.recv(1))
+    return False

@@ -49,7 +49,7 @@ def answering(respond: Callable[[socket], None]) -> Iterator[str]:
                 while True:
                     connection, _ = server.accept()
                     with connection, suppress(OSError):
-                        connection.recv(1 << 16)
+                        take_whole(connection)
                         respond(connection)
 
         thread = threading.Thread(target=serve)
@@ -59,6 +59,18 @@ def answering(respond: Callable[[socket], None]) -> Iterator[str]:
         finally:
             server.shutdown(2)
             thread.join()
+
+
+def take_whole(connection: socket) -> None:
+    """The request to its end: what is closed before is cut off, which its sender is told in another way."""
+    length = 0
+    with connection.makefile("rb") as request:
+        for line in request:
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+            if line == b"\r\n":
+                break
+        request.read(length)
 
 
 def endless(head: bytes, more: bytes) -> Callable[[socket], None]:
