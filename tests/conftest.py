@@ -1,6 +1,10 @@
-"""What concerns every test: which database, and the long tests first, so that none is left alone at the end."""
+"""What concerns every test: which database, that nothing outlives the run, and the long tests first, so that none is
+left alone at the end."""
+
+from subprocess import Popen
 
 import pytest
+from left_behind import watch_over_this_run
 
 LONGEST_FIRST = (
     "tests/workflows/test_continue_as_new.py",
@@ -15,11 +19,23 @@ LONGEST_FIRST = (
     "tests/api/",
 )
 
+WATCH = pytest.StashKey[Popen[bytes]]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store", choices=["sqlite", "postgresql"], default="sqlite", help="what tests/contracts/database runs on"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # the processes of pytest-xdist belong to the run that started them
+        config.stash[WATCH] = watch_over_this_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if watch := config.stash.get(WATCH, None):
+        watch.communicate()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

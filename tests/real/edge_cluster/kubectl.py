@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from left_behind import MARK
 
 DEADLINE = 120  # seconds
 
@@ -96,5 +97,5 @@ def write_config(
 
 def surroundings() -> dict[str, str]:
     """Nothing of this shell's own clusters and proxies."""
-    kept = ("PATH", "HOME", "TMPDIR", "LANG", "TZ")
+    kept = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", MARK)
     return {name: os.environ[name] for name in kept if name in os.environ}
