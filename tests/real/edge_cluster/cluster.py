@@ -26,6 +26,8 @@ TOKEN_LIFE = "24h"
 LIKE_A_KUBELET = RestartPolicy(longest_pause=1.0, deaths=1_000_000)
 """What was killed comes back, however often."""
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kwok")
+LIVING: list[Path] = []
+"""Folders of the clusters that this process runs."""
 NODE = """
 apiVersion: v1
 kind: Node
@@ -132,9 +134,11 @@ def edge_cluster(say: Callable[[str], None] = print) -> Iterator[Cluster]:
     module_folder("kwok-stages", say=say)
     folder = Path(tempfile.mkdtemp(prefix="edgewright-edge-"))
     cluster = Cluster(folder, say)
+    LIVING.append(folder)
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.stop()
+        LIVING.remove(folder)
         shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any, Self
@@ -164,21 +164,23 @@ class Kubelet:
     @contextmanager
     def unplugged(self) -> Iterator[None]:
         """No power: pods and the whole cluster are gone at once. With it back all starts on what is on the disk."""
-        supervisor, ready = self._cluster.supervisor, partial(self._cluster.kubectl.try_, "get", "--raw", "/readyz")
+        supervisor = self._cluster.supervisor
         names = [log.stem for log in (self._cluster.folder / "logs").glob("*.log")]
+        running = {name: pid for name in names if (pid := supervisor.pid_of(name))}
         with self._turn:
             self._unplugged = True
-            for pid in filter(None, map(supervisor.pid_of, names)):
+            for pid in running.values():
                 os.kill(pid, signal.SIGKILL)
             for container in self._containers.values():
                 container.kill()
         try:
             yield
         finally:
-            answers = supervisor.wait_for(lambda: not ready().returncode, seconds=READY_SECONDS)
+            # One that is there before the API server knows everything ends once more: nobody looks after it later.
+            for name in running:
+                supervisor.wait_ready(name, seconds=READY_SECONDS)
             with self._turn:
                 self._unplugged = False
-        assert answers, "the Kubernetes cluster has not come back"
 
     def _of(self, account: str) -> list[_Container]:
         return [each for each in self._containers.values() if each.account == account and each.runs]
