@@ -28,6 +28,11 @@ def watch_over_this_run() -> "subprocess.Popen[bytes]":
     return watch
 
 
+def marked() -> dict[str, str]:
+    """The mark, for a process that gets nothing else of this environment."""
+    return {MARK: os.environ[MARK]} if MARK in os.environ else {}
+
+
 def end(mark: str) -> list[str]:
     """Ends what bears the mark and what that has started; returns what it was."""
     ended = {}

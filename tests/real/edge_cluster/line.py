@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embedded import EmbeddedEdgewright
+from left_behind import marked
 
 from edge_cluster.cluster import Cluster
 
@@ -90,6 +91,7 @@ class Line:
             "PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self._bin.parent),
             "KUBECONFIG": str(self._cluster.kubectl.config),
+            **marked(),
             **self._surroundings.variables,
         }
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from fcntl import ioctl
 from pathlib import Path
 
+from left_behind import marked
+
 
 def paste(line: str, *, answer: str, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
     """Returns the exit code of a line, and all that the terminal showed, with what was typed.
@@ -22,7 +24,7 @@ def paste(line: str, *, answer: str, folder: Path, environment: Mapping[str, str
         stdout=theirs,
         stderr=theirs,
         cwd=folder,
-        env=dict(environment),
+        env={**marked(), **environment},
         start_new_session=True,
         preexec_fn=lambda: ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one system call, no locks
     ) as running:
