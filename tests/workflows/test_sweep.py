@@ -271,6 +271,13 @@ async def test_preparing_twice_leaves_one_schedule_that_never_overlaps_itself(ce
     assert described.state.paused
 
 
+async def test_several_that_prepare_at_once_leave_one_schedule(centre: Centre) -> None:
+    await asyncio.gather(*(prepare(centre.client, sweep_every=timedelta(seconds=90)) for _ in range(4)))
+    described = (await centre.client.get_schedule_handle(names.SWEEP_SCHEDULE).describe()).schedule
+    assert [interval.every for interval in described.spec.intervals] == [timedelta(seconds=90)]
+    assert not described.state.paused
+
+
 async def test_what_is_prepared_sweeps_by_itself(centre: Centre) -> None:
     cluster = await centre.create("unattended")
     await eventually(lambda: is_told(centre, cluster))

@@ -20,7 +20,8 @@ from temporalio.client import (
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
-    ScheduleState,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
 )
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -117,8 +118,7 @@ async def _register_search_attributes(client: Client) -> None:
 
 async def _schedule_sweep(client: Client, every: timedelta) -> None:
     """Makes the schedule anew each time: after weeks in which no server ran, the old one may never come to itself
-    again (docs/adr/0013). One that was paused stays so."""
-    handle = client.get_schedule_handle(names.SWEEP_SCHEDULE)
+    again (docs/adr/0013). One that somebody has paused makes up for nothing: it stays, and stays so."""
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
             names.SWEEP_TYPE,
@@ -129,8 +129,16 @@ async def _schedule_sweep(client: Client, every: timedelta) -> None:
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=timedelta(minutes=1)),
-        state=await _state_of(handle, client),
     )
+
+    async def renew(present: ScheduleUpdateInput) -> ScheduleUpdate:
+        schedule.state = present.description.schedule.state
+        return ScheduleUpdate(schedule=schedule)
+
+    handle = client.get_schedule_handle(names.SWEEP_SCHEDULE)
+    if await _is_paused(handle):
+        await handle.update(renew)
+        return
     try:
         await handle.delete()
     except RPCError as error:
@@ -140,18 +148,12 @@ async def _schedule_sweep(client: Client, every: timedelta) -> None:
         await client.create_schedule(names.SWEEP_SCHEDULE, schedule)
 
 
-async def _state_of(handle: ScheduleHandle, client: Client) -> ScheduleState:
-    """Whether somebody has paused it, and why. One that does not answer is looked up in the list, which may be some
-    seconds old."""
+async def _is_paused(handle: ScheduleHandle) -> bool:
+    """Whether the schedule says so; one that is not there, or says nothing, is not."""
     try:
-        return (await handle.describe(rpc_timeout=SCHEDULE_ANSWERS)).schedule.state
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return ScheduleState()
-    async for listed in await client.list_schedules():
-        if listed.id == handle.id and listed.schedule:
-            return ScheduleState(note=listed.schedule.state.note, paused=listed.schedule.state.paused)
-    return ScheduleState()
+        return (await handle.describe(rpc_timeout=SCHEDULE_ANSWERS)).schedule.state.paused
+    except RPCError:
+        return False
 
 
 async def rebuild(fleet: Fleet, clusters: Clusters) -> int:
