@@ -10,10 +10,10 @@ import asyncio
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Protocol
 
-from edgewright.agent.attachment import AUTHORITY, CLUSTER_LABEL, FORMER, SECRET, URL, Attachment
+from edgewright.agent.attachment import AUTHORITY, FORMER, SECRET, URL, Attachment
 from edgewright.agent.messages import ACTIVE, HeartbeatAnswer
+from edgewright.agent.own_secrets import Secrets, read_own
 from edgewright.agent.passwords import FLUX, SECRET_OF, HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -29,16 +29,6 @@ PATIENCE = 3
 
 Knock = Callable[[Door], Awaitable[HeartbeatAnswer]]
 """Sends a heartbeat that way, under the agent's own credential."""
-
-
-class Secrets(Protocol):
-    """The Secrets of one namespace; see ``kubernetes.Kubernetes``."""
-
-    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
-
-    async def change_secret(
-        self, namespace: str, name: str, version: str, data: Mapping[str, str | None]
-    ) -> HeldSecret: ...
 
 
 class Moving:
@@ -149,10 +139,7 @@ class Moving:
         await self._change(SECRET, held, {URL: door.url, AUTHORITY: door.authority, FORMER: kept})
 
     async def _read(self, name: str, attachment: Attachment) -> HeldSecret:
-        held = await self._secrets.held_secret(self._namespace, name)
-        if held is None or held.labels.get(CLUSTER_LABEL) != attachment.cluster:
-            raise Stalled(f"There is no Secret {name} of this cluster.", code="secret_missing", where=name)
-        return held
+        return await read_own(self._secrets, self._namespace, name, attachment)
 
     async def _change(self, name: str, held: HeldSecret, wanted: Mapping[str, str | None]) -> None:
         data = {key: None if text is None else b64encode(text.encode()).decode() for key, text in wanted.items()}

@@ -5,11 +5,11 @@ the one before when the new one is used: the agent's by its next heartbeat, Flux
 has not happened the centre goes on asking, and what was begun is gone on with.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from edgewright.agent.attachment import CLUSTER_LABEL, Attachment
+from edgewright.agent.attachment import Attachment
+from edgewright.agent.own_secrets import Secrets, read_own
 from edgewright.agent.passwords import (
     AGENT,
     FLUX,
@@ -22,19 +22,9 @@ from edgewright.agent.passwords import (
     read_passwords,
 )
 from edgewright.agent.transitions import Transitions
-from edgewright.errors import Conflict, EdgewrightError, Stalled
+from edgewright.errors import Conflict, EdgewrightError
 
 REVOKED = "credential_revoked"
-
-
-class Secrets(Protocol):
-    """The Secrets of one namespace; see ``kubernetes.Kubernetes``."""
-
-    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
-
-    async def change_secret(
-        self, namespace: str, name: str, version: str, data: Mapping[str, str | None]
-    ) -> HeldSecret: ...
 
 
 class Registrar(Protocol):
@@ -118,16 +108,7 @@ class Rotation:
         await self._change(role, held, Passwords(found.next, previous=found.current), attachment)
 
     async def _read(self, role: str, attachment: Attachment) -> HeldSecret:
-        name = SECRET_OF[role]
-        held = await self._secrets.held_secret(self._namespace, name)
-        if held is None or held.labels.get(CLUSTER_LABEL) != attachment.cluster:
-            raise Stalled(
-                f"There is no Secret {name} of this cluster.",
-                code="secret_missing",
-                where=name,
-                hint="Get a fresh bootstrap line from the centre and run it.",
-            )
-        return held
+        return await read_own(self._secrets, self._namespace, SECRET_OF[role], attachment)
 
     async def _change(self, role: str, held: HeldSecret, wanted: Passwords, attachment: Attachment) -> HeldSecret:
         data = change_of(wanted, attachment.generation)
