@@ -103,6 +103,16 @@ async def staying_row(connection: AsyncConnection, cluster: UUID) -> ClusterReco
     return row
 
 
+def refuse_old(row: ClusterRecord, generation: int) -> None:
+    """Lets no edge of earlier hardware pass.
+
+    Raises:
+        Superseded: the cluster has another generation by now.
+    """
+    if row.generation != generation:
+        raise Superseded(f"{row.name} lives on other hardware now.", hint="This edge is not part of it any more.")
+
+
 async def present_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
     """The row of a cluster that is neither removed nor being deleted, locked.
 

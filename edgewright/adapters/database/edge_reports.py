@@ -9,7 +9,14 @@ from sqlalchemy import Select, bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
-from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, open_row, raise_change, update_row
+from edgewright.adapters.database.cluster_rows import (
+    ClusterRecord,
+    find_row,
+    open_row,
+    raise_change,
+    refuse_old,
+    update_row,
+)
 from edgewright.adapters.database.edge_reach import EdgeReach
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import exchange_entry
@@ -24,7 +31,7 @@ from edgewright.domain.conditions import KEY_AGE_LIMIT
 from edgewright.domain.events import NewEvent
 from edgewright.domain.notifications import CERTIFICATE_CHANGED
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
-from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.errors import Conflict, NotFound
 from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.edge_reports import Heartbeat
 
@@ -57,7 +64,7 @@ class SqlEdgeReports(EdgeReach):
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
             if generation is not None:
-                _refuse_old(row, generation)
+                refuse_old(row, generation)
                 await make_current(connection, at, row)
                 await update_row(connection, cluster, **renewed_lease(row, at))
             certified = await _take_certificate(
@@ -129,7 +136,7 @@ class SqlEdgeReports(EdgeReach):
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
-            _refuse_old(row, generation)
+            refuse_old(row, generation)
             _refuse_staying(row)
             if row.inventory_empty_at is not None:
                 return
@@ -149,7 +156,7 @@ class SqlEdgeReports(EdgeReach):
             row = await find_row(connection, cluster)
             if row is None:
                 raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
-            _refuse_old(row, generation)
+            refuse_old(row, generation)
             _refuse_staying(row)
             if row.closed_at is not None:
                 # An edge that came back after the end of its deletion: nothing waits for it any more.
@@ -279,11 +286,6 @@ def _reseal_due(row: ClusterRecord) -> datetime | None:
     begun: datetime | None = row.certificate_not_before
     due: datetime | None = row.reseal_due_at
     return begun + KEY_AGE_LIMIT if begun is not None and due is None else due
-
-
-def _refuse_old(row: ClusterRecord, generation: int) -> None:
-    if generation != row.generation:
-        raise Superseded(f"{row.name} lives on other hardware now.", hint="This edge is not part of it any more.")
 
 
 def _refuse_staying(row: ClusterRecord) -> None:

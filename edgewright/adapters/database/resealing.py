@@ -13,7 +13,7 @@ from uuid import UUID, uuid4, uuid5
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord, present_row, update_row
+from edgewright.adapters.database.cluster_rows import ClusterRecord, present_row, refuse_old, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.feed import take_positions
@@ -30,7 +30,7 @@ from edgewright.adapters.database.resealing_rows import (
 from edgewright.adapters.database.staged_rows import INSERT, columns
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings
 from edgewright.domain.cluster import Desired, Resealing, ResealState
-from edgewright.errors import Conflict, Superseded
+from edgewright.errors import Conflict
 from edgewright.ports.resealing import Verdict, nothing_to_reseal
 from edgewright.ports.secret_staging import StagedChange
 
@@ -69,7 +69,7 @@ class SqlResealings:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await present_row(connection, cluster)
-            _refuse_old(row, generation)
+            refuse_old(row, generation)
             resealing = await _under_way(connection, row)
             if resealing is None and secrets:
                 resealing = await _begin(connection, at, row, actor=actor, reason=reason)
@@ -98,7 +98,7 @@ class SqlResealings:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await present_row(connection, cluster)
-            _refuse_old(row, generation)
+            refuse_old(row, generation)
             resealing = await _under_way(connection, row)
             if resealing is None:
                 raise nothing_to_reseal(row.name)
@@ -249,8 +249,3 @@ async def _end_if_answered(connection: AsyncConnection, at: datetime, row: Clust
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def _refuse_old(row: ClusterRecord, generation: int) -> None:
-    if row.generation != generation:
-        raise Superseded(f"{row.name} lives on other hardware now.", hint="This edge is not part of it any more.")
