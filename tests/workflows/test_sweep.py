@@ -278,6 +278,14 @@ async def test_several_that_prepare_at_once_leave_one_schedule(centre: Centre) -
     assert not described.state.paused
 
 
+async def test_after_a_kill_between_deleting_and_making_the_next_one_makes_it(centre: Centre) -> None:
+    await prepare(centre.client, sweep_every=timedelta(seconds=30))
+    handle = centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
+    await handle.delete()
+    await prepare(centre.client, sweep_every=timedelta(seconds=30))
+    assert (await handle.describe()).schedule.spec.intervals
+
+
 async def test_what_is_prepared_sweeps_by_itself(centre: Centre) -> None:
     cluster = await centre.create("unattended")
     await eventually(lambda: is_told(centre, cluster))
