@@ -152,7 +152,7 @@ class Clusters(Protocol):
             create_object: registers the object under class *Edge cluster* (REST does, the Config Store does not).
 
         Raises:
-            Invalid: ``name_invalid``, ``schema_violation``.
+            Invalid: ``name_invalid``, ``schema_violation``, ``values_undeliverable``.
             Conflict: ``name_taken``; ``name_immutable`` (a cluster keeps its name, also when removed);
                 ``deleting`` (a deletion is under way); ``cluster_deleted`` (that UUID was deleted for good);
                 ``wrong_class``.

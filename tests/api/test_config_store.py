@@ -64,6 +64,50 @@ async def test_both_doors_refuse_bad_names_at_once(admin: httpx.AsyncClient) -> 
     assert (await admin.get(entry)).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("values", "where"),
+    [
+        ({"a": "x\u0085y"}, "/values/a"),
+        ({"a": {"list": ["fine", "\ufffe"]}}, "/values/a/list/1"),
+        ({"a": {"<<": 1}}, "/values/a/<<"),
+        ({"a": {"b\u007f": 1}}, "/values/a"),
+        ({"a/b": {"~": "\u0090"}}, "/values/a~1b/~0"),
+    ],
+)
+async def test_values_that_yaml_cannot_carry_are_refused_at_both_doors_with_the_pointer(
+    centre: GatewayCentre, admin: httpx.AsyncClient, values: dict[str, object], where: str
+) -> None:
+    known = await centre.create("known")
+    shown, entry = f"/v1/cluster/{known}", f"/v1/app/{CONFIGURATION_APP}/object/{known}"
+    new = f"/v1/app/{CONFIGURATION_APP}/object/{await new_object(admin)}"
+    for refused in (
+        await admin.post("/v1/cluster", json={"name": "new", "values": values}),
+        await admin.patch(shown, json={"values": values}),
+        await admin.post(f"{shown}/recreate", json={"values": values}),
+        await admin.put(new, json={"name": "new", "namespace": "edgewright", "values": values}),
+        await admin.put(entry, json={"name": "known", "namespace": "edgewright", "values": values}),
+        await admin.patch(entry, json={"values": values}),
+    ):
+        problem = refused.json()
+        assert (refused.status_code, problem["code"], problem["where"]) == (422, "values_undeliverable", where)
+    assert (await admin.get(new)).status_code == 404
+    assert (await admin.get(shown)).json()["values"] == {}
+
+
+async def test_values_that_no_rendered_file_could_hold_are_refused_at_both_doors(admin: httpx.AsyncClient) -> None:
+    deep: dict[str, object] = {}
+    for _ in range(50):
+        deep = {"a": deep}
+    large = {"text": "x" * 800_000}
+    for values in (deep, large):
+        by_rest = await admin.post("/v1/cluster", json={"name": "new", "values": values})
+        entry = f"/v1/app/{CONFIGURATION_APP}/object/{await new_object(admin)}"
+        by_entry = await admin.put(entry, json={"name": "new", "namespace": "edgewright", "values": values})
+        for refused in (by_rest, by_entry):
+            assert (refused.status_code, refused.json()["code"]) == (422, "values_undeliverable")
+            assert refused.json()["where"].startswith("/values")
+
+
 async def test_what_does_not_fit_the_schema_says_where(admin: httpx.AsyncClient) -> None:
     entry = f"/v1/app/{CONFIGURATION_APP}/object/{await new_object(admin)}"
     refused = await admin.put(entry, json={"name": "x", "namespace": "n", "bare": "yes"})

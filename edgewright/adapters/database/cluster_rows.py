@@ -24,6 +24,7 @@ from edgewright.domain.cluster import (
 )
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
+from edgewright.domain.rendering import check_values
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Invalid, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
@@ -213,11 +214,18 @@ async def add_labels(connection: AsyncConnection, cluster: UUID, wanted: Mapping
 
 
 def spec_from(body: Mapping[str, Any]) -> ClusterSpec:
-    """The configuration entry as a type; ``Invalid`` (``schema_violation``) for what no schema has stopped."""
+    """The configuration entry as a type.
+
+    Raises:
+        Invalid: ``schema_violation`` for what no schema has stopped; ``values_undeliverable`` for values that can
+            never reach an edge.
+    """
     try:
-        return ClusterSpec.model_validate(body)
+        spec = ClusterSpec.model_validate(body)
     except ValidationError as error:
         raise _misfit("configuration", error) from None
+    check_values(spec.values)
+    return spec
 
 
 def settings_from(body: Mapping[str, Any]) -> ClusterSettings:

@@ -1,9 +1,11 @@
 """What the centre puts into a driving repository: pure and deterministic.
 
 ``repository`` makes every generated file of a cluster from its templates, ``removal`` takes the workloads away when
-a cluster is deleted, ``manifests`` checks Kubernetes manifests and spells them as YAML.
+a cluster is deleted, ``deliverable`` refuses what YAML cannot carry, ``manifests`` checks Kubernetes manifests and
+spells them as YAML.
 """
 
+from edgewright.domain.rendering.deliverable import check_values
 from edgewright.domain.rendering.layout import (
     BY_HAND_FOLDER,
     CLUSTER_FOLDER,
@@ -28,6 +30,7 @@ __all__ = [
     "SECRETS_FOLDER",
     "SELF_LINK_PATH",
     "RenderInput",
+    "check_values",
     "render_changes",
     "render_digest",
     "render_repository",

@@ -1,12 +1,12 @@
 """Kubernetes manifests: what makes one usable, and its one spelling as YAML."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 
 import yaml
 
 from edgewright.domain.json import Json, JsonObject
+from edgewright.domain.rendering.deliverable import find_undeliverable
 from edgewright.domain.templates import TemplateError, child
 
 _FLUX_GROUP = re.compile(r"[a-z]+\.toolkit\.fluxcd\.io")
@@ -14,8 +14,6 @@ _UNMISTAKABLE = re.compile(r"[A-Za-z]|\.?/|[0-9][^\n]*[g-npqrsuvwyG-NPQRSUVWY]")
 """Beginnings of text that no reader takes for a number or a date: those hold no letters but a-f, o, t, x and z."""
 _UNPRINTABLE = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 """Needs escapes; among it the line ends that only YAML 1.1 knows, which PyYAML would write as they are."""
-_UNDELIVERABLE = re.compile(r"[\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""What the YAML reader of Kubernetes refuses, escaped or not."""
 _OTHER_MEANING = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _FIRST_KEYS = {key: place for place, key in enumerate(("apiVersion", "kind", "metadata"))}
 _FIRST_METADATA_KEYS = {key: place for place, key in enumerate(("name", "namespace", "labels", "annotations"))}
@@ -153,18 +151,6 @@ def _check_text(value: Json, *, where: str) -> None:
 
 def _check_deliverable(value: Json, *, where: str, pointer: str) -> None:
     """Refuses here what would break on the edge: there, one such text fails a whole folder."""
-    if isinstance(value, str):
-        found = _UNDELIVERABLE.search(value)
-        if found:
-            raise TemplateError(f"holds U+{ord(found[0]):04X}, which YAML cannot carry", where=f"{where}#{pointer}")
-    elif isinstance(value, Mapping):
-        for key, member in value.items():
-            if key == "<<":
-                raise TemplateError("the key '<<' means a merge in YAML", where=f"{where}#{pointer}")
-            _check_deliverable(key, where=where, pointer=pointer)
-            _check_deliverable(member, where=where, pointer=child(pointer, key))
-    elif isinstance(value, list | tuple):
-        for index, element in enumerate(value):
-            _check_deliverable(element, where=where, pointer=child(pointer, index))
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise TemplateError("is not a number", where=f"{where}#{pointer}")
+    found = find_undeliverable(value, pointer=pointer)
+    if found is not None:
+        raise TemplateError(found.reason, where=f"{where}#{found.pointer}")

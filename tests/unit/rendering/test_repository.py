@@ -183,7 +183,7 @@ GOOD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "name
         ([{**GOOD, "data": {"a": ["{{ url.other }}"]}}], "#/0/data/a/0", "url.other"),
         ([{**GOOD, "data": {"a": "bell\x7f"}}], "#/0/data/a", "U+007F"),
         ([{**GOOD, "data": {"a": "\ud800"}}], "#/0/data/a", "U+D800"),
-        ([{**GOOD, "data": {"<<": "x"}}], "#/0/data", "<<"),
+        ([{**GOOD, "data": {"<<": "x"}}], "#/0/data/<<", "<<"),
         ([GOOD, GOOD], "#/1", "already"),
     ],
 )
