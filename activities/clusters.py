@@ -6,7 +6,7 @@ from uuid import UUID
 
 from temporalio import activity
 
-from activities.rendering import RenderInputs
+from activities.rendering import RenderInputs, digest_of
 from edgewright.domain.cluster import Desired, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem
 from edgewright.errors import NotFound, Refused, Stalled
@@ -58,10 +58,10 @@ class ClusterActivities:
     async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
         try:
             collected = await self._render_inputs.collect(wanted.uuid, row.spec, row.proven_url)
-            digest = collected.digest
+            digest = await digest_of(collected)
             done = row.projection.done.rendered_digest if row.projection else None
             if digest != done:
-                self._render_inputs.render(collected)
+                await self._render_inputs.render(collected)
         except Stalled as problem:
             where = f" ({problem.where})" if problem.where else ""
             return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})

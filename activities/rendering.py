@@ -1,5 +1,6 @@
 """Collects what the generated files of a cluster depend on."""
 
+import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -79,17 +80,25 @@ class RenderInputs:
             sources=(chart, release, flux),
         )
 
-    def render(self, collected: Collected) -> Mapping[str, bytes]:
+    async def render(self, collected: Collected) -> Mapping[str, bytes]:
         """``render_repository`` of what was collected; what was rendered lately is remembered.
 
-        A cluster is rendered once to see whether it can be, and soon after to be committed.
+        A cluster is rendered once to see whether it can be, and soon after to be committed. Values can be large: a
+        thread renders them, so that nobody else waits.
         """
-        digest = collected.digest
-        rendered = self._rendered.pop(digest, None) or render_repository(collected.input)
+        digest = await digest_of(collected)
+        rendered = self._rendered.pop(digest, None)
+        if rendered is None:
+            rendered = await asyncio.to_thread(render_repository, collected.input)
         self._rendered[digest] = rendered
         while len(self._rendered) > REMEMBERED:
             del self._rendered[next(iter(self._rendered))]
         return rendered
+
+
+async def digest_of(collected: Collected) -> str:
+    """``Collected.digest``, computed in a thread."""
+    return await asyncio.to_thread(lambda: collected.digest)
 
 
 def _template(entry: Entry | None, place: Source, word: str) -> JsonObject:

@@ -53,7 +53,7 @@ class RepositoryActivities:
         """Everything that is generated, in one commit; nothing if it is there."""
         row = await self._row(step.fence.cluster)
         collected = await self._render_inputs.collect(row.uuid, row.spec, row.proven_url)
-        rendered = self._render_inputs.render(collected)
+        rendered = await self._render_inputs.render(collected)
         digest = collected.digest
         commit = await self._commit(
             step.fence,

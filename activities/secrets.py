@@ -3,20 +3,19 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import chain
+from functools import partial
 from uuid import UUID
 
 from temporalio import activity
 
 from activities.resealed_values import put_in_place, together
+from activities.staged_files import apply_requests
 from edgewright.domain.cluster import Desired
-from edgewright.domain.kubernetes_names import secret_path
-from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Waiting
+from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved
 from edgewright.ports.secret_staging import SecretStaging, StagedChange
-from edgewright.sealing import SealedValue, put_values, remove_keys
 
 REQUEST_TRAILER = "Edgewright-Request"
 BATCH = 200
@@ -104,12 +103,16 @@ class SecretActivities:
         self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
     ) -> CommitId | None:
         """One commit on this head; None if no request can be committed. ``HeadMoved``: somebody was faster."""
-        files, taken = await self._apply(row.uuid, head, requests)
-        if not taken:
+        applied = await asyncio.to_thread(
+            apply_requests, partial(self._git.read, row.uuid, at=head), list(requests.items())
+        )
+        for request, refusal in applied.refused.items():
+            await self._staging.refuse(request, refusal.code, _sentence(refusal))
+        if not applied.taken:
             return None
-        message = _message(row, requests, taken)
-        commit = await asyncio.to_thread(self._git.commit, row.uuid, files, message, expected_head=head)
-        await self._staging.committed(taken, commit)
+        message = _message(row, requests, applied.taken)
+        commit = await asyncio.to_thread(self._git.commit, row.uuid, applied.files, message, expected_head=head)
+        await self._staging.committed(applied.taken, commit)
         return commit
 
     async def _commit_resealed(
@@ -127,63 +130,6 @@ class SecretActivities:
             newest = await asyncio.to_thread(self._git.commit, row.uuid, files, message, expected_head=newest or head)
             await self._staging.committed([request], newest)
         return newest
-
-    async def _apply(
-        self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
-    ) -> tuple[dict[str, bytes | None], list[UUID]]:
-        """The files that result, and the requests that went in; one that cannot is refused, alone."""
-        if (together := await self._apply_together(repository, head, requests)) is not None:
-            return together, list(requests)
-        files: dict[str, bytes | None] = {}
-        taken: list[UUID] = []
-        for request, changes in requests.items():
-            attempt = dict(files)
-            try:
-                for change in changes:
-                    await self._apply_one(repository, head, change, attempt)
-            except (Refused, Stalled) as refusal:
-                await self._staging.refuse(request, refusal.code, _sentence(refusal))
-                continue
-            files = attempt
-            taken.append(request)
-        return files, taken
-
-    async def _apply_together(
-        self, repository: UUID, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
-    ) -> dict[str, bytes | None] | None:
-        """The files with all changes, each read and written once; None if anything is in the way of one of them."""
-        newest: dict[str, dict[str, StagedChange]] = {}
-        for change in chain.from_iterable(requests.values()):
-            newest.setdefault(secret_path(change.namespace, change.name), {})[change.key] = change
-        try:
-            return {
-                path: _changed(await asyncio.to_thread(self._git.read, repository, path, at=head), changes, path)
-                for path, changes in newest.items()
-            }
-        except (Refused, Stalled):
-            return None
-
-    async def _apply_one(
-        self, repository: UUID, head: CommitId, change: StagedChange, files: dict[str, bytes | None]
-    ) -> None:
-        path = secret_path(change.namespace, change.name)
-        if path not in files:
-            files[path] = await asyncio.to_thread(self._git.read, repository, path, at=head)
-        files[path] = _changed(files[path], {change.key: change}, path)
-
-
-def _changed(document: bytes | None, changes: Mapping[str, StagedChange], path: str) -> bytes | None:
-    """A file with changes of its keys; None: there is none, or nothing is left in it."""
-    place = next(iter(changes.values()))
-    values = {
-        key: SealedValue(change.ciphertext, change.fingerprint, change.sealed_at)
-        for key, change in changes.items()
-        if change.ciphertext is not None
-    }
-    if values:
-        document = put_values(document, place.namespace, place.name, values)
-    gone = changes.keys() - values.keys()
-    return remove_keys(document, gone, where=path) if gone and document is not None else document
 
 
 def _may_be_a_repetition(changes: Sequence[StagedChange]) -> bool:

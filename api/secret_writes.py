@@ -5,7 +5,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -25,7 +25,7 @@ from edgewright.sealing import (
     Scope,
     SealedValue,
     SealingCertificate,
-    check_secret_size,
+    change_values,
     parse_certificate,
     read_values,
     seal,
@@ -134,20 +134,12 @@ async def stage(
     Raises:
         NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
         Waiting: ``no_certificate``.
-        TooLarge: ``secret_too_large``: all keys of one Secret together.
+        TooLarge: ``secret_too_large``: all keys of one Secret together, its annotations, or its file.
+        Stalled: ``sealed_secret_malformed``: its file was broken by hand.
     """
     sealing = any(change.value is not None for change in changes)
     certificate = sealing_certificate(row) if sealing else None
-    head = await asyncio.to_thread(_head, gateway, row.uuid)
-    sealed = [_seal(gateway, change, certificate) for change in changes]
-    for namespace, name in dict.fromkeys((change.namespace, change.name) for change in changes):
-        of_secret = [
-            (change, value)
-            for change, value in zip(changes, sealed, strict=True)
-            if (change.namespace, change.name) == (namespace, name)
-        ]
-        present = await asyncio.to_thread(_present, gateway, row.uuid, namespace, name, head)
-        _check_secret(present, of_secret)
+    sealed = await asyncio.to_thread(_sealed, gateway, row.uuid, changes, certificate)
     if not dry_run:
         await gateway.staging.stage(
             [
@@ -252,33 +244,27 @@ def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate |
     return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
 
 
+def _sealed(
+    gateway: Gateway, cluster: UUID, changes: Sequence[KeyChange], certificate: SealingCertificate | None
+) -> list[SealedValue | None]:
+    """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
+    head = _head(gateway, cluster)
+    sealed = [_seal(gateway, change, certificate) for change in changes]
+    by_secret: dict[tuple[str, str], dict[str, SealedValue | None]] = {}
+    for change, value in zip(changes, sealed, strict=True):
+        by_secret.setdefault((change.namespace, change.name), {})[change.key] = value
+    for (namespace, name), values in by_secret.items():
+        path = secret_path(namespace, name)
+        document = gateway.git.read(cluster, path, at=head) if head else None
+        present = {} if document is None else read_values(document, where=path)
+        for key in (key for key, value in values.items() if value is None and key not in present):
+            raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
+        change_values(document, namespace, name, values)
+    return sealed
+
+
 def _head(gateway: Gateway, cluster: UUID) -> CommitId | None:
     try:
         return gateway.git.head(cluster)
     except NotFound:
         return None
-
-
-def _present(
-    gateway: Gateway, cluster: UUID, namespace: str, name: str, head: CommitId | None
-) -> Mapping[str, SealedValue]:
-    """The keys that the repository holds now."""
-    if head is None:
-        return {}
-    path = secret_path(namespace, name)
-    document = gateway.git.read(cluster, path, at=head)
-    return {} if document is None else read_values(document, where=path)
-
-
-def _check_secret(
-    present: Mapping[str, SealedValue], changes: Sequence[tuple[KeyChange, SealedValue | None]]
-) -> None:
-    after = dict(present)
-    for change, value in changes:
-        if value is not None:
-            after[change.key] = value
-        elif after.pop(change.key, None) is None:
-            raise NotFound(
-                f"The Secret {change.namespace}/{change.name} has no key {change.key}.", code="secret_unknown"
-            )
-    check_secret_size(after)

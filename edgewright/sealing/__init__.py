@@ -10,7 +10,7 @@ from edgewright.sealing.resealed import (
     replace_values,
     stale_secrets,
 )
-from edgewright.sealing.sealed_secret import put_values, read_scope, read_values, remove_keys
+from edgewright.sealing.sealed_secret import change_values, put_values, read_scope, read_values, remove_keys
 from edgewright.sealing.sealed_value import SECRET_LIMIT, SealedValue, check_secret_size, total_plaintext_size
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Scope",
     "SealedValue",
     "SealingCertificate",
+    "change_values",
     "check_secret_size",
     "ciphertext_digest",
     "judge_answers",

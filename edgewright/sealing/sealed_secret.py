@@ -75,6 +75,30 @@ def put_values(
     return _dump(content, path)
 
 
+def change_values(
+    document: bytes | None, namespace: str, name: str, changes: Mapping[str, SealedValue | None]
+) -> bytes | None:
+    """Adds, replaces and removes keys of a file, in the scope ``strict``.
+
+    Args:
+        document: the file as it is, None if there is none.
+        changes: key -> its new value, None: the key goes.
+
+    Returns:
+        The new file; None if there is none, or nothing is left in it.
+
+    Raises:
+        Invalid, Conflict, TooLarge, Stalled: as ``put_values``.
+    """
+    values = {key: value for key, value in changes.items() if value is not None}
+    if values:
+        document = put_values(document, namespace, name, values)
+    gone = changes.keys() - values.keys()
+    if gone and document is not None:
+        return remove_keys(document, gone, where=secret_path(namespace, name))
+    return document
+
+
 def remove_keys(document: bytes, keys: Iterable[str], *, where: str | None = None) -> bytes | None:
     """Takes keys out of a file.
 

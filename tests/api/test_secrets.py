@@ -378,3 +378,17 @@ async def test_a_request_is_committed_although_one_of_its_keys_was_overtaken() -
     with pytest.raises(Conflict) as refusal:
         outcome_of([overtaken])
     assert refusal.value.code == "superseded"
+
+
+async def test_keys_whose_annotations_the_edge_would_refuse_are_refused_at_the_door(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    before = centre.git.head(cluster)
+    changes = [
+        {"namespace": "default", "name": "db", "key": f"{n:04d}-{'k' * 240}", "value_base64": ""} for n in range(1000)
+    ]
+    answer = await operator.post(f"/v1/cluster/{cluster}/secret", json={"changes": changes})
+    assert (answer.status_code, answer.json()["code"]) == (413, "secret_too_large")
+    assert "annotations" in answer.json()["detail"]
+    assert await centre.gateway.staging.pending(cluster) == []
+    assert centre.git.head(cluster) == before

@@ -9,6 +9,7 @@ from sqlalchemy import RowMapping, bindparam, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.feed import inserting_if_absent, take_positions
+from edgewright.adapters.database.portions import execute_in_portions
 from edgewright.adapters.database.tables import events
 from edgewright.ports.audit import Event, NewEvent
 
@@ -53,7 +54,7 @@ async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[Ne
     positions = await take_positions(connection, len(missing))
     told = [_columns(event, at, position) for event, position in zip(missing, positions, strict=True)]
     # another transaction may have told of some since
-    await connection.execute(inserting_if_absent(connection, events), told)
+    await execute_in_portions(connection, inserting_if_absent(connection, events), told)
 
 
 def _columns(event: NewEvent, at: datetime, position: int) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import BigInteger, Row, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record, record_all
+from edgewright.adapters.database.portions import execute_in_portions
 from edgewright.adapters.database.staged_rows import OF_REQUESTS, change_of, of_requests
 from edgewright.adapters.database.staging_together import StagingTogether
 from edgewright.adapters.database.tables import clusters, staged_changes
@@ -73,6 +74,7 @@ _PENDING = (
     )
     .order_by(staged_changes.c.sequence)
 )
+_FRONT = _PENDING.with_only_columns(staged_changes.c.request).limit(bindparam("front", type_=BigInteger))
 
 
 class SqlSecretStaging:
@@ -92,9 +94,13 @@ class SqlSecretStaging:
             return (await of_requests(connection, [request])).get(request, [])
 
     async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
+        of_cluster = {"of_cluster": cluster}
         async with self._database.read() as connection:
-            waiting = [change_of(row) for row in await connection.execute(_PENDING, {"of_cluster": cluster})]
-        return _whole_requests(waiting, limit)
+            front = list(await connection.scalars(_FRONT, {**of_cluster, "front": limit + 1}))
+            if len(front) <= limit:
+                return [change_of(row) for row in await connection.execute(_PENDING, of_cluster)]
+            wanted = {**of_cluster, "requests": _whole_requests(front)}
+            return [change_of(row) for row in await connection.execute(_PENDING.where(OF_REQUESTS), wanted)]
 
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         if not requests:
@@ -152,25 +158,25 @@ class SqlSecretStaging:
             )
 
 
-def _whole_requests(waiting: Sequence[StagedChange], limit: int) -> list[StagedChange]:
-    """Requests from the front, oldest first, until the next would pass the limit; the first one always."""
-    taken: list[StagedChange] = []
-    by_request: dict[UUID, list[StagedChange]] = {}
-    for change in waiting:
-        by_request.setdefault(change.request, []).append(change)
-    for changes in by_request.values():
-        if taken and len(taken) + len(changes) > limit:
-            break
-        taken += changes
-    return taken
+def _whole_requests(front: Sequence[UUID]) -> list[UUID]:
+    """The requests of the oldest waiting changes, without the last, which may go on; the first one always.
+
+    The changes of a request stand beside each other.
+    """
+    whole = dict.fromkeys(front)
+    if len(whole) > 1:
+        whole.pop(front[-1])
+    return list(whole)
 
 
 async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[Any]]) -> None:
     """Older changes of the keys just committed must never be committed after them."""
     newest = {(row.cluster, row.namespace, row.name, row.key): row.sequence for row in committed}
     keys = ("of_cluster", "of_namespace", "of_name", "of_key", "before")
-    await connection.execute(
-        _SUPERSEDE, [dict(zip(keys, (*place, sequence), strict=True)) for place, sequence in newest.items()]
+    await execute_in_portions(
+        connection,
+        _SUPERSEDE,
+        [dict(zip(keys, (*place, sequence), strict=True)) for place, sequence in newest.items()],
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.cluster_rows import ClusterRecord, present_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.feed import take_positions
+from edgewright.adapters.database.portions import execute_in_portions
 from edgewright.adapters.database.staged_rows import INSERT, columns, of_requests
 from edgewright.errors import EdgewrightError, Refused, Superseded
 from edgewright.ports.secret_staging import StagedChange
@@ -89,7 +90,7 @@ async def _staged(connection: AsyncConnection, together: Sequence[_Waiting]) -> 
     if changes:
         positions = await take_positions(connection, len(changes))
         placed = [replace(change, sequence=at) for change, at in zip(changes, positions, strict=True)]
-        await connection.execute(INSERT, [columns(change) for change in placed])
+        await execute_in_portions(connection, INSERT, [columns(change) for change in placed])
         for change in placed:
             staged.setdefault(change.request, []).append(change)
     return [refusals.get(each) or staged[each.request] for each in together]

@@ -236,3 +236,10 @@ async def test_one_request_staged_by_two_gateways_is_there_once(two: tuple[Store
     answers = await asyncio.gather(*(two[number % 2].staging.stage([change]) for number in range(4)))
     assert all(answer == answers[0] for answer in answers)
     assert len(await two[0].staging.pending(cluster)) == 1
+
+
+async def test_the_front_of_a_backlog_is_whole_requests_within_the_limit(store: Store) -> None:
+    cluster = await store.create()
+    requests = [await stage(store, cluster, *(f"{n}-{key}" for key in range(10))) for n in range(30)]
+    front = await store.staging.pending(cluster, limit=25)
+    assert [change.request for change in front] == [request for request in requests[:2] for _ in range(10)]

@@ -1,0 +1,84 @@
+"""What staged requests make of the files of a repository. Nothing here runs in an event loop: files are large."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from uuid import UUID
+
+from edgewright.domain.kubernetes_names import secret_path
+from edgewright.errors import Refused, Stalled
+from edgewright.ports.secret_staging import StagedChange
+from edgewright.sealing import SealedValue, change_values
+
+Files = Mapping[str, bytes | None]
+Requests = Sequence[tuple[UUID, Sequence[StagedChange]]]
+
+
+@dataclass(frozen=True)
+class AppliedRequests:
+    """The outcome for each request.
+
+    Args:
+        files: path -> new content, None: the file goes.
+        taken: requests whose changes are in ``files``, in the order given.
+        refused: requests that cannot be committed, and why.
+    """
+
+    files: Files
+    taken: list[UUID] = field(default_factory=list)
+    refused: dict[UUID, Refused | Stalled] = field(default_factory=dict)
+
+
+def apply_requests(read: Callable[[str], bytes | None], requests: Requests) -> AppliedRequests:
+    """Applies each request whole or not at all, in order. Blocks: run it in a thread.
+
+    All requests are tried together first, so that each file is parsed and written once. Where something is in the
+    way, halves are tried, down to the request that has to be refused.
+
+    Args:
+        read: the present content of a file, None if it is not there.
+    """
+    kept: dict[str, bytes | None] = {}
+
+    def read_once(path: str) -> bytes | None:
+        if path not in kept:
+            kept[path] = read(path)
+        return kept[path]
+
+    return _apply(read_once, {}, requests)
+
+
+def _apply(read: Callable[[str], bytes | None], files: Files, requests: Requests) -> AppliedRequests:
+    try:
+        changed = {
+            path: _changed(files[path] if path in files else read(path), changes)
+            for path, changes in _newest(requests).items()
+        }
+    except (Refused, Stalled) as refusal:
+        if len(requests) == 1:
+            return AppliedRequests(files, refused={requests[0][0]: refusal})
+    else:
+        return AppliedRequests({**files, **changed}, taken=[request for request, _ in requests])
+    half = len(requests) // 2
+    first = _apply(read, files, requests[:half])
+    second = _apply(read, first.files, requests[half:])
+    return AppliedRequests(second.files, first.taken + second.taken, first.refused | second.refused)
+
+
+def _newest(requests: Requests) -> dict[str, dict[str, StagedChange]]:
+    """The last change of each key, by file."""
+    newest: dict[str, dict[str, StagedChange]] = {}
+    for change in chain.from_iterable(changes for _, changes in requests):
+        newest.setdefault(secret_path(change.namespace, change.name), {})[change.key] = change
+    return newest
+
+
+def _changed(document: bytes | None, changes: Mapping[str, StagedChange]) -> bytes | None:
+    place = next(iter(changes.values()))
+    values = {
+        key: None
+        if change.ciphertext is None
+        else SealedValue(change.ciphertext, change.fingerprint, change.sealed_at)
+        for key, change in changes.items()
+    }
+    return change_values(document, place.namespace, place.name, values)

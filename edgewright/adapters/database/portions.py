@@ -1,0 +1,20 @@
+"""Statements for many rows, a portion at a time: between portions, everybody else of the process has a turn."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Executable
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+PORTION = 100
+"""Rows that are written at once; some milliseconds of the event loop."""
+
+
+async def execute_in_portions(
+    connection: AsyncConnection, statement: Executable, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Executes a statement for each of the rows, in order, within the transaction that is under way."""
+    for first in range(0, len(rows), PORTION):
+        await connection.execute(statement, rows[first : first + PORTION])
+        await asyncio.sleep(0)
