@@ -1,10 +1,12 @@
 """Who may attach a Kubernetes cluster, or fetch what is installed on it."""
 
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import Request
+from fastapi import Depends, Request
 
 from api.auth import FRESH_LINE, EdgeCaller, count_wrong, identify, match_registration_token, require, require_active
+from api.bodies import charge_bodies
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
@@ -40,14 +42,38 @@ async def admit(
         raise Forbidden("This registration token is not valid.", code="token_wrong", hint=FRESH_LINE)
     if str(token.cluster) != uuid.lower():
         raise Forbidden("This registration token belongs to another cluster.", code="token_foreign", hint=FRESH_LINE)
-    if token.state in _REASONS:
-        raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
+    _refuse_dead(token)
     row = await gateway.clusters.get(token.cluster)
     if row is None or row.closed or row.desired is not Desired.PRESENT:
         raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone")
     if token.generation != row.generation:
         raise Forbidden("This registration token is for earlier hardware.", code="token_replaced", hint=FRESH_LINE)
     return token, row
+
+
+async def registration_door(request: Request, gateway: TheGateway, live: TheLive) -> RegistrationToken:
+    """The registration token that stands in ``Authorization: Bearer``, if it still attaches something.
+
+    Raises:
+        Unauthenticated: none, or a wrong one.
+        Forbidden: it is used up, expired or replaced: what it sends is not read.
+    """
+    scheme, _, text = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise Unauthenticated("This needs a registration token.", hint="Send it as Authorization: Bearer.")
+    token = await match_registration_token(gateway, text.strip())
+    if token is None:
+        count_wrong(request, live)
+        raise Unauthenticated("The registration token is not valid.", hint=FRESH_LINE)
+    about_cluster(token.cluster)
+    _refuse_dead(token)
+    charge_bodies(request, live.edge_bodies, token.cluster)
+    return token
+
+
+def _refuse_dead(token: RegistrationToken) -> None:
+    if token.state in _REASONS:
+        raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
 
 
 async def installer_door(uuid: UUID, request: Request, gateway: TheGateway, live: TheLive) -> ClusterRow:
@@ -78,3 +104,6 @@ async def _registrant(request: Request, gateway: Gateway, live: Live, uuid: UUID
         raise
     about_cluster(row.uuid)
     return row
+
+
+Registrant = Annotated[RegistrationToken, Depends(registration_door)]

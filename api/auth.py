@@ -21,6 +21,7 @@ from uuid import UUID
 import structlog
 from fastapi import Depends, Request
 
+from api.bodies import charge_bodies
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
@@ -123,6 +124,7 @@ async def identified(request: Request, gateway: Gateway, live: Live, match_edge:
         raise Unauthenticated("These credentials are not valid.", hint=hint)
     if not isinstance(caller, OperatorToken):
         about_cluster(caller.cluster)
+        charge_bodies(request, live.edge_bodies, caller.cluster)
     return caller
 
 
@@ -201,23 +203,6 @@ def require_active(edge: E) -> E:
             raise Forbidden(
                 "The cluster was deleted; its credentials are good for detaching only.", code="detach_only"
             )
-
-
-async def registration_door(request: Request, gateway: TheGateway, live: TheLive) -> RegistrationToken:
-    """The registration token that stands in ``Authorization: Bearer``, in whatever state.
-
-    Raises:
-        Unauthenticated: none, or a wrong one.
-    """
-    presented = _presented(request)
-    if presented is None or presented.user is not None:
-        raise Unauthenticated("This needs a registration token.", hint="Send it as Authorization: Bearer.")
-    token = await match_registration_token(gateway, presented.secret)
-    if token is None:
-        count_wrong(request, live)
-        raise Unauthenticated("The registration token is not valid.", hint=FRESH_LINE)
-    about_cluster(token.cluster)
-    return token
 
 
 async def match_registration_token(gateway: Gateway, text: str) -> RegistrationToken | None:
@@ -375,7 +360,6 @@ Known = Annotated[Caller, Depends(identify)]
 """Any valid caller; the route decides what it may do."""
 Agent = Annotated[EdgeCaller, Depends(agent_door)]
 AcceptedAgent = Annotated[EdgeCaller, Depends(accepted_agent)]
-Registrant = Annotated[RegistrationToken, Depends(registration_door)]
 
 Reader = Annotated[OperatorToken, Depends(Needs(Permission.READ))]
 ClusterOperator = Annotated[OperatorToken, Depends(Needs(Permission.CLUSTERS))]

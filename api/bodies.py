@@ -1,27 +1,39 @@
 """Request bodies: bounded, read after the caller is known, and parsed whatever content type a tool says."""
 
-import json
-import re
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 
+from api.allowances import Allowance
+from api.json_text import JsonLimits, parse_json
 from edgewright.errors import Invalid, Refused, TooLarge
 
-BODY_LIMIT = 1024 * 1024
-"""Bytes of a request's body, unless the route says otherwise."""
-DEEPEST_JSON = 100
-"""Levels of objects and arrays; every document that we know has less than 20."""
+KIB = 1024
+SMALL_JSON = JsonLimits(16 * KIB, levels=20, nodes=1000)
+"""Of a body, unless the route says otherwise."""
+STATUS_JSON = JsonLimits(64 * KIB, levels=30, nodes=10_000)
+"""Of what an edge says of itself: some 300 hosts."""
+ENTRY_JSON = JsonLimits(1024 * KIB, levels=100, nodes=50_000)
+"""Of Config Store entries and clusters, which hold what others have designed."""
+OFF_LOOP = 64 * KIB
+"""Bytes from which a body is parsed in a thread; what is smaller takes less than a change of threads."""
 
-_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""An escaped NUL in JSON text, not an escaped backslash in front of these letters."""
+EDGE_BURST = 16 * KIB * KIB
+EDGE_PER_SECOND = 256 * KIB
+"""Bytes that one cluster may send: several Secrets of any size at once, then a status every other second."""
+LEAST_CHARGE = KIB
+"""Bytes that the smallest body counts as: reading it at all has its price."""
 
 Model = TypeVar("Model", bound=BaseModel)
+Charge = Callable[[int], None]
+"""Takes bytes; raises when there were too many."""
 
 
 class Truncated(Refused):
@@ -31,11 +43,12 @@ class Truncated(Refused):
     status = HTTPStatus.BAD_REQUEST
 
 
-async def bounded_body(request: Request, limit: int = BODY_LIMIT) -> bytes:
+async def bounded_body(request: Request, limit: int) -> bytes:
     """The request's body.
 
     Raises:
         TooLarge: it has, or says it has, more than ``limit`` bytes; no more than that is ever held.
+        TooMany: it is of an edge that has sent too much in a while.
     """
     body = bytearray()
     async for chunk in bounded_stream(request, limit):
@@ -48,37 +61,43 @@ async def bounded_stream(request: Request, limit: int) -> AsyncIterator[bytes]:
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(limit)
-    size = 0
+    charge: Charge = getattr(request.state, "charge_body", _free)
+    charge(LEAST_CHARGE)
+    size, paid = 0, LEAST_CHARGE
     try:
         async for chunk in request.stream():
             size += len(chunk)
             if size > limit:
                 raise _too_large(limit)
+            if size > paid:
+                charge(size - paid)
+                paid = size
             yield chunk
     except ClientDisconnect:
         raise Truncated("The body ended before it was complete.") from None
 
 
-async def json_value(request: Request, limit: int = BODY_LIMIT) -> Any:
-    """The request's body as a JSON value.
+def edge_bodies() -> Allowance:
+    """What the bodies of each cluster are charged to."""
+    return Allowance(
+        burst=EDGE_BURST,
+        per_second=EDGE_PER_SECOND,
+        code="body_allowance_spent",
+        sentence="This cluster has sent more than the centre reads of one cluster in a while.",
+    )
 
-    Raises:
-        Refused: code ``json_malformed``: no JSON, or JSON that no store can hold (NaN, half of a surrogate
-            pair, NUL, thousands of levels).
-    """
-    body = await bounded_body(request, limit)
-    try:
-        value = json.loads(body, parse_constant=_no_constant)
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        text.encode()
-    except (ValueError, RecursionError) as error:
-        place = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise _malformed(f"The body is not valid JSON{place}.") from None
-    if _NUL.search(text):
-        raise _malformed("The body holds a NUL character, which no name or text may have.")
-    if _deeper_than(value, DEEPEST_JSON):
-        raise _malformed(f"The body has more than {DEEPEST_JSON} levels.")
-    return value
+
+def charge_bodies(request: Request, allowance: Allowance, cluster: UUID) -> None:
+    """Has the bodies of this request count against what a cluster may send."""
+    request.state.charge_body = lambda octets: allowance.spend(cluster, octets)
+
+
+async def json_value(request: Request, limits: JsonLimits = SMALL_JSON) -> Any:
+    """The request's body as a JSON value; raises like ``bounded_body`` and ``parse_json``."""
+    body = await bounded_body(request, limits.octets)
+    if len(body) > OFF_LOOP:
+        return await asyncio.to_thread(parse_json, body, limits)
+    return parse_json(body, limits)
 
 
 class JsonBody(Generic[Model]):
@@ -88,14 +107,16 @@ class JsonBody(Generic[Model]):
         optional: an empty body counts as ``{}``.
     """
 
-    def __init__(self, model: type[Model], *, limit: int = BODY_LIMIT, optional: bool = False) -> None:
+    def __init__(self, model: type[Model], *, limits: JsonLimits = SMALL_JSON, optional: bool = False) -> None:
         self.model = model
-        self.limit = limit
+        self.limits = limits
         self.optional = optional
 
     async def __call__(self, request: Request) -> Model:
         value = await self._value(request)
         try:
+            if self.limits.octets > OFF_LOOP:
+                return await asyncio.to_thread(self.model.model_validate, value)
             return self.model.model_validate(value)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)
@@ -103,12 +124,12 @@ class JsonBody(Generic[Model]):
 
     async def _value(self, request: Request) -> Any:
         if not self.optional:
-            return await json_value(request, self.limit)
+            return await json_value(request, self.limits)
         declared = request.headers.get("content-length")
         chunked = "transfer-encoding" in request.headers
         if not chunked and declared in {None, "0"}:
             return {}
-        return await json_value(request, self.limit)
+        return await json_value(request, self.limits)
 
 
 def json_object(value: Any) -> dict[str, Any]:
@@ -122,27 +143,9 @@ def json_object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _deeper_than(value: Any, levels: int) -> bool:
-    layer = [value]
-    for _ in range(levels):
-        layer = [
-            inner
-            for each in layer
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not layer:
-            return False
-    return True
-
-
-def _no_constant(_name: str) -> NoReturn:
-    raise ValueError("JSON has no such number")
+def _free(_octets: int) -> None:
+    """Operators' bodies cost nothing."""
 
 
 def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"The body has more than {limit} bytes.", code="too_large")
-
-
-def _malformed(detail: str) -> Refused:
-    return Refused(detail, code="json_malformed")

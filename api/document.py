@@ -113,7 +113,7 @@ def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:
     for call in calls:
         if isinstance(call, auth.Needs):
             return _OPERATOR, call.permission.value
-    if auth.registration_door in calls:
+    if admission.registration_door in calls:
         return [{"registrationBearer": []}], None
     if admission.installer_door in calls:
         return [{"registrationBearer": []}, *_CLUSTER, *_OPERATOR], None

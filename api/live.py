@@ -6,6 +6,8 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from api.allowances import Allowance
+from api.bodies import edge_bodies
 from api.commit_watch import CommitWatch
 from api.gateway import Gateway
 from api.git_guests import GitGuests
@@ -31,6 +33,7 @@ class Live:
     secret_lane: SecretLane
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
+    edge_bodies: Allowance
     metrics: Metrics
     scrape: Scrape
     closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,6 +50,7 @@ def live_of(gateway: Gateway) -> Live:
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
+        edge_bodies=edge_bodies(),
         metrics=gateway.metrics,
         scrape=Scrape(gateway, heartbeats),
     )

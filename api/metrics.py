@@ -47,6 +47,12 @@ class Metrics:
         self.wrong_credentials = Counter(
             "edgewright_wrong_credentials_total", "Requests with wrong credentials.", registry=self.registry
         )
+        self.limited = Counter(
+            "edgewright_limited_total",
+            "Requests refused because a limit was reached.",
+            ("code",),
+            registry=self.registry,
+        )
         self.heartbeats_waiting = Gauge(
             "edgewright_heartbeats_waiting", "Heartbeats that are not written yet.", registry=self.registry
         )

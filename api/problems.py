@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from edgewright.bootstrap import render_refusal
-from edgewright.errors import EdgewrightError, Refused, Waiting
+from edgewright.errors import EdgewrightError, Refused, TooLarge, TooMany, Waiting
 
 PROBLEM_TYPE = "application/problem+json"
 REALM = 'Basic realm="Edgewright"'
@@ -26,6 +26,9 @@ REALM = 'Basic realm="Edgewright"'
 _BOOTSTRAP_PATH = re.compile(r"/v1/cluster/[^/]*/bootstrap(?:/?|[?&].*)", re.DOTALL)
 """With a tail that somebody's quoting has moved from the query into the path (``%3Ftoken=``), it is still ``sh`` that
 reads the answer."""
+LIMITS = (TooLarge, TooMany)
+JSON_LIMITS = frozenset({"json_too_deep", "json_too_many_nodes"})
+"""Refusals that are counted: a limit was reached."""
 _log = structlog.get_logger("edgewright.api")
 
 
@@ -60,11 +63,10 @@ class Problem(BaseModel):
     request_id: str | None = Field(default=None, description="Also in the header X-Request-Id.")
 
 
-class TooManyWrongCredentials(Waiting):
+class TooManyWrongCredentials(TooMany):
     """One address has sent wrong credentials too often."""
 
     code = "too_many_wrong_credentials"
-    status = 429
 
 
 def problem_of(
@@ -129,6 +131,8 @@ def install_problems(app: FastAPI) -> None:
 
 async def _on_edgewright_error(request: Request, error: Exception) -> Response:
     error = cast(EdgewrightError, error)
+    if isinstance(error, LIMITS) or error.code in JSON_LIMITS:
+        request.app.state.live.metrics.limited.labels(error.code).inc()
     if not isinstance(error, Refused):
         _log.warning("answered with a problem", code=error.code, status=error.status, detail=error.detail)
     return answer_error(request, error)

@@ -125,3 +125,10 @@ class Waiting(EdgewrightError):
     ) -> None:
         super().__init__(detail, code=code, hint=hint, where=where)
         self.retry_after = retry_after
+
+
+class TooMany(Waiting):
+    """One caller asks for more than its share; the others do not notice."""
+
+    code = "too_many_requests"
+    status = 429

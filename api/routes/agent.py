@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from api.auth import AcceptedAgent, Agent, EdgeCaller
-from api.bodies import JsonBody, json_object, json_value
+from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.detaching import detach_order, not_detaching
 from api.edge_status import status_digest, take_status
 from api.gateway import Gateway
@@ -74,7 +74,7 @@ async def heartbeat(
 )
 async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway, live: TheLive) -> Response:
     """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens."""
-    body = json_object(await json_value(request))
+    body = json_object(await json_value(request, STATUS_JSON))
     applied = observed_commit(body.get("observed_revision"))
     if applied is not None:
         live.heartbeats.add(Heartbeat(agent.cluster, agent.row.generation, observed_revision=applied))

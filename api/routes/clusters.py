@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from api.auth import ClusterOperator, Reader, actor_of
-from api.bodies import JsonBody, json_object
+from api.bodies import ENTRY_JSON, JsonBody, json_object
 from api.durations import duration
 from api.gateway import Gateway
 from api.idempotency import Once, Outcome, as_json, first_answer, once_of
@@ -67,7 +67,7 @@ async def list_clusters(
 async def create_cluster(
     *,
     operator: ClusterOperator,
-    wish: Annotated[NewCluster, Depends(JsonBody(NewCluster))],
+    wish: Annotated[NewCluster, Depends(JsonBody(NewCluster, limits=ENTRY_JSON))],
     request: Request,
     gateway: TheGateway,
     live: TheLive,
@@ -96,7 +96,7 @@ async def patch_cluster(
     *,
     uuid: UUID,
     operator: ClusterOperator,
-    wish: Annotated[ClusterPatch, Depends(JsonBody(ClusterPatch))],
+    wish: Annotated[ClusterPatch, Depends(JsonBody(ClusterPatch, limits=ENTRY_JSON))],
     request: Request,
     gateway: TheGateway,
     live: TheLive,
@@ -160,7 +160,7 @@ async def recreate_cluster(
     *,
     uuid: UUID,
     operator: ClusterOperator,
-    wish: Annotated[Recreation, Depends(JsonBody(Recreation, optional=True))],
+    wish: Annotated[Recreation, Depends(JsonBody(Recreation, limits=ENTRY_JSON, optional=True))],
     request: Request,
     gateway: TheGateway,
     live: TheLive,

@@ -11,11 +11,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
 from api.auth import Caller, ClusterOperator, EdgeCaller, Known, Reader, actor_of, require, require_active
-from api.bodies import JsonBody, json_object, json_value
+from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
 from api.config_writes import delete_entry, write_entry
 from api.edge_status import take_status
 from api.gateway import Gateway
 from api.idempotency import as_json
+from api.json_text import JsonLimits
 from api.live import Live, TheGateway, TheLive
 from api.lookup import cluster_unknown
 from api.preconditions import not_modified, precondition_of, quoted
@@ -71,7 +72,7 @@ async def put_entry(
     """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status."""
     _admit_writer(caller, app, object_uuid)
     precondition = precondition_of(request)
-    body = await json_value(request)
+    body = await json_value(request, _limits(app))
     existed = await gateway.config.get(app, object_uuid) is not None
     await _write(gateway, live, app, object_uuid, body, caller=caller, precondition=precondition)
     return await _written(gateway, app, object_uuid, 204 if existed else 201)
@@ -85,7 +86,7 @@ async def patch_entry(
     """JSON merge patch; of an entry that is not there it makes one. Honours `If-Match`."""
     _admit_writer(caller, app, object_uuid)
     precondition = precondition_of(request)
-    patch = await json_value(request)
+    patch = await json_value(request, _limits(app))
     for attempt in range(PATCH_ATTEMPTS):
         entry = await gateway.config.get(app, object_uuid)
         held = precondition
@@ -146,6 +147,10 @@ async def remove_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperat
     """Nothing happens if it is none."""
     await gateway.config.remove_member(klass, object_uuid)
     return Response(status_code=204)
+
+
+def _limits(app: UUID) -> JsonLimits:
+    return STATUS_JSON if app == APP_CLUSTER_STATUS else ENTRY_JSON
 
 
 def _admit_writer(caller: Caller, app: UUID, object_: UUID) -> None:

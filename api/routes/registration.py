@@ -8,7 +8,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.auth import ClusterOperator, Registrant, actor_of
+from api.admission import Registrant
+from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
 from api.gateway import Gateway
 from api.idempotency import as_json

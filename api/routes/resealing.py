@@ -11,9 +11,10 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.auth import AcceptedAgent, SecretOperator, actor_of
-from api.bodies import JsonBody
+from api.auth import AcceptedAgent, EdgeCaller, SecretOperator, actor_of
+from api.bodies import KIB, JsonBody
 from api.idempotency import as_json
+from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
@@ -23,12 +24,26 @@ from edgewright.errors import Conflict
 from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
 from edgewright.sealing import Answer, judge_answers, stale_secrets
 
-RESEALED_LIMIT = 8 * 1024 * 1024
-"""Bytes of one body of re-sealed values."""
+RESEALED_JSON = JsonLimits(4 * 1024 * KIB, levels=10, nodes=20_000)
+"""Of one body of re-sealed values: an agent sends what fits into 256 KiB, and one Secret whatever its size."""
 MOST_WANTED = 50
 """Secrets that one answer to the agent names."""
 
 router = APIRouter()
+
+
+async def asked_agent(agent: AcceptedAgent) -> EdgeCaller:
+    """The agent of a cluster that is being re-sealed; others are refused before what they send is read.
+
+    Raises:
+        Conflict: code ``nothing_to_reseal``.
+    """
+    if agent.row.resealing is None:
+        raise nothing_to_reseal(agent.row.spec.name)
+    return agent
+
+
+AskedAgent = Annotated[EdgeCaller, Depends(asked_agent)]
 
 
 @router.post(
@@ -73,15 +88,13 @@ async def reseal(
 )
 async def resealed(
     *,
-    agent: AcceptedAgent,
-    wish: Annotated[ResealedSecrets, Depends(JsonBody(ResealedSecrets, limit=RESEALED_LIMIT))],
+    agent: AskedAgent,
+    wish: Annotated[ResealedSecrets, Depends(JsonBody(ResealedSecrets, limits=RESEALED_JSON))],
     gateway: TheGateway,
     live: TheLive,
 ) -> ResealedAnswer:
     """Taken only where the driving repository still holds what a value replaces, and only for what was asked for."""
     row = agent.row
-    if row.resealing is None:
-        raise nothing_to_reseal(row.spec.name)
     certificate = sealing_certificate(row)
     answers = [_answer(secret) for secret in wish.secrets]
     verdicts = await asyncio.to_thread(judge_answers, gateway.git, row.uuid, certificate, answers)

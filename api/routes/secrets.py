@@ -12,9 +12,10 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from api.auth import Reader, SecretOperator, actor_of, asker
-from api.bodies import JsonBody, bounded_body
+from api.bodies import KIB, JsonBody, bounded_body
 from api.gateway import Gateway
 from api.idempotency import as_json, idempotency_key
+from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SealedKey, SecretChange, SecretChanges, SecretList
@@ -26,7 +27,7 @@ from edgewright.ports.git_server import CommitId
 from edgewright.ports.operators import OperatorToken
 from edgewright.sealing import SECRET_LIMIT, Plaintext, read_values
 
-BULK_LIMIT = 8 * 1024 * 1024
+BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
 NO_STORE = {"Cache-Control": "no-store"}
 PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
@@ -104,7 +105,7 @@ async def change_secrets(
     *,
     uuid: UUID,
     operator: SecretOperator,
-    wish: Annotated[SecretChanges, Depends(JsonBody(SecretChanges, limit=BULK_LIMIT))],
+    wish: Annotated[SecretChanges, Depends(JsonBody(SecretChanges, limits=BULK_JSON))],
     request: Request,
     gateway: TheGateway,
     live: TheLive,

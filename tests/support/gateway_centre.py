@@ -212,14 +212,14 @@ class GatewayCentre:
         token: str = answer.json().partition("token=")[2]
         return token
 
-    async def register(self, cluster: UUID, *, uid: str = "uid-1") -> Edge:
+    async def register(self, cluster: UUID, *, uid: str = "uid-1", token: str | None = None) -> Edge:
         """A Kubernetes cluster that has registered; it is accepted if the policy says so."""
         edge = Edge(
             cluster,
             cluster_secret(Role.FLUX, secrets.token_bytes(32)).text,
             cluster_secret(Role.AGENT, secrets.token_bytes(32)).text,
         )
-        answer = await self.client(bearer(await self.bootstrap_token(cluster))).post(
+        answer = await self.client(bearer(token or await self.bootstrap_token(cluster))).post(
             "/v1/register",
             json={
                 "kube_system_uid": uid,
