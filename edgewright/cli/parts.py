@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from edgewright.adapters.temporal.names import SEARCH_ATTRIBUTES
+from edgewright.cli.hidden_port import hidden_address
 from edgewright.cli.local import listening_url, temporal_binary
 from edgewright.cli.probes import all_of, answers, connects
 from edgewright.cli.supervisor import Part
@@ -19,9 +20,18 @@ _POLLERS = ("transferProcessor", "timerProcessor", "visibilityProcessor")
 # The server writes what it has acknowledged before a crash of its process; both are needed for speed.
 _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 
+# The server opens an HTTP API on a port of its own and cannot be told not to. It asks for no password, and takes what
+# any web page sends: so it is told to answer to a name that nobody can have (RFC 6761), which leaves gRPC.
+_NO_HTTP_API = 'frontend.httpAllowedHosts=["disabled.invalid"]'
 
-def temporal_part(settings: Settings) -> Part:
-    """The Temporal server with its Web UI, file-backed."""
+
+def temporal_parts(settings: Settings) -> list[Part]:
+    """The Temporal server with its Web UI, file-backed, and the guard before the UI; to be started in this order."""
+    address, port = hidden_address()
+    return [_temporal(settings, address, port), _web_ui(settings, f"{address}:{port}")]
+
+
+def _temporal(settings: Settings, ui_address: str, ui_port: int) -> Part:
     arguments = [
         str(temporal_binary(settings)),
         "server",
@@ -32,8 +42,10 @@ def temporal_part(settings: Settings) -> Part:
         "127.0.0.1",
         "--port",
         str(settings.temporal_port),
+        "--ui-ip",
+        ui_address,
         "--ui-port",
-        str(settings.temporal_ui_port),
+        str(ui_port),
         "--ui-disable-news-fetch",
         "--log-level",
         "warn",
@@ -46,9 +58,10 @@ def temporal_part(settings: Settings) -> Part:
         arguments += ["--sqlite-pragma", pragma]
     for poller in _POLLERS:
         arguments += ["--dynamic-config-value", f"history.{poller}MaxPollRPS={_POLLS_PER_SECOND}"]
+    arguments += ["--dynamic-config-value", _NO_HTTP_API]
     for name, kind in SEARCH_ATTRIBUTES.items():
         arguments += ["--search-attribute", f"{name}={kind}"]
-    ui = f"http://127.0.0.1:{settings.temporal_ui_port}"
+    ui = f"http://{ui_address}:{ui_port}"
     return Part(
         name="temporal",
         command=arguments,
@@ -65,6 +78,19 @@ def temporal_part(settings: Settings) -> Part:
             f"If it cannot read its file: move {settings.home / TEMPORAL_FILE}* away; "
             "`up` rebuilds the workflows from the database."
         ),
+    )
+
+
+def _web_ui(settings: Settings, upstream: str) -> Part:
+    listen = f"127.0.0.1:{settings.temporal_ui_port}"
+    options = ["--listen", listen, "--upstream", upstream, "--url", settings.temporal_ui_url or ""]
+    return Part(
+        name="web-ui",
+        command=[*_python_module("edgewright.cli.web_ui"), *options],
+        environment=_surroundings(without=("EDGEWRIGHT_", "TEMPORAL_")),
+        folder=settings.home,
+        log=settings.home / "logs" / "web-ui.log",
+        ready=lambda: answers(f"http://{listen}/healthz"),
     )
 
 

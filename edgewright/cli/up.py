@@ -19,7 +19,7 @@ from edgewright.cli.home import exclusive_home, prepare_home, refuse_half_restor
 from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.local import gateway_url, local_settings, require_git, with_ports
-from edgewright.cli.parts import gateway_part, temporal_part, worker_part
+from edgewright.cli.parts import gateway_part, temporal_parts, worker_part
 from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor
 from edgewright.settings import Settings
 
@@ -88,7 +88,8 @@ class Embedded:
         # Slow to import, so what can begin before begins before.
         embedded = self._given.temporal_address is None
         if embedded:
-            self._supervisor.start(temporal_part(settings))
+            for part in temporal_parts(settings):
+                self._supervisor.start(part)
         from edgewright.cli import initialise  # noqa: PLC0415 - the server starts during this slow import
 
         storage = self._beside(lambda: asyncio.run(initialise.initialise_storage(settings, demo=settings.demo)))
@@ -96,6 +97,7 @@ class Embedded:
         if embedded:
             self._start_ours(settings)  # they wait for the server by themselves, and take a second to be loaded
             self._supervisor.wait_ready("temporal", seconds=_READY_SECONDS)
+            self._supervisor.wait_ready("web-ui", seconds=_READY_SECONDS)
         self._beside(lambda: asyncio.run(initialise.initialise_temporal(settings)))
         self._line("temporal", f"{settings.temporal_address}{'' if embedded else ' (not ours)'}")
         rebuilt = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)), seconds=_REBUILD_SECONDS)

@@ -11,6 +11,7 @@ import yaml
 from components import PROGRAMS
 
 from edgewright.agent import settings as agent_settings
+from edgewright.cli.hidden_port import BLOCKED
 from edgewright.cli.parts import gateway_part
 from edgewright.settings import Settings
 
@@ -101,11 +102,22 @@ def test_nothing_but_loopback_is_published_and_temporals_port_not_at_all(compose
     assert [port for port in published if port.endswith(":7233")] == []
 
 
+def test_no_browser_gets_to_temporal_but_through_the_guard_of_its_web_ui(compose: dict[str, Any]) -> None:
+    services = compose["services"]
+    assert services["temporal"]["environment"]["FRONTEND_HTTP_PORT"] == "0", "the server speaks gRPC and no HTTP"
+    assert "ports" not in services["temporal-ui"]
+    hidden = services["temporal-ui"]["environment"]["TEMPORAL_UI_PORT"]
+    assert int(hidden) in BLOCKED
+    guard = services["web-ui"]["command"]
+    assert guard[guard.index("--upstream") + 1] == f"temporal-ui:{hidden}"
+
+
 def test_each_service_is_pinned_waited_for_and_kept(compose: dict[str, Any]) -> None:
     services, volumes = compose["services"], compose["volumes"]
     for definition in services.values():
         assert re.search(r":\d", definition["image"]), definition["image"]
-        for name, wait in definition.get("depends_on", {}).items():
+        waits = definition.get("depends_on", {})
+        for name, wait in waits.items() if isinstance(waits, dict) else ():
             healthy = wait["condition"] == "service_healthy"
             assert not healthy or "test" in services[name]["healthcheck"], name
         named = {volume.split(":")[0] for volume in definition.get("volumes", [])}

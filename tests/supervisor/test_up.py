@@ -13,7 +13,7 @@ from supervised import Stage, eventually, living
 
 from edgewright.cli.initialise import initialise_storage
 from edgewright.cli.local import with_ports
-from edgewright.cli.parts import temporal_part
+from edgewright.cli.parts import temporal_parts
 from edgewright.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
@@ -33,7 +33,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewr
 
 def test_fresh_home_gets_everything(running: EmbeddedEdgewright) -> None:
     assert running.running
-    assert set(running.children()) == {"temporal", "worker", "gateway"}
+    assert set(running.children()) == {"temporal", "web-ui", "worker", "gateway"}
     assert running.endpoints()["pid"] == running.running.pid
     assert running.api("GET", "/readyz").json() == {"status": "ok", "degraded": []}
     assert running.is_ready("demo")
@@ -83,7 +83,8 @@ def test_down_stops_everything_from_another_terminal(edgewright: EmbeddedEdgewri
 
 
 def test_existing_temporal_server_is_used_and_left_alone(edgewright: EmbeddedEdgewright, stage: Stage) -> None:
-    server = temporal_part(with_ports(Settings(home=stage.home, gateway_port=0, temporal_port=0, temporal_ui_port=0)))
+    settings = with_ports(Settings(home=stage.home, gateway_port=0, temporal_port=0, temporal_ui_port=0))
+    server, _ = temporal_parts(settings)
     stage.supervisor.start(server)
     stage.supervisor.wait_ready("temporal", seconds=60)
     pid = stage.supervisor.pid_of("temporal")

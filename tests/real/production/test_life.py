@@ -2,12 +2,16 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from production.operator import Operator
 from production.topology import Topology
+
+from edgewright.cli.hidden_port import BLOCKED
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 
@@ -31,6 +35,23 @@ def test_every_gateway_and_worker_has_metrics_for_a_prometheus(topology: Topolog
             answer = httpx.get(f"http://127.0.0.1:{topology.ports.metrics[name]}/metrics", trust_env=False)
             assert answer.status_code == 200
             assert series in answer.text
+
+
+def test_no_page_in_a_browser_gets_to_temporal(topology: Topology) -> None:
+    server = topology.supervisor.pid_of("temporal")
+    sockets = [s for s in psutil.Process(server).net_connections("tcp") if s.status == psutil.CONN_LISTEN]
+    assert topology.ports.temporal["FRONTEND_GRPC_PORT"] in {socket.laddr.port for socket in sockets}
+    speak_http = []
+    for socket in sockets:
+        with suppress(httpx.TransportError):
+            httpx.get(f"http://{socket.laddr.ip}:{socket.laddr.port}/", trust_env=False, timeout=10)
+            speak_http.append(socket.laddr)
+    assert speak_http == []
+
+    assert topology.ports.hidden_ui[1] in BLOCKED
+    url = f"{topology.ui_url}/api/v1/namespaces"
+    assert httpx.get(url, trust_env=False).status_code == 200
+    assert httpx.get(url, headers={"Host": "attacker.example"}, trust_env=False).status_code == 403
 
 
 def test_a_cluster_is_commissioned_and_its_secret_is_in_the_clone(operator: Operator) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from free_ports import free_port
 
+from edgewright.cli.hidden_port import hidden_address
+
 
 @dataclass(frozen=True)
 class Ports:
@@ -16,7 +18,7 @@ class Ports:
         default_factory=lambda: {
             f"{service}_{kind}_PORT": free_port()
             for service, kinds in (
-                ("FRONTEND", ("GRPC", "HTTP", "MEMBERSHIP")),
+                ("FRONTEND", ("GRPC", "MEMBERSHIP")),
                 ("MATCHING", ("GRPC", "MEMBERSHIP")),
                 ("HISTORY", ("GRPC", "MEMBERSHIP")),
                 ("WORKER", ("GRPC", "MEMBERSHIP")),
@@ -25,6 +27,8 @@ class Ports:
         }
     )
     ui: int = field(default_factory=free_port)
+    """The guard's; the UI itself is at ``hidden_ui``."""
+    hidden_ui: tuple[str, int] = field(default_factory=hidden_address)
     gateways: tuple[int, int] = field(default_factory=lambda: (free_port(), free_port()))
     metrics: defaultdict[str, int] = field(default_factory=lambda: defaultdict(free_port))
     """By the name of the process: in containers all have the same."""

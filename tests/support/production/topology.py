@@ -1,4 +1,5 @@
-"""Starts and watches the topology: PostgreSQL, Temporal, its Web UI, init, workers, gateways, a TLS proxy."""
+"""Starts and watches the topology: PostgreSQL, Temporal, its Web UI and the guard before that, init, workers,
+gateways, a TLS proxy."""
 
 import os
 import ssl
@@ -65,6 +66,8 @@ class Topology:
                 "@postgres:5432": f"@127.0.0.1:{ports.postgresql}",
                 "--ep postgres -p 5432": f"--ep 127.0.0.1 -p {ports.postgresql}",
                 "temporal:7233": ports.temporal_address,
+                "temporal-ui:6667": f"{ports.hidden_ui[0]}:{ports.hidden_ui[1]}",
+                "0.0.0.0:8080": f"127.0.0.1:{ports.ui}",
                 "/var/lib/edgewright": str(self.home),
                 "/etc/temporal/dynamic.yaml": str(folder / "dynamic.yaml"),
             },
@@ -129,7 +132,8 @@ class Topology:
     def start_temporal(self) -> None:
         """Temporal's server and its Web UI, in prepared databases."""
         self._begin(self._temporal(), "answers at " + self.ports.temporal_address)
-        self._begin(self._ui(), self.ui_url)
+        self._begin(self._ui(), "behind its guard")
+        self._begin(self._web_ui(), self.ui_url)
 
     def start_edgewright(self) -> None:
         """Init, workers, gateways and the proxy; from then on everything is watched over."""
@@ -248,7 +252,8 @@ class Topology:
     def _ui(self) -> Part:
         address = self.compose.environment("temporal-ui")["TEMPORAL_ADDRESS"]
         (self.folder / "ui").mkdir()
-        told = f"temporalGrpcAddress: {address}\nhost: 127.0.0.1\nport: {self.ports.ui}\nenableUi: true\n"
+        host, port = self.ports.hidden_ui
+        told = f"temporalGrpcAddress: {address}\nhost: {host}\nport: {port}\nenableUi: true\n"
         (self.folder / "ui" / "base.yaml").write_text(told)
         command = [
             str(component("temporal-ui", say=self._say)),
@@ -259,8 +264,12 @@ class Topology:
             "start",
         ]
         return self._part(
-            "temporal-ui", command, self._surroundings({}), ready=lambda: answers(f"{self.ui_url}/healthz")
+            "temporal-ui", command, self._surroundings({}), ready=lambda: answers(f"http://{host}:{port}/healthz")
         )
+
+    def _web_ui(self) -> Part:
+        command = self._ours(self.compose.command("web-ui"))
+        return self._part("web-ui", command, self._surroundings({}), ready=lambda: answers(f"{self.ui_url}/healthz"))
 
     def _worker(self, name: str) -> Part:
         ready_file = self.folder / f"{name}.ready"

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from edgewright.adapters.temporal.names import SEARCH_ATTRIBUTES
+from edgewright.cli.hidden_port import BLOCKED
 from edgewright.cli.local import gateway_url, listening_url, with_ports
-from edgewright.cli.parts import gateway_part, temporal_part, told, worker_part
+from edgewright.cli.parts import gateway_part, temporal_parts, told, worker_part
 from edgewright.settings import Settings
 
 
@@ -50,14 +51,14 @@ def test_what_children_are_told_makes_the_same_settings(settings: Settings, monk
 def test_temporal_server_gets_nothing_of_our_settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDGEWRIGHT_DATABASE_URL", "postgresql://user:marked@host/db")
     monkeypatch.setenv("TEMPORAL_PROFILE", "prod")
-    part = temporal_part(settings)
+    part, _ = temporal_parts(settings)
     assert not [name for name in part.environment if name.startswith(("EDGEWRIGHT_", "TEMPORAL_"))]
     assert "marked" not in " ".join(part.command)
     assert part.environment["PATH"] == os.environ["PATH"]
 
 
 def test_temporal_server_is_file_backed_fast_and_knows_our_attributes(settings: Settings) -> None:
-    part = temporal_part(settings)
+    part, _ = temporal_parts(settings)
     line = " ".join(part.command)
     assert "--db-filename temporal.db" in line
     assert part.folder == settings.home
@@ -66,6 +67,15 @@ def test_temporal_server_is_file_backed_fast_and_knows_our_attributes(settings: 
         assert words in line
     for name, kind in SEARCH_ATTRIBUTES.items():
         assert f"--search-attribute {name}={kind}" in line
+
+
+def test_web_ui_hides_from_browsers_and_its_guard_is_on_the_known_port(settings: Settings) -> None:
+    server, guard = temporal_parts(settings)
+    option = dict(zip(server.command, server.command[1:], strict=False))
+    assert int(option["--ui-port"]) in BLOCKED
+    told_guard = dict(zip(guard.command, guard.command[1:], strict=False))
+    assert told_guard["--upstream"] == f"{option['--ui-ip']}:{option['--ui-port']}"
+    assert told_guard["--listen"] == f"127.0.0.1:{settings.temporal_ui_port}"
 
 
 def test_server_elsewhere_needs_no_port_here(tmp_path: Path) -> None:

@@ -1,0 +1,141 @@
+"""The guard before Temporal's Web UI: passes on what the UI's own pages send, and nothing that any other page sends.
+
+The UI takes every name for its own (DNS rebinding) and asks for no password. ``python -m edgewright.cli.web_ui`` is
+the only way to it; where the UI itself listens, no browser goes (``edgewright/cli/hidden_port.py``).
+"""
+
+import argparse
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+import uvicorn
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from edgewright.event_loop import new_event_loop
+
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+"""No page of somebody else has such a name for its own, whatever its name server says."""
+
+_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+_OF_ONE_CONNECTION = frozenset(
+    {"connection", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
+)  # RFC 9110, section 7.6.1
+_LONGEST_ANSWER_SECONDS = 90.0  # the UI waits for new events of a workflow with requests that are held
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Decides which requests are passed on.
+
+    Args:
+        names: the host names under which people open the UI, without ports.
+    """
+
+    names: frozenset[str]
+
+    def refusal(self, method: str, headers: Headers) -> str | None:
+        """Why a request is refused; None if it is not."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or _name_of(hosts[0]) not in self.names:
+            return (
+                f"This is Temporal's Web UI of Edgewright, known here as {', '.join(sorted(self.names))}. "
+                "Open it under one of these names, or set EDGEWRIGHT_TEMPORAL_UI_URL to the one that you use.\n"
+            )
+        origins = headers.getlist("origin")
+        if any(urlsplit(origin).netloc != hosts[0] for origin in origins):
+            return "A page of another site asked for this, and only pages of the Web UI itself may.\n"
+        followed = method in {"GET", "HEAD"} and headers.get("sec-fetch-mode") == "navigate"
+        if headers.get("sec-fetch-site", "none") not in {"none", "same-origin"} and not followed:
+            return "A page of another site asked for this; from there, only links to the Web UI may be followed.\n"
+        return None
+
+
+def guarded(upstream: str, names: frozenset[str]) -> Starlette:
+    """The application.
+
+    Args:
+        upstream: ``host:port`` of the UI itself.
+    """
+    guard = Guard(names)
+    client = httpx.AsyncClient(base_url=f"http://{upstream}", timeout=_LONGEST_ANSWER_SECONDS, trust_env=False)
+
+    async def pass_on(request: Request) -> Response:
+        refusal = guard.refusal(request.method, request.headers)
+        if refusal is not None:
+            return PlainTextResponse(refusal, 403)
+        asked = client.build_request(
+            request.method,
+            httpx.URL(raw_path=_raw_target(request)),
+            headers=[(name, value) for name, value in request.headers.raw if _passes(name)],
+            content=_body(request),
+        )
+        try:
+            answer = await client.send(asked, stream=True)
+        except httpx.TransportError as error:
+            return PlainTextResponse(f"Temporal's Web UI does not answer ({type(error).__name__}).\n", 502)
+        response = StreamingResponse(answer.aiter_raw(), answer.status_code, background=BackgroundTask(answer.aclose))
+        response.raw_headers = [(name.lower(), value) for name, value in answer.headers.raw if _passes(name)]
+        response.headers["x-frame-options"] = "DENY"  # a click in a frame of another page is not the reader's
+        return response
+
+    return Starlette(routes=[Route("/{path:path}", pass_on, methods=_METHODS)])
+
+
+def main() -> None:
+    """Serves until told to end."""
+    parser = argparse.ArgumentParser(prog="python -m edgewright.cli.web_ui", description=__doc__)
+    parser.add_argument("--listen", required=True, metavar="HOST:PORT")
+    parser.add_argument("--upstream", required=True, metavar="HOST:PORT", help="where the UI itself is")
+    parser.add_argument("--url", default="", help="under which people open it, if not a loopback address")
+    given = parser.parse_args()
+    names = LOOPBACK_NAMES | ({_name_of(urlsplit(given.url).netloc)} if given.url else set())
+    host, _, port = given.listen.rpartition(":")
+    config = uvicorn.Config(
+        guarded(given.upstream, frozenset(names)),
+        host=host.strip("[]"),
+        port=int(port),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(uvicorn.Server(config).serve())
+
+
+def _name_of(netloc: str) -> str:
+    """The host name in ``host:port``, in lower case; empty if it has none."""
+    try:
+        return urlsplit(f"//{netloc}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _raw_target(request: Request) -> bytes:
+    """Path and query as they were sent: what the UI escapes in the ID of a workflow stays escaped."""
+    path: bytes = request.scope["raw_path"]
+    query: bytes = request.scope["query_string"]
+    return path + (b"?" + query if query else b"")
+
+
+def _passes(header: bytes) -> bool:
+    return header.lower().decode("latin-1") not in _OF_ONE_CONNECTION
+
+
+def _body(request: Request) -> AsyncIterator[bytes] | None:
+    has_one = "content-length" in request.headers or "transfer-encoding" in request.headers
+    return request.stream() if has_one else None
+
+
+if __name__ == "__main__":
+    main()
