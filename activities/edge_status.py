@@ -7,7 +7,7 @@ from uuid import UUID
 from edgewright.domain.cluster import CertificateFacts
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid, NotFound
-from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.clusters import Clusters
 from edgewright.ports.config_store import ALWAYS, ConfigStore, Precondition
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.sealing import parse_certificate
@@ -45,8 +45,9 @@ class EdgeStatusDoor:
         Raises:
             NotFound: ``cluster_unknown``.
             PreconditionFailed: it is another one.
-            Invalid: ``schema_violation``. A refused certificate is none: the rest of the status counts, the
-                certificate in use stays, and the condition *SealingKeyCurrent* says why.
+            Invalid: ``schema_violation``; or, from anybody but the edge itself, ``certificate_malformed``,
+                ``certificate_expired`` or ``certificate_weak``. Of an edge's report the rest counts: the
+                certificate in use stays, in the stored status too, and *SealingKeyCurrent* says why.
         """
         row = await self._clusters.get(cluster)
         if row is None or row.closed:
@@ -54,19 +55,21 @@ class EdgeStatusDoor:
         if merge:
             present = await self._entries.get(APP_CLUSTER_STATUS, cluster)
             body = {**(present.body if present else {}), **body}
-        accepted, problem = await self._judge(row, body.get("kubeseal_cert"))
+        accepted, refusal = await self._judge(body.get("kubeseal_cert"))
+        if refusal is not None and generation is None:
+            raise refusal
         return await self._reports.write_status(
             cluster,
             body,
             certificate=accepted,
-            certificate_problem=problem,
+            certificate_problem=None if refusal is None else refusal.detail,
             generation=generation,
             actor=actor,
             precondition=precondition,
         )
 
-    async def _judge(self, row: ClusterRow, pem: object) -> tuple[tuple[CertificateFacts, str] | None, str | None]:
-        """The certificate to take, or why not. (None, None): there is none, or it is the one in use."""
+    async def _judge(self, pem: object) -> tuple[tuple[CertificateFacts, str] | None, Invalid | None]:
+        """The certificate that is reported, or why it cannot be used. (None, None): there is none."""
         if pem is None:
             return None, None
         now = await self._reports.now()
@@ -75,9 +78,7 @@ class EdgeStatusDoor:
                 raise Invalid("The sealing certificate is not a string.", code="certificate_malformed")
             certificate = parse_certificate(pem, now=now)
         except Invalid as refusal:
-            return None, refusal.detail
-        if row.certificate is not None and row.certificate.fingerprint == certificate.fingerprint:
-            return None, None
+            return None, refusal
         facts = CertificateFacts(
             fingerprint=certificate.fingerprint,
             not_before=certificate.not_before,

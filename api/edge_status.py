@@ -22,6 +22,12 @@ def status_digest(status: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(dict(status))).hexdigest()
 
 
+def with_certificate_of(stored: Mapping[str, Any], reported: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A reported status as it is stored: a certificate that was refused is not in it."""
+    others = {name: value for name, value in reported.items() if name != CERTIFICATE_FIELD}
+    return {**others, CERTIFICATE_FIELD: stored[CERTIFICATE_FIELD]} if CERTIFICATE_FIELD in stored else others
+
+
 async def take_status(
     gateway: Gateway,
     row: ClusterRow,
@@ -30,14 +36,15 @@ async def take_status(
     *,
     precondition: Precondition = ALWAYS,
 ) -> bool:
-    """Stores a status and the certificate in it, if that may be used. A refused certificate keeps the old one.
+    """Stores a status and the certificate in it, if that may be used. One that an edge should not have sent keeps the
+    one in use.
 
     Returns:
         False if nothing differed.
 
     Raises:
         Forbidden: ``certificate_needs_admin``: an operator who is no admin sends another certificate.
-        Invalid: the status does not fit its schema.
+        Invalid: the status does not fit its schema; or an operator sends a certificate that cannot be used.
         PreconditionFailed: the present status is not the one that the request wants.
     """
     door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)

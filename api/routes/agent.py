@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.auth import AcceptedAgent, Agent, EdgeCaller
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.detaching import detach_order, not_detaching
-from api.edge_status import status_digest, take_status
+from api.edge_status import status_digest, take_status, with_certificate_of
 from api.gateway import Gateway
 from api.live import TheGateway, TheLive
 from api.reach import link_of, reach_of, told_when, told_where
@@ -20,6 +20,7 @@ from api.schemas.edge import CredentialBody, HeartbeatAnswer, HeartbeatWish, New
 from edgewright.domain.cluster import CredentialState, Desired, Order
 from edgewright.domain.credentials import parse_cluster_secret
 from edgewright.domain.reach import Reach
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid
 from edgewright.ports.edge_reports import Heartbeat
 
@@ -80,7 +81,9 @@ async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway
         live.heartbeats.add(Heartbeat(agent.cluster, agent.row.generation, observed_revision=applied))
     if await take_status(gateway, agent.row, body, agent):
         await live.nudges.nudge(agent.cluster)
-    return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(body)})
+    stored = await gateway.config.get(APP_CLUSTER_STATUS, agent.cluster)
+    told = body if stored is None else with_certificate_of(stored.body, body)
+    return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(told)})
 
 
 @router.post("/v1/agent/credential", summary="Register the successor of a credential")

@@ -154,6 +154,7 @@ class Clusters(Protocol):
         Raises:
             Invalid: ``name_invalid``, ``schema_violation``, ``values_undeliverable``.
             Conflict: ``name_taken``; ``name_immutable`` (a cluster keeps its name, also when removed);
+                ``namespace_immutable`` (an edge of the present generation is attached in another one);
                 ``deleting`` (a deletion is under way); ``cluster_deleted`` (that UUID was deleted for good);
                 ``wrong_class``.
             NotFound: ``object_unknown`` unless ``create_object``; ``chart_unknown``: ``chart`` names no template
@@ -205,7 +206,8 @@ class Clusters(Protocol):
         ``request`` names the wish: one that has happened before does not happen again.
 
         For new hardware also: generation + 1, credentials of the old generation revoked, tokens replaced, edge
-        status, certificate, lease and acceptance cleared. ``Conflict`` code ``deleting`` during a deletion.
+        status, certificate, lease and acceptance cleared. ``Conflict`` code ``deleting`` during a deletion,
+        ``namespace_immutable`` on the same hardware.
         """
 
     async def set_paused(

@@ -62,7 +62,7 @@ class EdgeReports(Protocol):
 
         Args:
             certificate: facts and PEM of a certificate that was accepted; None keeps the one in use.
-            certificate_problem: why the reported one was refused; the old one is kept.
+            certificate_problem: why the reported one was refused; the old one is kept, and the entry says that one.
             generation: of the reporting credential; None for an operator. ``Superseded`` if it is an old one.
             precondition: what the present entry has to be. ``PreconditionFailed`` if it is another one.
         """

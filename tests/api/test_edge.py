@@ -206,6 +206,92 @@ async def test_a_refused_certificate_keeps_the_old_one_and_says_why(
     assert "refused" in (wanted.certificate_problem or "")
 
 
+async def test_the_status_entry_never_says_a_certificate_that_is_not_in_use(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    agent, entry = centre.client(edge.as_agent), f"/v1/app/{STATUS_APP}/object/{edge.cluster}"
+    first = await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": "nonsense"})
+    assert (await admin.get(entry)).json() == {"hosts": []}
+    assert (await beat(centre, edge, status_digest=first.headers["Edgewright-Status-Digest"]))["status_due"] is False
+    good = certificate()
+    await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": good})
+    for bad in ("nonsense", certificate(days=-1), certificate(1024)):
+        told = await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": bad})
+        assert (await admin.get(entry)).json() == {"hosts": [], "kubeseal_cert": good}
+        digest = told.headers["Edgewright-Status-Digest"]
+        assert (await beat(centre, edge, status_digest=digest))["status_due"] is False
+    await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": good})
+    wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
+    assert wanted is not None
+    assert wanted.certificate_problem is None
+
+
+async def test_a_certificate_that_cannot_be_used_is_refused_if_an_operator_sends_it(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("by-hand")
+    entry = f"/v1/app/{STATUS_APP}/object/{cluster}"
+    await admin.put(entry, json={"hosts": []})
+    for bad, code in (
+        ("nonsense", "certificate_malformed"),
+        (certificate(days=-1), "certificate_expired"),
+        (certificate(1024), "certificate_weak"),
+    ):
+        for refused in (
+            await admin.put(entry, json={"hosts": [{"hostname": "x"}], "kubeseal_cert": bad}),
+            await admin.patch(entry, json={"kubeseal_cert": bad}),
+        ):
+            assert (refused.status_code, refused.json()["code"]) == (422, code)
+            assert refused.json()["where"] == "kubeseal_cert"
+    assert (await admin.get(entry)).json() == {"hosts": []}
+    timeline = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+    assert "certificate.refused" not in {event["kind"] for event in timeline}
+
+
+async def test_an_attached_edge_keeps_its_namespace_unless_the_hardware_is_new(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    shown = f"/v1/cluster/{edge.cluster}"
+    entry = f"/v1/app/bdb13634-0b3d-4e38-a065-9d88c12ee78d/object/{edge.cluster}"
+    body = (await admin.get(entry)).json()
+    elsewhere = {**body, "namespace": "elsewhere"}
+
+    async def refusals() -> None:
+        for refused in (
+            await admin.patch(shown, json={"namespace": "elsewhere"}),
+            await admin.put(entry, json=elsewhere),
+            await admin.post(f"{shown}/recreate", json={"namespace": "elsewhere"}),
+        ):
+            problem = refused.json()
+            assert (refused.status_code, problem["code"], problem["where"]) == (
+                409,
+                "namespace_immutable",
+                "/namespace",
+            )
+
+    await refusals()
+    await admin.delete(entry)
+    refused = await admin.put(entry, json=elsewhere)
+    assert (refused.status_code, refused.json()["code"]) == (409, "namespace_immutable")
+    assert (await admin.put(entry, json=body)).status_code == 201
+    await centre.client(edge.as_agent).put("/v1/agent/status", json={"hosts": []})
+    await admin.delete(f"{shown}/credential")
+    await refusals()  # what was installed there is there still
+    moved = await admin.post(f"{shown}/recreate", json={"namespace": "elsewhere", "new_hardware": True})
+    assert (moved.status_code, moved.json()["namespace"]) == (202, "elsewhere")
+
+
+async def test_a_namespace_may_change_before_an_edge_is_attached_and_kills_lines_that_name_the_old_one(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("early")
+    token = await centre.bootstrap_token(cluster)
+    script = f"/v1/cluster/{cluster}/bootstrap?token={token}"
+    assert (await centre.client().get(script)).status_code == 200
+    assert (await admin.patch(f"/v1/cluster/{cluster}", json={"namespace": "elsewhere"})).status_code == 200
+    assert (await centre.client().get(script)).status_code == 403
+
+
 async def test_a_status_that_is_none_is_refused(centre: GatewayCentre, edge: Edge) -> None:
     agent = centre.client(edge.as_agent)
     assert (await agent.put("/v1/agent/status", json=[])).status_code == 422

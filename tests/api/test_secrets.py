@@ -338,7 +338,9 @@ async def test_no_plaintext_reaches_log_problem_or_database(
 async def test_a_bad_certificate_never_seals_an_empty_secret(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
     """Defect 5 of the system before: a bad certificate stored an empty secret and answered 204."""
     bad = await centre.create("bad-certificate")
-    await admin.put(f"/v1/app/{STATUS_APP}/object/{bad}", json={**STATUS, "kubeseal_cert": "not a certificate"})
+    agent = centre.client((await centre.register(bad, uid="uid-bad")).as_agent)
+    taken = await agent.put("/v1/agent/status", json={**STATUS, "kubeseal_cert": "not a certificate"})
+    assert taken.status_code == 204
     before = centre.git.head(bad)
     answer = await admin.put(path(bad), content=b"x")
     assert (answer.status_code, answer.json()["code"]) == (503, "no_certificate")

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from cryptography import x509
 from gateway_centre import STATUS_APP
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -108,6 +109,8 @@ def test_certificates_that_are_none_are_refused_and_the_one_in_use_is_kept(
     fine(admin.put(place, json={**STATUS, "kubeseal_cert": bent}))
     shown = fine(admin.get(f"/v1/cluster/{population.other}")).json()
     assert shown["certificate"] is not None
+    said = fine(admin.get(place)).json().get("kubeseal_cert", PEM)
+    assert x509.load_pem_x509_certificate(said.encode()) == x509.load_pem_x509_certificate(PEM.encode())
 
 
 @bounded

@@ -1,5 +1,6 @@
 """Ten likely mistakes, each with the message that it gets: the one that docs/troubleshooting.md shows."""
 
+import asyncio
 import os
 import re
 import signal
@@ -7,6 +8,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import psutil
 import pytest
@@ -19,6 +21,11 @@ from lone_gateway import FULL, LoneGateway, lone_gateway
 from sealing_keys import certificate_pem, private_key
 from supervised import eventually
 
+from activities.edge_status import EdgeStatusDoor
+from edgewright.adapters.database.clusters import SqlClusters
+from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine import open_database
 from edgewright.cli.commands import sending
 from edgewright.cli.home import holder
 
@@ -125,6 +132,13 @@ def test_unknown_cluster(edgewright: CommandLine) -> None:
     is_documented("The cluster is unknown", "./bin/edgewright cluster show pres-shop", unknown.err)
 
 
+async def report_as_edge(gateway: LoneGateway, cluster: UUID, status: Mapping[str, object]) -> None:
+    """Takes a status as that of an edge: none can be attached while Temporal is dead."""
+    async with open_database(f"sqlite+aiosqlite:///{gateway.home / 'edgewright.db'}") as database:
+        door = EdgeStatusDoor(SqlClusters(database), SqlEdgeReports(database), SqlConfigStore(database))
+        await door.record(cluster, status, merge=False, actor="agent", generation=1)
+
+
 def test_bad_certificate(edgewright: CommandLine, gateway: LoneGateway, tmp_path: Path) -> None:
     uuid = gateway.api("POST", "/v1/cluster", json={"name": "certified"}).json()["uuid"]
     path = f"/v1/app/{EDGE_STATUS}/object/{uuid}"
@@ -137,8 +151,11 @@ def test_bad_certificate(edgewright: CommandLine, gateway: LoneGateway, tmp_path
     value.write_text("s3cr3t")
     section = sections()["The sealing certificate is refused"].replace("press-shop", "certified")
     for certificate in ("-----BEGIN", expired, weak):
-        answer = gateway.api("PUT", path, json={"hosts": [{"hostname": "a"}], "kubeseal_cert": certificate})
-        assert answer.status_code in {201, 204}
+        status = {"hosts": [{"hostname": "a"}], "kubeseal_cert": certificate}
+        by_hand = gateway.api("PUT", path, json=status)
+        assert by_hand.status_code == 422
+        assert f"`{by_hand.json()['code']}`" in section
+        asyncio.run(report_as_edge(gateway, UUID(uuid), status))
         refused = edgewright("secret", "put", "certified", "default/db", "password", f"@{value}")
         assert refused.code == 5
         is_documented("The sealing certificate is refused", PUT, refused.err, {"certified": "press-shop"})
@@ -148,7 +165,7 @@ def test_bad_certificate(edgewright: CommandLine, gateway: LoneGateway, tmp_path
     good = certificate_pem(private_key(), not_before=now - timedelta(days=1), not_after=now + timedelta(days=1))
     gateway.api("PUT", path, json={"hosts": [], "kubeseal_cert": good})
     kept = gateway.api("GET", f"/v1/cluster/{uuid}").json()["certificate"]
-    gateway.api("PUT", path, json={"hosts": [], "kubeseal_cert": expired})
+    assert gateway.api("PUT", path, json={"hosts": [], "kubeseal_cert": expired}).status_code == 422
     assert gateway.api("GET", f"/v1/cluster/{uuid}").json()["certificate"] == kept
 
 

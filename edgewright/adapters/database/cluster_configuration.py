@@ -20,6 +20,7 @@ from edgewright.adapters.database.configuration_writes import (
     change_cluster,
     check_chart,
     create_cluster,
+    hold_namespace,
     leave_hardware,
     refuse_leaving,
     refuse_other_name,
@@ -156,6 +157,7 @@ class ClusterConfiguration:
             if new_hardware:
                 values |= await leave_hardware(connection, at, row)
             else:
+                await hold_namespace(connection, row, spec)
                 await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
             await raise_change(connection, row, commissioning=row.commissioning + 1, **values)
             await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, body)

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.access_rows import end_tokens, move_credentials
+from edgewright.adapters.database.access_rows import end_tokens, living_credentials, move_credentials
 from edgewright.adapters.database.cluster_rows import (
     HARDWARE_UNKNOWN,
     ClusterRecord,
@@ -32,7 +32,7 @@ from edgewright.adapters.database.entries import (
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.lease_rows import lease_end
 from edgewright.adapters.database.staging_rows import refuse_staged
-from edgewright.adapters.database.tables import clusters
+from edgewright.adapters.database.tables import clusters, credentials
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import (
     ClusterSettings,
@@ -119,7 +119,7 @@ async def change_cluster(
     """A cluster that exists: its change, its recreation if it was removed, or nothing if nothing differs.
 
     Raises:
-        Conflict: ``name_immutable``, ``duplicate_identity``.
+        Conflict: ``name_immutable``, ``namespace_immutable``, ``duplicate_identity``.
         Invalid: ``chart_unknown``.
     """
     refuse_other_name(row, order.spec)
@@ -129,6 +129,7 @@ async def change_cluster(
         return Written(await must_read_row(connection, order.cluster), before, False, False, changed=False)
     if not same_body and not same_json(row.spec.get("chart"), order.body.get("chart")):
         await check_chart(connection, order.spec)
+    await hold_namespace(connection, row, order.spec)
     recreated = row.desired == Desired.REMOVED
     if recreated:
         await refuse_doubled_identity(connection, order.cluster, row.kube_system_uid)
@@ -176,6 +177,28 @@ def refuse_other_name(row: ClusterRecord, spec: ClusterSpec) -> None:
             hint="Create a new cluster for the new name.",
             where="/name",
         )
+
+
+async def hold_namespace(connection: AsyncConnection, row: ClusterRecord, spec: ClusterSpec) -> None:
+    """Keeps the namespace that an edge was attached in: its credentials and Flux live there.
+
+    While none is attached it may change; bootstrap lines that name the old one die.
+
+    Raises:
+        Conflict: code ``namespace_immutable``.
+    """
+    before = row.spec.get("namespace")
+    if before == spec.namespace:
+        return
+    mine = credentials.c.generation == row.generation
+    if row.edge_reported_at is not None or await living_credentials(connection, row.uuid, mine):
+        raise Conflict(
+            f"The edge of {row.name} is attached in the namespace {before}; it cannot move to {spec.namespace}.",
+            code="namespace_immutable",
+            hint="Keep the namespace, or change it with `recreate` for new hardware.",
+            where="/namespace",
+        )
+    await end_tokens(connection, row.uuid)
 
 
 async def check_chart(connection: AsyncConnection, spec: ClusterSpec) -> None:

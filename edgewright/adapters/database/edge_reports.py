@@ -35,6 +35,7 @@ from edgewright.errors import Conflict, NotFound
 from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.edge_reports import Heartbeat
 
+CERTIFICATE_FIELD = "kubeseal_cert"
 LISTENING_GAP = timedelta(seconds=15)
 """A gateway that said so longer ago does not listen any more."""
 BATCH = 500
@@ -70,6 +71,8 @@ class SqlEdgeReports(EdgeReach):
             certified = await _take_certificate(
                 connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
             )
+            if certificate_problem is not None:
+                body = _with_certificate_in_use(body, row)
             entry, before = await exchange_entry(
                 connection, at, APP_CLUSTER_STATUS, cluster, body, precondition=precondition
             )
@@ -279,6 +282,12 @@ async def _take_certificate(
         not_after=facts.not_after.isoformat(),
     )
     return True
+
+
+def _with_certificate_in_use(body: Mapping[str, Any], row: ClusterRecord) -> dict[str, Any]:
+    """A status whose own certificate was refused: whoever seals with what it says must find the one in use."""
+    kept = {name: value for name, value in body.items() if name != CERTIFICATE_FIELD}
+    return kept if row.certificate_pem is None else {**kept, CERTIFICATE_FIELD: row.certificate_pem}
 
 
 def _reseal_due(row: ClusterRecord) -> datetime | None:
