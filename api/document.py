@@ -18,6 +18,7 @@ from api import admission, auth, git_callers, webhook_document
 from api.bodies import JsonBody
 from api.problems import PROBLEM_TYPE, Problem
 from edgewright import __version__
+from edgewright.domain.events import EVENT_KINDS
 
 REF = "#/components/schemas/{model}"
 TAGS = [
@@ -50,6 +51,7 @@ SCHEMES = {
     },
     "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
 }
+_KINDS = "What happened. The list grows: be prepared for a kind that you do not know."
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
 _CLUSTER: list[dict[str, list[str]]] = [{"clusterBasic": []}]
 
@@ -73,6 +75,8 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     schemas.update(definitions.get("$defs", {}))
     schemas.update(webhook_document.schemas())
+    schemas["EventKind"] = {"title": "EventKind", "type": "string", "enum": list(EVENT_KINDS), "description": _KINDS}
+    schemas["Event"]["properties"]["kind"] = {"$ref": REF.format(model="EventKind")}
     described["webhooks"] = webhook_document.webhooks()
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from temporalio import workflow
@@ -10,14 +11,14 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Wanted
-    from edgewright.domain.events import NewEvent, event_id
+    from edgewright.domain.events import EventKind, NewEvent, event_id
     from edgewright.domain.projection import Projection
     from edgewright.messages import names
     from edgewright.messages.steps import Publish
     from workflows import policies
     from workflows.failures import superseded
 
-PHASE_CHANGED = "phase.changed"
+PHASE_CHANGED: Final = "phase.changed"
 NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)
 PHASE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_PHASE)
 READY = SearchAttributeKey.for_bool(names.ATTRIBUTE_READY)
@@ -46,7 +47,7 @@ class Publication:
         self._shown: tuple[object, ...] | None = None
 
     def tell(
-        self, kind: str, message: str, *, actor: str = "centre", **detail: str | int | float | bool | None
+        self, kind: EventKind, message: str, *, actor: str = "centre", **detail: str | int | float | bool | None
     ) -> None:
         """Adds an event for the next publication."""
         at = workflow.now()

@@ -237,9 +237,8 @@ class StepLane:
             }
         )
         self._failed_in = self._started_in  # not what has been read since: that may hold the cure
-        kind = "step.blocked" if failure.permanent else "step.failed"
         self._publication.tell(
-            kind,
+            "step.blocked" if failure.permanent else "step.failed",
             f"Step {step} failed: {failure.sentence}",
             step=step.value,
             attempts=record.attempts,

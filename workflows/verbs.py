@@ -1,5 +1,6 @@
 """What signals and updates asked for, in order of arrival, until the loop has applied it."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from edgewright.domain.cluster import StepName
+    from edgewright.domain.events import EventKind
     from edgewright.messages.cluster import PendingVerb
     from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
     from workflows import policies
@@ -15,6 +17,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows.publication import Publication
     from workflows.step_lane import StepLane
 
+REFUSED: Mapping[str, EventKind] = {
+    "delete": "delete.refused",
+    "edge_status": "edge_status.refused",
+    "sealing_key": "sealing_key.refused",
+    "pause": "pause.refused",
+    "resume": "resume.refused",
+}
+"""What is told when a verb cannot be applied; the other ones are judged before they are taken."""
 LONGEST_LINE = 1000
 LONGEST_QUEUE = 200
 """Signals that are not applied yet (the database may be away for long). More are dropped with an event."""
@@ -99,7 +109,7 @@ class Verbs:
                     raise
                 refusal = failure.sentence  # what it holds cannot be recorded; kept, it would hold up all others
             if refusal:
-                publication.tell(f"{verb.kind}.refused", f"Refused: {refusal}", actor=verb.actor)
+                publication.tell(REFUSED[verb.kind], f"Refused: {refusal}", actor=verb.actor)
             self._queue.pop(0)
             self.applied = verb.number
 

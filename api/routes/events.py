@@ -1,6 +1,12 @@
-"""Server-sent events: the audit log as it grows, resumable by ``Last-Event-ID``."""
+"""Server-sent events: the audit log as it grows, resumable by ``Last-Event-ID``.
+
+Events have no ``event:`` name, so that a browser's ``onmessage`` receives every one; what happened is their ``kind``.
+Who begins without a position is told one at once, as an event named ``position``: a connection that breaks before
+anything has happened is resumed there. Libraries take an ``id`` only from an event that has data.
+"""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -19,6 +25,14 @@ from edgewright.ports.operators import OperatorToken, Permission
 
 POLL_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 15
+RECONNECT_MILLISECONDS = 1000
+"""How long a library waits before it connects again."""
+POSITION = "position"
+"""Name of the event that tells a subscriber where it begins."""
+_STREAM = """\
+Each event without a name is one line of the audit log: `data` is an `Event` as JSON, `id` its position. A subscriber
+that sends neither `Last-Event-ID` nor `after` first gets one named `position`, with the `id` that it begins behind.
+"""
 
 router = APIRouter(tags=["progress"])
 _log = structlog.get_logger("edgewright.api")
@@ -28,7 +42,7 @@ _log = structlog.get_logger("edgewright.api")
     "/v1/events",
     summary="What happens, as it happens",
     response_class=EventSourceResponse,
-    responses={200: {"content": {"text/event-stream": {}}, "description": "Events; `id` is their position."}},
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": _STREAM}},
 )
 async def events(
     *,
@@ -42,16 +56,28 @@ async def events(
     last_event_id: Annotated[int | None, Header(ge=0, le=LAST_POSITION)] = None,
 ) -> EventSourceResponse:
     """Begins behind `Last-Event-ID`, else `after`, else now. Ends when the token is revoked."""
-    position = last_event_id if last_event_id is not None else after
-    if position is None:
-        position = await gateway.audit.last_position()
-    stream = _stream(gateway, live, operator, position, cluster)
+    known = last_event_id if last_event_id is not None else after
+    position = await gateway.audit.last_position() if known is None else known
+    opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
+    stream = _stream(gateway, live, operator, position=position, cluster=cluster, opening=opening)
     return EventSourceResponse(stream, ping=KEEP_ALIVE_SECONDS, headers={"X-Accel-Buffering": "no"})
 
 
+def _opening(position: int) -> ServerSentEvent:
+    told = json.dumps({"position": position})
+    return ServerSentEvent(data=told, event=POSITION, id=str(position), retry=RECONNECT_MILLISECONDS)
+
+
 async def _stream(
-    gateway: Gateway, live: Live, operator: OperatorToken, position: int, cluster: UUID | None
+    gateway: Gateway,
+    live: Live,
+    operator: OperatorToken,
+    *,
+    position: int,
+    cluster: UUID | None,
+    opening: ServerSentEvent,
 ) -> AsyncIterator[ServerSentEvent]:
+    yield opening
     while not live.closing.is_set():
         started = time.monotonic()
         try:
@@ -63,7 +89,7 @@ async def _stream(
             found = []
         for event in found:
             position = event.position
-            yield ServerSentEvent(data=event.model_dump_json(), event=event.kind, id=str(event.position))
+            yield ServerSentEvent(data=event.model_dump_json(), id=str(event.position))
         if not found:
             await _until_closing(live, POLL_SECONDS - (time.monotonic() - started))
 

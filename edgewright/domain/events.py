@@ -3,11 +3,80 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal, get_args
 from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, Field
 
 from edgewright.domain.cluster import Frozen
+
+EventKind = Literal[
+    "centre.restored",
+    "certificate.changed",
+    "certificate.refused",
+    "cluster.blocked",
+    "cluster.changed",
+    "cluster.created",
+    "cluster.deleted",
+    "cluster.deletion_requested",
+    "cluster.paused",
+    "cluster.recreated",
+    "cluster.removed",
+    "cluster.resumed",
+    "cluster.undeleted",
+    "credential.proven",
+    "credential.registered",
+    "credential.resumed",
+    "credential.retired",
+    "credential.revoked",
+    "credential.rotated",
+    "credential.rotation_asked",
+    "credential.suspended",
+    "delete.refused",
+    "edge.accepted",
+    "edge.fork_ended",
+    "edge.forked",
+    "edge.goodbye",
+    "edge.inventory_empty",
+    "edge.joined",
+    "edge.moved",
+    "edge.registered",
+    "edge.rejected",
+    "edge.status",
+    "edge_status.refused",
+    "entries.installed",
+    "entry.deleted",
+    "entry.put",
+    "git.pushed",
+    "lease.expired",
+    "lease.renewed",
+    "notification.given_up",
+    "operator_token.created",
+    "operator_token.revoked",
+    "pause.refused",
+    "phase.changed",
+    "reseal.asked",
+    "reseal.ended",
+    "reseal.unreadable",
+    "resume.refused",
+    "sealing_key.refused",
+    "secret.deleted",
+    "secret.put",
+    "secret.refused",
+    "secret.resealed",
+    "step.blocked",
+    "step.done",
+    "step.failed",
+    "step.retried",
+    "step.skipped",
+    "token.issued",
+    "webhook.removed",
+    "webhook.set",
+    "webhook.stopped",
+]
+"""What can happen, ``dotted.words``; the glossary says what each means. The list only ever grows: the audit log is
+kept for ever, and so are the kinds in it."""
+EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 
 class NewEvent(Frozen):
@@ -16,7 +85,7 @@ class NewEvent(Frozen):
     Args:
         id: unique; writing the same ID again changes nothing.
         actor: who caused it: ``token:<name>``, ``agent``, ``flux``, ``temporal``, ``centre``, ``edge``.
-        kind: what happened, ``dotted.words``, such as ``cluster.created`` or ``step.failed``.
+        kind: what happened, one of ``EVENT_KINDS``. Read as any text: a newer program may have written it.
         message: one sentence for people; free of secrets.
         detail: a few scalar facts for machines; free of secrets.
         happened_at: when, if that was before the event is written; None: at the moment of writing.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
+from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -35,12 +36,12 @@ class NotificationType(StrEnum):
     DELETED = "cluster.deleted"
 
 
-EDGE_JOINED = "edge.joined"
-LEASE_EXPIRED = "lease.expired"
-LEASE_RENEWED = "lease.renewed"
-CLUSTER_BLOCKED = "cluster.blocked"
-CERTIFICATE_CHANGED = "certificate.changed"
-CLUSTER_DELETED = "cluster.deleted"
+EDGE_JOINED: Final = "edge.joined"
+LEASE_EXPIRED: Final = "lease.expired"
+LEASE_RENEWED: Final = "lease.renewed"
+CLUSTER_BLOCKED: Final = "cluster.blocked"
+CERTIFICATE_CHANGED: Final = "certificate.changed"
+CLUSTER_DELETED: Final = "cluster.deleted"
 
 _TYPES: Mapping[str, NotificationType] = {
     EDGE_JOINED: NotificationType.JOINED,

@@ -5,9 +5,9 @@ from uuid import UUID
 
 from pydantic import AwareDatetime
 
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 
-__all__ = ["LAST_POSITION", "AuditLog", "Event", "NewEvent"]
+__all__ = ["LAST_POSITION", "AuditLog", "Event", "EventKind", "NewEvent"]
 
 LAST_POSITION = 2**63 - 1
 """No position is larger; databases count in 64 bits."""

@@ -11,9 +11,10 @@ import pytest
 from fastapi import FastAPI
 from gateway_centre import GatewayCentre, gateway_centre, make_database
 
-from api.app import create_app
+from api.app import create_app, described
 from api.openapi import PLACE, text
 from edgewright.domain.credentials import operator_token, registration_token
+from edgewright.domain.events import EVENT_KINDS
 from edgewright.errors import Waiting
 from edgewright.ports.operators import Permission
 
@@ -231,6 +232,12 @@ async def test_the_openapi_document_is_complete(anybody: httpx.AsyncClient) -> N
     assert created["x-permission"] == "clusters"
     assert created["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/NewCluster")
     assert document["components"]["schemas"]["NewCluster"]["examples"]
+
+
+def test_clients_find_the_kinds_of_events_in_the_openapi_document() -> None:
+    schemas = described()["components"]["schemas"]
+    assert schemas["Event"]["properties"]["kind"] == {"$ref": "#/components/schemas/EventKind"}
+    assert schemas["EventKind"]["enum"] == list(EVENT_KINDS)
 
 
 def test_the_openapi_document_in_docs_is_current() -> None:

@@ -217,13 +217,13 @@ async def test_events_go_on_where_the_last_one_ended(centre: GatewayCentre, admi
     cluster = await centre.create("streamed")
     timeline = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
     async with stream(centre, f"cluster={cluster}", **{"Last-Event-ID": str(timeline[0]["position"])}) as opened:
-        known = await opened.events(len(timeline) - 1) if len(timeline) > 1 else []
+        await opened.events(len(timeline))
         await admin.patch(f"/v1/cluster/{cluster}", json={"bare": True})
-        events = await opened.events(len(known) + 1)
+        retry, *events = await opened.events(len(timeline) + 1)
+    assert list(retry) == ["retry"]
     whole = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
     assert [event["id"] for event in events] == [str(item["position"]) for item in whole[1:]]
     assert json.loads(events[-1]["data"]) == whole[-1]
-    assert events[-1]["event"] == whole[-1]["kind"]
 
 
 async def test_a_stream_ends_when_its_token_is_revoked(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
@@ -262,3 +262,30 @@ async def test_a_recreation_that_the_workflow_has_not_taken_yet_is_not_ready(
     assert (await admin.post(f"/v1/cluster/{cluster}/recreate", json={})).status_code == 202
     answer = await admin.get(f"/v1/cluster/{cluster}/ready")
     assert (answer.status_code, answer.json()["code"]) == (503, "not_ready")
+
+
+async def test_who_begins_without_a_position_is_told_one_at_once(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("quiet")
+    async with stream(centre, f"cluster={cluster}") as opened:
+        [first] = await opened.events(1)
+        assert int(first["retry"]) > 0
+        told = json.loads(first["data"])
+        await admin.patch(f"/v1/cluster/{cluster}", json={"bare": True})
+        event = (await opened.events(2))[-1]
+    last = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"][-1]
+    assert first == {"id": str(told["position"]), "event": "position", "data": first["data"], "retry": first["retry"]}
+    assert told["position"] < int(event["id"]) == last["position"]
+
+
+async def test_events_have_no_name_so_that_a_browser_receives_them_all(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("nameless")
+    timeline = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+    async with stream(centre, f"cluster={cluster}&after=0") as opened:
+        retry, *events = await opened.events(1 + len(timeline))
+    assert list(retry) == ["retry"]
+    assert [event.keys() for event in events] == [{"id", "data"}] * len(timeline)
+    assert [json.loads(event["data"])["kind"] for event in events] == [item["kind"] for item in timeline]

@@ -18,6 +18,7 @@ from edgewright.domain.cluster import (
     StepName,
     TokenState,
 )
+from edgewright.domain.events import EVENT_KINDS
 from edgewright.domain.notifications import NotificationType
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedState
@@ -55,6 +56,10 @@ def test_the_code_and_the_glossary_have_the_same_words(
     chapters: dict[str, str], heading: str, words: type[StrEnum]
 ) -> None:
     assert {row[0].strip("`") for row in _first_cells(chapters[heading])} == {word.value for word in words}
+
+
+def test_each_kind_of_event_is_explained(chapters: dict[str, str]) -> None:
+    assert [row[0].strip("`") for row in _first_cells(chapters["Kinds of events"])] == list(EVENT_KINDS)
 
 
 def test_each_step_and_each_state_of_a_step_is_explained(chapters: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 """How operators pause, delete and undelete a cluster."""
 
 from datetime import timedelta
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
@@ -26,7 +27,8 @@ from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
 from edgewright.ports.clusters import ClusterRow
 
-PAUSED, RESUMED = "cluster.paused", "cluster.resumed"
+PAUSED: Final = "cluster.paused"
+RESUMED: Final = "cluster.resumed"
 DEADLINE = timedelta(hours=24)
 """How long a deletion waits for the edge unless it is told otherwise."""
 

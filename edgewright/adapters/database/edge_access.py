@@ -33,6 +33,7 @@ from edgewright.adapters.database.registration import EdgeRegistration
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
+from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import Credential, Holder, RegistrationToken, Sha256
@@ -128,7 +129,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind=f"edge.{wanted}",
+                kind="edge.accepted" if accepted else "edge.rejected",
                 message=f"The Kubernetes cluster that registered as {row.name} was {wanted}.",
                 short_code=row.short_code,
                 kube_system_uid=row.kube_system_uid,
@@ -198,7 +199,9 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             moved = await move_credentials(connection, row.uuid, to, of=of)
             await self._tell(connection, row, "credential.retired", words, moved)
 
-    async def _tell(self, connection: AsyncConnection, row: ClusterRecord, kind: str, words: str, moved: int) -> None:
+    async def _tell(
+        self, connection: AsyncConnection, row: ClusterRecord, kind: EventKind, words: str, moved: int
+    ) -> None:
         """Tells of credentials that a step of the workflow has moved, if there were any."""
         if moved:
             await record(

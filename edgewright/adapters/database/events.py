@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.feed import inserting_if_absent, take_positions
 from edgewright.adapters.database.portions import execute_in_portions
 from edgewright.adapters.database.tables import events
-from edgewright.ports.audit import Event, NewEvent
+from edgewright.ports.audit import Event, EventKind, NewEvent
 
 _INSERT = insert(events)
 _THERE = select(events.c.id).where(events.c.id.in_(bindparam("ids", expanding=True)))
@@ -25,7 +25,7 @@ async def record(
     *,
     cluster: UUID | None,
     actor: str,
-    kind: str,
+    kind: EventKind,
     message: str,
     event: UUID | None = None,
     **detail: Fact,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import Row, delete, update
@@ -15,7 +15,7 @@ from edgewright.domain.events import NewEvent
 from edgewright.domain.notifications import GIVE_UP_AFTER
 from edgewright.ports.notifications import Outcome
 
-GIVEN_UP = "notification.given_up"
+GIVEN_UP: Final = "notification.given_up"
 AT_ONCE = 500
 """Notifications that one transaction gives up."""
 

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from sqlalchemy import Row
 
 from edgewright.domain.conditions import clock_status
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.identity import Chain
 from edgewright.ports.edge_reports import Heartbeat
 
-EDGE_FORKED, FORK_ENDED, EDGE_MOVED = "edge.forked", "edge.fork_ended", "edge.moved"
+EDGE_FORKED: Final = "edge.forked"
+FORK_ENDED: Final = "edge.fork_ended"
+EDGE_MOVED: Final = "edge.moved"
 
 
 def said_columns(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def fork_sentence(since: datetime) -> str:
     )
 
 
-def _event(row: Row[Any], kind: str, message: str) -> NewEvent:
+def _event(row: Row[Any], kind: EventKind, message: str) -> NewEvent:
     return NewEvent(
         id=uuid4(),
         cluster=row.uuid,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import select
@@ -13,7 +13,7 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import events
 from edgewright.domain.status_news import STIR, status_news
 
-EDGE_STATUS = "edge.status"
+EDGE_STATUS: Final = "edge.status"
 _LOOKED_AT = 20
 """Newest events of a cluster in which a line on the same is looked for: the index has them at hand."""
 

@@ -1,5 +1,6 @@
 """What an operator does with the topology from outside: everything goes through the proxy, over TLS."""
 
+import json
 import os
 import subprocess
 import threading
@@ -114,8 +115,8 @@ class Operator:
             assert stream.headers["content-type"].startswith("text/event-stream")
             begun.set()
             for line in stream.iter_lines():
-                if line.startswith("event: "):
-                    kinds.append(line.removeprefix("event: "))
+                if line.startswith("data: "):
+                    kinds.append(json.loads(line.removeprefix("data: ")).get("kind", "position"))
                 if kinds and kinds[-1] == wanted:
                     return kinds
         return kinds
