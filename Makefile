@@ -83,7 +83,7 @@ fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and o
 	$(HERMETIC) FUZZ_EXAMPLES=200 $(FUZZ_SEED:%=FUZZ_SEED=%) $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
 
 ##@ Work on it
-.PHONY: format hooks chaos long-life bench record-histories clean
+.PHONY: format hooks chaos siege long-life bench record-histories clean
 format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -94,6 +94,9 @@ hooks: $(ENVIRONMENT) ## run the linters before each commit
 chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n TOPOLOGY=production
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
 		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) $(TOPOLOGY:%=--topology %) </dev/null
+
+siege: $(ENVIRONMENT) ## one hostile caller of each kind beside a fleet that lives, and what the fleet notices: EDGES=200 ATTACK=name
+	$(HERMETIC) $(BIN)/python -m bench.siege --edges $(or $(EDGES),200) $(ATTACK:%=--attack %) </dev/null
 
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m long_life --years $(or $(YEARS),10) </dev/null

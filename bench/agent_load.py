@@ -1,8 +1,10 @@
-"""``python -m bench.agent_load beats|polls``: thousands of edges, as a process of its own.
+"""``python -m bench.agent_load beats|polls|secrets``: thousands of edges, as a process of its own.
 
 ``beats`` are agents: each has the agent's own HTTP module (``edgewright.agent.centre``), a credential of its own, and
 sends heartbeats at the interval, ten percent early or late, some of them with a status that differs. ``polls`` are
 Flux's sources: each asks for the refs of its repository as Flux's Git client does, on a new connection, as often.
+
+``secrets`` is an application team: it writes a secret of one cluster in ten at each interval.
 
 Edges do not wait for each other: what is late because the gateway is slow is sent all the same. Reads a ``Task``, as
 JSON, from the first line of standard input, says ``ready`` on standard output, begins at the second line, and in the
@@ -24,6 +26,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+import httpx
+
 from bench.edge_identities import secret_of, status_of
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
@@ -34,6 +38,8 @@ from edgewright.domain.cluster import Role
 from edgewright.errors import EdgewrightError
 
 PATIENCE = 60.0
+SELDOM = 10
+"""One cluster in so many gets secrets."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Task:
         changes: the part of the heartbeats that another status goes with.
         certificate: PEM; trusted and reported.
         revision: that the edges report.
+        token: of an operator who may write secrets; only ``secrets`` needs it.
     """
 
     url: str
@@ -56,6 +63,7 @@ class Task:
     changes: float
     certificate: str
     revision: str
+    token: str = ""
 
 
 @dataclass
@@ -74,6 +82,7 @@ class Answers:
             "p50": cuts[499],
             "p99": cuts[989],
             "slowest": max(self.taken, default=0.0),
+            "answered": len(self.taken),
             "failed": dict(self.failed),
         }
 
@@ -87,6 +96,7 @@ class Crowd:
         self.begun = 0.0
         self.rounds: dict[str, dict[str, Answers]] = {"first": {}, "later": {}}
         self.late: list[float] = []
+        self.kept: dict[str, str] = {}
 
     async def run(self, edges: list[Callable[[], Awaitable[None]]]) -> dict[str, Any]:
         """Lets each edge ask at its own times; returns what came of it."""
@@ -101,7 +111,8 @@ class Crowd:
                 for name, kinds in self.rounds.items()
             },
             "cores": (time.process_time() - used) / (time.monotonic() - self.begun),
-            "late": statistics.quantiles(self.late, n=100)[98],
+            "late": statistics.quantiles(self.late, n=100)[98] if len(self.late) > 1 else 0.0,
+            "kept": self.kept,
         }
 
     async def _live(self, edge: Callable[[], Awaitable[None]], until: float) -> None:
@@ -119,8 +130,8 @@ class Crowd:
         answers = self.rounds[name].setdefault(kind, Answers())
         try:
             answer = await asyncio.wait_for(request(), PATIENCE)
-        except (EdgewrightError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
-            answers.failed[getattr(error, "code", None) or type(error).__name__] += 1
+        except (EdgewrightError, httpx.HTTPError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            answers.failed[getattr(error, "code", None) or f"{type(error).__name__} {error}".strip()] += 1
             return None
         answers.taken.append(time.monotonic() - begun)
         return answer
@@ -186,11 +197,40 @@ class Source:
         return answer
 
 
+class Team:
+    """Writes secrets of one cluster, each to a name that it has used before."""
+
+    def __init__(self, crowd: Crowd, http: httpx.AsyncClient, cluster: str) -> None:
+        self._crowd = crowd
+        self._http = http
+        self._cluster = cluster
+        self._written = 0
+
+    async def write(self) -> None:
+        path = f"/v1/cluster/{self._cluster}/secret/team/secret-{self._written % 3}/password"
+        value = f"value {self._written}"
+        self._written += 1
+        if await self._crowd.ask("secret", lambda: self._put(path, value)) is not None:
+            self._crowd.kept[path] = value
+
+    async def _put(self, path: str, value: str) -> bool:
+        answer = await self._http.put(path, content=value.encode())
+        if answer.status_code != 204:
+            raise ConnectionError(f"{answer.status_code} {answer.text[:200]}")
+        return True
+
+
 async def run(kind: str, task: Task) -> dict[str, Any]:
     """Does a task."""
     crowd = Crowd(task)
+    edges: list[Callable[[], Awaitable[None]]]
     if kind == "beats":
         edges = [Agent(crowd, cluster).beat for cluster in task.clusters]
+    elif kind == "secrets":
+        http = httpx.AsyncClient(
+            base_url=task.url, headers={"Authorization": f"Bearer {task.token}"}, timeout=PATIENCE
+        )
+        edges = [Team(crowd, http, cluster).write for cluster in task.clusters[::SELDOM]]
     else:
         edges = [Source(crowd, cluster).poll for cluster in task.clusters]
     print("ready", flush=True)

@@ -121,7 +121,7 @@ async def _settled(http: httpx.AsyncClient, uuid: str) -> None:
 
 def played(centre: RunningCentre, task: Task) -> Load:
     """Plays the edges of every cluster of a centre."""
-    task = replace(task, url=centre.url, clusters=_clusters(centre.home))
+    task = replace(task, url=centre.url, clusters=clusters_of(centre.home))
     crowds = {kind: _Crowd(kind, task) for kind in ("beats", "polls")}
     for crowd in crowds.values():
         crowd.wait_ready()
@@ -177,7 +177,7 @@ class _Crowd:
         return self._process.stdout.readline().strip()
 
 
-def _clusters(home: Path) -> list[str]:
+def clusters_of(home: Path) -> list[str]:
     with _reading(home / "edgewright.db") as database:
         return [str(UUID(uuid)) for (uuid,) in database.execute("SELECT uuid FROM clusters")]
 

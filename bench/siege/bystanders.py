@@ -1,0 +1,94 @@
+"""Who must not notice: edges that beat and poll, and an application team that writes secrets."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from bench.agent_load import Task, described
+
+KINDS = ("beats", "polls", "secrets")
+WATCHED = ("heartbeat", "poll", "secret")
+"""What is compared; a status goes with a heartbeat now and then, too seldom for a p99."""
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What bystanders saw during one phase, by kind of request.
+
+    Args:
+        p50, p99: seconds.
+        failed: code -> how often.
+        kept: path -> value of every secret that was answered with success, as written last.
+    """
+
+    p50: Mapping[str, float]
+    p99: Mapping[str, float]
+    answered: Mapping[str, int]
+    failed: Mapping[str, Mapping[str, int]]
+    kept: Mapping[str, str]
+
+
+class Bystanders:
+    """One process for each kind; all begin together."""
+
+    def __init__(self, task: Task) -> None:
+        self._crowds = {kind: self._start(kind, task) for kind in KINDS}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self._crowds.values():
+            process.kill()
+            process.wait()
+
+    def begin(self) -> None:
+        """Waits until all are ready, and lets them live."""
+        for process in self._crowds.values():
+            assert _heard(process) == "ready"
+        for process in self._crowds.values():
+            _say(process, "begin")
+
+    @property
+    def living(self) -> bool:
+        return any(process.poll() is None for process in self._crowds.values())
+
+    def noticed(self) -> Noticed:
+        """What they saw, once their time is over."""
+        told: dict[str, Any] = {}
+        kept: dict[str, str] = {}
+        for process in self._crowds.values():
+            outcome = json.loads(_heard(process))
+            told |= outcome["rounds"]["later"]
+            kept |= outcome["kept"]
+        return Noticed(
+            p50={kind: told[kind]["p50"] for kind in WATCHED},
+            p99={kind: told[kind]["p99"] for kind in WATCHED},
+            answered={kind: told[kind]["answered"] for kind in WATCHED},
+            failed={kind: one["failed"] for kind, one in told.items() if one["failed"]},
+            kept=kept,
+        )
+
+    @staticmethod
+    def _start(kind: str, task: Task) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "bench.agent_load", kind]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        _say(process, described(task))
+        return process
+
+
+def _say(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdin
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def _heard(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout
+    return process.stdout.readline().strip()

@@ -1,0 +1,125 @@
+"""The fleet under siege: a centre at work, copies of one attached edge, and what the hostile callers hold."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import httpx
+import psutil
+
+from bench import measures
+from bench.agent_load import Task
+from bench.copied_fleet import copy_cluster
+from bench.edge_identities import secret_of
+from bench.edges_at_once import clusters_of, first_edge
+from bench.fleets import START_SECONDS, all_run, rest
+from bench.running_centre import RunningCentre, running_centre
+from bench.siege.attackers import Target
+from edgewright.domain.cluster import Role
+
+PERMISSIONS = ("read", "clusters", "secrets", "push")
+SAMPLE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Field:
+    """A centre with a fleet that lives.
+
+    Args:
+        task: of the bystanders; the hostile callers' cluster is not among theirs.
+    """
+
+    centre: RunningCentre
+    task: Task
+    target: Target
+
+
+@contextmanager
+def field(edges: int, *, interval: float, rounds: float) -> Iterator[Field]:
+    """A fleet of ``edges`` bystanders and one hostile cluster, at rest."""
+    with running_centre() as centre:
+        task = asyncio.run(first_edge(centre))
+        hostile = UUID(task.clusters[0])
+        spent = asyncio.run(_spent_token(centre, hostile))
+        centre.stop()
+        url = centre.url
+        copy_cluster(centre.home, hostile, edges, external_url=url)
+        centre.start(patience=START_SECONDS)
+        assert centre.url == url, "another process has taken the gateway's port: all would be rendered anew"
+        asyncio.run(all_run(centre, edges + 1))
+        rest(centre)
+        tokens = asyncio.run(_tokens(centre))
+        bystanders = [uuid for uuid in clusters_of(centre.home) if uuid != str(hostile)]
+        lively = replace(
+            task, url=centre.url, clusters=bystanders, interval=interval, rounds=rounds, token=centre.token
+        )
+        yield Field(
+            centre=centre,
+            task=lively,
+            target=Target(
+                url=centre.url,
+                temporal=centre.temporal,
+                cluster=hostile,
+                neighbour=UUID(bystanders[0]),
+                agent_password=secret_of(hostile, Role.AGENT),
+                spent_token=spent,
+                tokens=tokens,
+                ports=listening(centre),
+                certificate=measures.certificate(),
+            ),
+        )
+
+
+async def _spent_token(centre: RunningCentre, cluster: UUID) -> str:
+    """A registration token that a later one has replaced."""
+    async with httpx.AsyncClient(base_url=centre.url, headers=centre.headers, trust_env=False) as http:
+        first = (await measures.bootstrap_url(http, str(cluster))).partition("token=")[2]
+        await measures.bootstrap_url(http, str(cluster))
+    return first
+
+
+async def _tokens(centre: RunningCentre) -> dict[str, str]:
+    async with httpx.AsyncClient(base_url=centre.url, headers=centre.headers, trust_env=False) as http:
+        answers = {
+            permission: await http.post(
+                "/v1/token", json={"name": f"siege-{permission}", "permissions": [permission]}
+            )
+            for permission in PERMISSIONS
+        }
+    return {permission: answer.raise_for_status().json()["token"] for permission, answer in answers.items()}
+
+
+def listening(centre: RunningCentre) -> list[int]:
+    """The TCP ports on which any program of the centre listens."""
+    found: set[int] = set()
+    for process in centre.processes():
+        for connection in process.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN:
+                found.add(connection.laddr.port)
+    return sorted(found)
+
+
+class MemoryWatch:
+    """The most that each part of a centre has held, in megabytes, while the block ran."""
+
+    def __init__(self, centre: RunningCentre) -> None:
+        self._centre = centre
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self.most: dict[str, float] = {}
+
+    def __enter__(self) -> "MemoryWatch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._ended.wait(SAMPLE_SECONDS):
+            for part, megabytes in self._centre.megabytes().items():
+                self.most[part] = max(self.most.get(part, 0.0), megabytes)
