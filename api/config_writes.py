@@ -19,10 +19,12 @@ from edgewright.domain.wellknown import (
     APP_INSTALLATION,
     APP_KUBERNETES_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
+    APPLICATIONS,
     CLASS_EDGE_CLUSTER,
 )
 from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.config_store import Precondition
+from edgewright.ports.operators import OperatorToken, Permission
 
 RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
 """Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
@@ -56,6 +58,20 @@ async def write_entry(
     else:
         await gateway.config.put(app, object_, body, actor=actor, precondition=precondition)
         await _nudge_users(gateway, live, app, object_)
+
+
+def demand_admin_for_schema(operator: OperatorToken, app: UUID, object_: UUID) -> None:
+    """Lets nobody but an admin change the schema of an Application that the centre itself reads and writes.
+
+    Raises:
+        Forbidden: code ``schema_needs_admin``.
+    """
+    if app == APP_CONFIG_SCHEMA and object_ in APPLICATIONS and not operator.allows(Permission.ADMIN):
+        raise Forbidden(
+            f"The schema of {APPLICATIONS[object_].name} decides what the centre takes from everybody.",
+            code="schema_needs_admin",
+            hint="Use a token with the permission admin.",
+        )
 
 
 async def delete_entry(

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 
 from api.auth import Caller, ClusterOperator, EdgeCaller, Known, Reader, actor_of, require, require_active
 from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
-from api.config_writes import delete_entry, write_entry
+from api.config_writes import delete_entry, demand_admin_for_schema, write_entry
 from api.edge_status import take_status
 from api.gateway import Gateway
 from api.idempotency import as_json
@@ -109,6 +109,7 @@ async def delete_entry_route(
 ) -> Response:
     """Of a configuration entry: the central removal; the edge is not touched. Honours `If-Match`."""
     precondition = precondition_of(request)
+    demand_admin_for_schema(operator, app, object_uuid)
     if not await delete_entry(gateway, live, app, object_uuid, actor=actor_of(operator), precondition=precondition):
         raise _no_entry(app, object_uuid)
     return Response(status_code=204)
@@ -154,9 +155,10 @@ def _limits(app: UUID) -> JsonLimits:
 
 
 def _admit_writer(caller: Caller, app: UUID, object_: UUID) -> None:
-    """Operators with permission `clusters`; and the agent of a cluster, for that cluster's status only."""
+    """Operators with permission `clusters`, or `admin` for schemas that the centre itself goes by; and the agent of a
+    cluster, for that cluster's status only."""
     if isinstance(caller, OperatorToken):
-        require(caller, Permission.CLUSTERS)
+        demand_admin_for_schema(require(caller, Permission.CLUSTERS), app, object_)
         return
     if caller.credential.role is not Role.AGENT or app != APP_CLUSTER_STATUS or object_ != caller.cluster:
         raise Forbidden("An agent writes the status of its own cluster, and nothing else.")

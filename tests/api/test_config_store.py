@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from gateway_centre import CONFIGURATION_APP, SETUP_STATUS_APP, GatewayCentre
+from gateway_centre import CONFIGURATION_APP, SETUP_STATUS_APP, STATUS_APP, GatewayCentre
 
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.wellknown import (
@@ -12,6 +12,7 @@ from edgewright.domain.wellknown import (
     APP_GIT_REPOSITORY,
     APP_INSTALLATION,
     APP_SPARKPLUG_ADDRESS,
+    CLASS_APPLICATION,
     SERVICE_CLUSTER_MANAGER,
 )
 from edgewright.ports.operators import Permission
@@ -286,3 +287,29 @@ async def test_an_entry_that_is_not_there_is_404(admin: httpx.AsyncClient) -> No
     answer = await admin.get(f"/v1/app/{INFO_APP}/object/{uuid4()}")
     assert (answer.status_code, answer.json()["code"]) == (404, "entry_unknown")
     assert (await admin.get(f"/v1/app/{uuid4()}/object")).json() == []
+
+
+async def test_the_schema_of_a_well_known_application_is_an_admins(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    clusters = await centre.operator(Permission.CLUSTERS, Permission.READ)
+    known = f"/v1/app/{APP_CONFIG_SCHEMA}/object/{STATUS_APP}"
+    schema = (await admin.get(known)).json()
+    for attempt in (clusters.put(known, json=schema), clusters.patch(known, json={}), clusters.delete(known)):
+        refused = await attempt
+        assert (refused.status_code, refused.json()["code"]) == (403, "schema_needs_admin")
+    assert (await admin.put(known, json=schema)).status_code == 204
+
+    own = str(uuid4())
+    assert (await clusters.post("/v1/object", json={"class": str(CLASS_APPLICATION), "uuid": own})).status_code == 201
+    assert (await clusters.put(f"/v1/app/{APP_CONFIG_SCHEMA}/object/{own}", json={})).status_code == 201
+
+
+async def test_a_pattern_that_would_stop_the_gateway_is_harmless(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    edge = await centre.register(await centre.create("edge"))
+    known = f"/v1/app/{APP_CONFIG_SCHEMA}/object/{STATUS_APP}"
+    assert (await admin.put(known, json={"properties": {"note": {"pattern": "^(a+)+$"}}})).status_code == 204
+    answer = await centre.client(edge.as_agent).put("/v1/agent/status", json={"note": "a" * 5000 + "b"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "schema_violation")

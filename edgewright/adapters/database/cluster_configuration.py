@@ -1,5 +1,6 @@
 """What operators write of a cluster: its configuration, its settings, its removal and its recreation."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -148,7 +149,7 @@ class ClusterConfiguration:
             if request is not None and await is_recorded(connection, request):
                 return await must_read_row(connection, cluster)
             body = apply_merge_patch(row.spec, changes or {})
-            check(body)
+            await asyncio.to_thread(check, body)
             spec = spec_from(body if isinstance(body, Mapping) else {})
             refuse_other_name(row, spec)
             if not same_json(row.spec, body):

@@ -1,18 +1,18 @@
 """Entries against the JSON Schema of their Application (draft 2020-12, formats included)."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
+from jsonschema.exceptions import SchemaError
 from jsonschema.exceptions import ValidationError as Violation
-from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] # has no type information
 from referencing.exceptions import Unresolvable
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import read_entry
+from edgewright.adapters.database.json_schema import PatternRefused, TooCostly, schema_violation_of, violation_of
 from edgewright.domain.json import canonical_json
 from edgewright.domain.wellknown import APP_CONFIG_SCHEMA, APPLICATIONS
 from edgewright.errors import Invalid, Stalled
@@ -20,8 +20,8 @@ from edgewright.errors import Invalid, Stalled
 Check = Callable[[Any], None]
 """Raises ``Invalid`` for a body that the schema refuses. Does no I/O, so that it may run in a transaction."""
 LONGEST_REASON = 300
-UNUSABLE = (Unresolvable, SchemaError, RecursionError)
-"""What a schema raises whose references lead nowhere, or in a circle."""
+UNUSABLE = (Unresolvable, SchemaError, RecursionError, PatternRefused)
+"""What a schema raises whose references lead nowhere, or in a circle, or whose patterns are none here."""
 SAMPLES: tuple[Any, ...] = (None, False, 0, "", [], {})
 """One value of each type."""
 
@@ -49,15 +49,18 @@ class EntrySchemas:
         return known[1]
 
     async def check(self, app: UUID, body: Any) -> None:
-        """Raises ``Invalid`` (``schema_violation``, ``where`` a JSON pointer) unless the body fits."""
-        (await self.check_of(app))(body)
+        """Raises ``Invalid`` (``schema_violation``, ``where`` a JSON pointer) unless the body fits.
+
+        In a thread: a body may be large, and a schema of somebody's own demanding.
+        """
+        await asyncio.to_thread(await self.check_of(app), body)
 
     async def check_all(self, bodies: Mapping[UUID, Any]) -> None:
         """``check`` for one body of each of several Applications, in one reading."""
         async with self._database.read() as connection:
             checks = [(await self._check_of(connection, app), body) for app, body in bodies.items()]
         for check, body in checks:
-            check(body)
+            await asyncio.to_thread(check, body)
 
 
 def _anything(body: Any) -> None:
@@ -71,15 +74,19 @@ def _anything(body: Any) -> None:
 def _compile(app: UUID, schema: Any) -> Check:
     application = APPLICATIONS.get(app)
     name = application.name if application else str(app)
-    # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
-    validator = Draft202012Validator(schema, registry=REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER)
 
     def check(body: Any) -> None:
         _anything(body)
         try:
-            violation = best_match(validator.iter_errors(body))
+            violation = violation_of(schema, body)
         except OverflowError as error:
             raise Invalid("The entry holds a number that is too large.", code="schema_violation") from error
+        except TooCostly:
+            raise Invalid(
+                f"To check this entry against the schema of {name} takes too many steps.",
+                code="schema_too_costly",
+                hint="Make the entry smaller, or the schema simpler.",
+            ) from None
         except UNUSABLE as error:
             raise Stalled(
                 f"The schema of {name} cannot be used: {_short(str(error))}",
@@ -96,25 +103,28 @@ def _compile(app: UUID, schema: Any) -> Check:
 
 def _check_schema(body: Any) -> None:
     try:
-        Draft202012Validator.check_schema(body)
-    except SchemaError as error:
-        raise _invalid("This is no JSON Schema", error) from error
-    except RecursionError as error:
-        raise Invalid("This is no JSON Schema: it is nested too deep.", code="schema_violation") from error
-    # One that nothing can be checked against would stand in the way of every entry of its Application.
-    validator = Draft202012Validator(body, registry=REGISTRY)
-    for sample in SAMPLES:
-        try:
-            best_match(validator.iter_errors(sample))
-        except UNUSABLE as error:
-            raise Invalid(
-                f"This JSON Schema cannot be used: {_short(str(error))}.",
-                code="schema_violation",
-                hint="What it refers to has to stand in it, and it must not refer to itself in a circle.",
-            ) from error
+        violation = schema_violation_of(body)
+        if violation is not None:
+            raise _invalid("This is no JSON Schema", violation)
+        # One that nothing can be checked against would stand in the way of every entry of its Application.
+        for sample in SAMPLES:
+            violation_of(body, sample)
+    except TooCostly:
+        raise Invalid(
+            "This JSON Schema takes too many steps.",
+            code="schema_too_costly",
+            hint="Make it smaller, or have it refer to itself less often.",
+        ) from None
+    except UNUSABLE as error:
+        raise Invalid(
+            f"This JSON Schema cannot be used: {_short(str(error))}.",
+            code="schema_violation",
+            hint="What it refers to has to stand in it, and it must not refer to itself in a circle. Its patterns "
+            "have to be those of RE2: no look-around, no back references.",
+        ) from error
 
 
-def _invalid(what: str, violation: Violation | SchemaError) -> Invalid:
+def _invalid(what: str, violation: Violation) -> Invalid:
     return Invalid(
         f"{what}: {_short(violation.message)}.",
         code="schema_violation",

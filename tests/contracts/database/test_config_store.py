@@ -122,6 +122,94 @@ async def test_a_schema_that_nothing_can_be_checked_against_is_refused(store: St
     assert refusal.value.code == "schema_violation"
 
 
+PATTERNS: list[tuple[object, object]] = [
+    ({"pattern": "^(a+)+$"}, "a" * 5000 + "b"),
+    ({"patternProperties": {"^(a|a)*$": True}, "additionalProperties": False}, {"a" * 5000 + "b": 1}),
+    ({"propertyNames": {"pattern": "^(a|aa)+$"}}, {"a" * 5000 + "b": 1}),
+]
+
+
+@pytest.mark.parametrize(("schema", "body"), PATTERNS)
+async def test_a_pattern_takes_time_in_proportion_to_the_text(store: Store, schema: object, body: object) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    with pytest.raises(Invalid) as refusal:  # an engine that tries again and again does not come back
+        await store.entries.put(FREE_APP, FREE_APP, body, actor=ACTOR)
+    assert refusal.value.code == "schema_violation"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"pattern": "^(?=.*[0-9]).+$"}}},
+        {"$defs": {"twice": {"pattern": r"^(a+)\1$"}}},
+        {"allOf": [{"patternProperties": {"(?<!a)b": {}}}]},
+        {"pattern": "a" * 3000},
+        {"patternProperties": {"^(a+)+$": {}}, "unevaluatedProperties": False},
+    ],
+)
+async def test_a_pattern_that_would_need_more_time_is_refused_at_the_door(store: Store, schema: object) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    assert refusal.value.code == "schema_violation"
+    assert "RE2" in (refusal.value.hint or "")
+
+
+async def test_what_only_looks_like_a_pattern_may_say_anything(store: Store) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    schema = {"properties": {"pattern": {"type": "string"}}, "examples": [{"pattern": "(?=a)"}]}
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    await store.entries.put(FREE_APP, FREE_APP, {"pattern": "(?=a)"}, actor=ACTOR)
+
+
+def doubling(times: int) -> dict[str, object]:
+    """A schema that looks at a value twice, each time twice, and so on."""
+    parts = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(times)}
+    return {"$ref": "#/$defs/a0", "$defs": {**parts, f"a{times}": {}}}
+
+
+async def test_a_schema_that_doubles_its_work_at_each_level_is_refused(store: Store) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, doubling(60), actor=ACTOR)
+    assert refusal.value.code == "schema_too_costly"
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, doubling(3), actor=ACTOR)
+
+
+async def test_an_entry_that_takes_too_many_steps_is_refused(store: Store) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    schema = {"properties": {"of": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "type": "object"}
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, schema, actor=ACTOR)
+    body: object = 1
+    for _ in range(60):
+        body = {"of": body}
+    with pytest.raises(Invalid) as refusal:
+        await store.entries.put(FREE_APP, FREE_APP, body, actor=ACTOR)
+    assert refusal.value.code == "schema_too_costly"
+
+
+@pytest.mark.parametrize(
+    ("items", "unique"),
+    [
+        ([{"a": n} for n in range(20_000)], True),
+        ([{"a": 1}, {"a": 1.0}], False),
+        ([1, True, "1", [1], None, 0, False], True),
+        ([{"a": [1, 2], "b": 1}, {"b": 1, "a": [1, 2]}], False),
+    ],
+)
+async def test_unique_items_are_told_apart_without_comparing_each_with_each(
+    store: Store, items: list[object], *, unique: bool
+) -> None:
+    await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
+    await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"uniqueItems": True}, actor=ACTOR)
+    if unique:
+        await store.entries.put(FREE_APP, FREE_APP, items, actor=ACTOR)
+    else:
+        with pytest.raises(Invalid):
+            await store.entries.put(FREE_APP, FREE_APP, items, actor=ACTOR)
+
+
 async def test_a_number_beyond_all_measure_does_not_fit(store: Store) -> None:
     await store.entries.create_object(CLASS_APPLICATION, FREE_APP)
     await store.entries.put(APP_CONFIG_SCHEMA, FREE_APP, {"multipleOf": 0.1}, actor=ACTOR)

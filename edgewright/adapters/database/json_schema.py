@@ -1,0 +1,237 @@
+"""JSON Schema (draft 2020-12, formats included) in bounded time: whoever writes a schema must not stop the centre.
+
+Patterns are those of RE2, which never tries a text twice: look-around and back references do not exist. All else that
+takes time is counted in steps, and there is a limit to them.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, lru_cache
+from itertools import islice
+from typing import Any
+
+import re2  # type: ignore[import-untyped] # has no type information
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError as Violation
+from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] # has no type information
+from referencing.jsonschema import DRAFT202012
+
+MOST_STEPS = 100_000
+"""In one validation: keywords looked at, and what else takes a microsecond or so."""
+MOST_VIOLATIONS = 20
+"""Of one value; the plainest of them is told."""
+PATTERN_MEMORY = 1024 * 1024
+"""Bytes that RE2 may use for one pattern."""
+REFERENCES = ("$ref", "$dynamicRef")
+REFERENCE_STEPS = 5
+LONGEST_PATTERN = 2000
+LONGEST_FORMATTED = 4000
+"""Characters of a text that has a format."""
+INSTRUCTIONS_PER_STEP = 1000
+CHARACTERS_PER_STEP = 100
+PATTERN, PATTERNS, UNEVALUATED = "pattern", "patternProperties", ("unevaluatedItems", "unevaluatedProperties")
+
+Keyword = Callable[[Any, Any, Any, Any], Iterable[Violation] | None]
+
+
+class PatternRefused(Exception):
+    """A pattern that RE2 does not take, or a keyword whose patterns RE2 would not see."""
+
+
+class TooCostly(Exception):
+    """The validation takes more than ``MOST_STEPS``."""
+
+
+class _Effort:
+    """What one validation may still cost; ``violation``: what telling of one costs, which repeats the value."""
+
+    def __init__(self, size: int) -> None:
+        self._left = MOST_STEPS
+        self.violation = 1 + size // CHARACTERS_PER_STEP
+
+    def spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise TooCostly
+
+
+_effort: ContextVar[_Effort] = ContextVar("effort")
+
+
+def violation_of(schema: Any, value: Any) -> Violation | None:
+    """The plainest of the reasons why a value does not fit a schema; None: it fits.
+
+    Raises:
+        TooCostly, PatternRefused, and what ``jsonschema`` raises for references that lead nowhere.
+    """
+    # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
+    validator = _bounded()(schema, registry=REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return _violation(validator, value)
+
+
+def schema_violation_of(schema: Any) -> Violation | None:
+    """The plainest of the reasons why a value is no schema; None: it is one.
+
+    Raises:
+        TooCostly: it is too large.
+        PatternRefused: it holds a pattern that is none here.
+    """
+    found = _violation(_bounded()(Draft202012Validator.META_SCHEMA, registry=REGISTRY), schema)
+    if found is None:
+        _check_patterns(schema)
+    return found
+
+
+def _violation(validator: Validator, value: Any) -> Violation | None:
+    found: list[Violation] = []
+    with _counted(value):
+        try:
+            found.extend(islice(validator.iter_errors(value), MOST_VIOLATIONS))
+        except TooCostly:
+            if not found:
+                raise
+    plainest: Violation | None = best_match(found)
+    return plainest
+
+
+@contextmanager
+def _counted(value: Any) -> Iterator[None]:
+    token = _effort.set(_Effort(len(json.dumps(value))))
+    try:
+        yield
+    finally:
+        _effort.reset(token)
+
+
+@cache
+def _bounded() -> type[Validator]:
+    """The validator of the draft, with keywords that count and patterns of RE2."""
+    ours: dict[str, Keyword] = {
+        PATTERN: _pattern,
+        PATTERNS: _pattern_properties,
+        "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
+        "enum": _enum,
+        "format": _format,
+    }
+    keywords = {**Draft202012Validator.VALIDATORS, **ours}
+    counting = {
+        name: _counting(keyword, REFERENCE_STEPS if name in REFERENCES else 1) for name, keyword in keywords.items()
+    }
+    validator: type[Validator] = extend(Draft202012Validator, counting)  # type: ignore[no-untyped-call] # as the library
+    return validator
+
+
+def _counting(keyword: Keyword, steps: int) -> Keyword:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Violation]:
+        effort = _effort.get()
+        effort.spend(steps)
+        for violation in keyword(validator, value, instance, schema) or ():
+            effort.spend(effort.violation)
+            yield violation
+
+    return check
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Violation]:
+    if validator.is_type(instance, "string") and not _found(pattern, instance):
+        yield Violation(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
+    if not validator.is_type(instance, "object"):
+        return
+    for pattern, subschema in patterns.items():
+        for name, value in instance.items():
+            if _found(pattern, name):
+                yield from validator.descend(value, subschema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Violation]:
+    if not validator.is_type(instance, "object"):
+        return
+    patterns = list(schema.get(PATTERNS, ()))
+    named = schema.get("properties", {})
+    extras = [name for name in instance if name not in named and not any(_found(each, name) for each in patterns)]
+    if validator.is_type(wanted, "object"):
+        for name in extras:
+            yield from validator.descend(instance[name], wanted, path=name)
+    elif not wanted and extras:
+        are = "was" if len(extras) == 1 else "were"
+        names = ", ".join(repr(name) for name in extras)
+        yield Violation(f"Additional properties are not allowed ({names} {are} unexpected)")
+
+
+def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
+    if wanted and validator.is_type(instance, "array"):
+        _effort.get().spend(len(instance))
+        if len({json.dumps(_comparable(item), sort_keys=True) for item in instance}) < len(instance):
+            yield Violation(f"{instance!r} has non-unique elements")
+
+
+def _enum(validator: Any, allowed: Sequence[Any], instance: Any, schema: Any) -> Iterator[Violation]:
+    _effort.get().spend(len(allowed))
+    yield from Draft202012Validator.VALIDATORS["enum"](validator, allowed, instance, schema) or ()
+
+
+def _format(validator: Any, name: str, instance: Any, schema: Any) -> Iterator[Violation]:
+    if validator.is_type(instance, "string") and len(instance) > LONGEST_FORMATTED:
+        yield Violation(f"A text of {len(instance)} characters is no {name!r}")
+        return
+    yield from Draft202012Validator.VALIDATORS["format"](validator, name, instance, schema) or ()
+
+
+def _comparable(value: Any) -> Any:
+    """The value with 1 for 1.0, which JSON Schema takes for the same."""
+    if isinstance(value, list):
+        return [_comparable(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _comparable(item) for name, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _found(pattern: str, text: str) -> bool:
+    compiled = _compiled(pattern)
+    _effort.get().spend(1 + len(text) * compiled.programsize // INSTRUCTIONS_PER_STEP)
+    return compiled.search(text) is not None
+
+
+@lru_cache(maxsize=1000)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = PATTERN_MEMORY
+    try:
+        if len(pattern) > LONGEST_PATTERN:
+            raise PatternRefused(f"a pattern has more than {LONGEST_PATTERN} characters")
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise PatternRefused(f"the pattern {pattern!r} is not one of RE2: {_words(error)}") from None
+
+
+def _words(error: Exception) -> str:
+    [said, *_] = error.args or ("",)
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+
+
+def _check_patterns(schema: Any) -> None:
+    """Raises ``PatternRefused`` for the first pattern that could not be used."""
+    here, keywords = [schema], set[str]()
+    while here:
+        part = here.pop()
+        if not isinstance(part, Mapping):
+            continue
+        keywords |= part.keys()
+        patterns = [*part.get(PATTERNS, ()), *([part[PATTERN]] if PATTERN in part else ())]
+        for pattern in patterns:
+            _compiled(pattern)
+        here += [inner.contents for inner in DRAFT202012.create_resource(part).subresources()]
+    for keyword in UNEVALUATED:
+        beside = {PATTERNS, "dependentSchemas"} & keywords
+        if keyword in keywords and beside:
+            raise PatternRefused(f"{keyword} cannot stand in one schema with {' or '.join(sorted(beside))}")
