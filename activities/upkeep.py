@@ -1,6 +1,7 @@
 """What the sweep does: finds what differs and nudges, ends what has expired, keeps repositories in shape."""
 
 import asyncio
+import math
 import random
 import time
 from uuid import UUID
@@ -9,7 +10,8 @@ import structlog
 from temporalio import activity
 
 from activities.reminders import Reminders
-from edgewright.errors import NotFound, Refused, Stalled, Waiting
+from edgewright.adapters.temporal.nudging import for_each, nudge_all
+from edgewright.errors import EdgewrightError
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.edge_access import EdgeAccess
@@ -54,6 +56,7 @@ class UpkeepActivities:
         self._ended = ended
         self._resealings = resealings
         self._unfinished_since: dict[UUID, float] = {}
+        self._looked_at: dict[UUID, float] = {}
         self._reminders = Reminders()
 
     @activity.defn(name="sweep_expire")
@@ -61,8 +64,7 @@ class UpkeepActivities:
         """Leases and registration tokens whose time has passed."""
         expired = await self._reports.expire_leases()
         tokens = await self._access.expire_tokens()
-        for cluster in expired:
-            await self._fleet.nudge(cluster, bulk=True)
+        await nudge_all(self._fleet, expired)
         return SweepResult(leases=len(expired), tokens=tokens)
 
     @activity.defn(name="sweep_nudge")
@@ -76,9 +78,8 @@ class UpkeepActivities:
         still = await self._standing_still(unfinished - missing, now)
         for cluster in still:
             log.warning("workflow_begun_anew", cluster=str(cluster))
-            await self._fleet.begin_anew(cluster)
-        for cluster in (unfinished | missing) - still:
-            await self._fleet.nudge(cluster, bulk=True)
+        await for_each(self._fleet, still, self._fleet.begin_anew)
+        await nudge_all(self._fleet, (unfinished | missing) - still)
         if missing:
             log.warning("workflows_missing", count=len(missing))
         return SweepResult(nudged=len(unfinished - still), restarted=len(missing), begun_anew=len(still))
@@ -86,15 +87,22 @@ class UpkeepActivities:
     async def _standing_still(self, unfinished: set[UUID], now: float) -> set[UUID]:
         """Of the clusters that were unfinished for a while, those whose workflow no worker can read (ADR 5)."""
         late = [cluster for cluster in unfinished if now - self._unfinished_since[cluster] >= LATE_SECONDS]
-        # Drawn: the first ones may wait for something for weeks, and the others are to be looked at, too.
-        looked_at = random.sample(late, k=min(len(late), MOST_LOOKS))
-        return {cluster for cluster in looked_at if await self._fleet.stands_still(cluster)}
+        # In turn: the first ones may wait for something for weeks, and the others are to be looked at, too.
+        turn = sorted(late, key=lambda cluster: self._looked_at.get(cluster, -math.inf))[:MOST_LOOKS]
+        self._looked_at = {each: at for each, at in self._looked_at.items() if each in self._unfinished_since}
+        self._looked_at |= dict.fromkeys(turn, now)
+        still: set[UUID] = set()
+
+        async def look(cluster: UUID) -> None:
+            if await self._fleet.stands_still(cluster):
+                still.add(cluster)
+
+        await for_each(self._fleet, turn, look)
+        return still
 
     async def _missing(self) -> set[UUID]:
-        wanted = set(await self._clusters.open_clusters())
-        if len(wanted) <= await self._fleet.count_running():
-            return set()
-        return wanted - await self._fleet.running()
+        """By their IDs: a stray workflow, of a cluster that is gone, is as many as one that is missing."""
+        return set(await self._clusters.open_clusters()) - await self._fleet.running()
 
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:
@@ -109,7 +117,7 @@ class UpkeepActivities:
                 continue
             try:
                 await asyncio.to_thread(self._git.upkeep, cluster)
-            except (NotFound, Waiting) as trouble:
+            except EdgewrightError as trouble:
                 log.warning("upkeep_failed", cluster=str(cluster), code=trouble.code)
                 continue
             kept += 1
@@ -126,8 +134,8 @@ class UpkeepActivities:
                 begun = await self._resealings.begin(
                     cluster, row.generation, stale, actor="centre", reason="The key before is over 90 days old."
                 )
-            except (Refused, Stalled, Waiting) as trouble:
+            except EdgewrightError as trouble:
                 log.warning("resealing_not_begun", cluster=str(cluster), code=trouble.code)
                 continue
             if begun is not None:
-                await self._fleet.nudge(cluster, bulk=True)
+                await nudge_all(self._fleet, [cluster])

@@ -1,8 +1,7 @@
 """The messages that a cluster's workflow takes: signals, updates, queries. They validate, enqueue and return."""
 
-from typing import Any
-
 from temporalio import workflow
+from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -22,7 +21,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.publication import Publication
     from workflows.secret_lane import SecretLane
     from workflows.step_lane import StepLane
-    from workflows.verbs import Verbs
+    from workflows.verbs import NOTHING, Verbs
 
 
 class ClusterMessages:
@@ -53,15 +52,15 @@ class ClusterMessages:
 
     @workflow.signal(name=names.SIGNAL_DELETE, description='Deletes the cluster. Input: nothing, or {"force": true}.')
     @guarded_signal
-    def delete(self, options: Any = None) -> None:
+    def delete(self, options: RawValue = NOTHING) -> None:
         """Deletes the cluster, as `DELETE /v1/cluster/UUID` does. Input: nothing, or `{"force": true}`."""
-        self._verbs.delete(options)
+        self._verbs.signal(names.SIGNAL_DELETE, options)
 
     @workflow.signal(name=names.SIGNAL_EDGE_STATUS, description="An edge status document, as JSON.")
     @guarded_signal
-    def edge_status(self, body: Any = None) -> None:
+    def edge_status(self, body: RawValue = NOTHING) -> None:
         """Takes an *Edge cluster status* document (JSON), as the Config Store does; nothing: reads it again."""
-        self._verbs.edge_status(body)
+        self._verbs.signal(names.SIGNAL_EDGE_STATUS, body)
         self._woken = True
 
     @workflow.signal(
@@ -69,9 +68,9 @@ class ClusterMessages:
         description='A new sealing certificate: {"kubeseal_cert": PEM}, or the PEM.',
     )
     @guarded_signal
-    def sealing_key_rotated(self, body: Any = None) -> None:
+    def sealing_key_rotated(self, body: RawValue = NOTHING) -> None:
         """Takes a new sealing certificate, `{"kubeseal_cert": PEM}` or the PEM; nothing: reads it again."""
-        self._verbs.sealing_key_rotated(body)
+        self._verbs.signal(names.SIGNAL_SEALING_KEY_ROTATED, body)
         self._woken = True
 
     @workflow.update(name=names.UPDATE_CHANGE_SECRETS, description="Commits staged requests; sent by the gateway.")
@@ -94,7 +93,7 @@ class ClusterMessages:
 
     @retry_step.validator
     def _may_retry(self, verb: StepVerb) -> None:
-        self._refuse_while_draining()
+        self._refuse_for_now()
         if not self._steps.can_retry(verb.step):
             raise ApplicationError(f"step {verb.step} is neither waiting nor blocked", type="step_not_waiting")
 
@@ -109,7 +108,7 @@ class ClusterMessages:
 
     @skip_step.validator
     def _may_skip(self, verb: StepVerb) -> None:
-        self._refuse_while_draining()
+        self._refuse_for_now()
         if not verb.reason.strip():
             raise ApplicationError("say why the step is skipped", type="reason_required")
         if not self._steps.can_skip(verb.step):
@@ -126,7 +125,7 @@ class ClusterMessages:
 
     @pause.validator
     def _may_pause(self, verb: PauseVerb) -> None:
-        self._refuse_while_draining()
+        self._refuse_for_now()
 
     @workflow.update(name=names.UPDATE_RESUME, description="Commits go on: {}.")
     @guarded_update
@@ -136,7 +135,7 @@ class ClusterMessages:
 
     @resume.validator
     def _may_resume(self, verb: PauseVerb) -> None:
-        self._refuse_while_draining()
+        self._refuse_for_now()
 
     @workflow.query(name=names.QUERY_READINESS, description="Whether it is commissioned, and what it waits for.")
     def readiness(self) -> Readiness:
@@ -160,6 +159,11 @@ class ClusterMessages:
     def _refuse_while_draining(self) -> None:
         if self._draining:
             raise ApplicationError("the workflow continues as new; send it again", type="draining")
+
+    def _refuse_for_now(self) -> None:
+        self._refuse_while_draining()
+        if self._verbs.full:
+            raise ApplicationError("too many messages wait for the database", type="busy")
 
     async def _applied(self, number: int) -> Projection:
         """Waits until the loop has applied a verb, and shows what came of it."""

@@ -289,6 +289,7 @@ class ManagedCluster(ClusterMessages):
     def _continue_as_new(self) -> None:
         """Carries everything over."""
         self._steps.newest_commit = self._secrets.newest_commit or self._steps.newest_commit
+        self._verbs.tell_of_dropped(self._publication)
         carried = self._project_as_published()
         workflow.continue_as_new(
             ManagedClusterInput(

@@ -5,11 +5,16 @@ from typing import Any
 from uuid import UUID
 
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from pydantic_core import from_json
+
     from edgewright.domain.cluster import StepName
     from edgewright.domain.events import EventKind
+    from edgewright.messages import names
     from edgewright.messages.cluster import PendingVerb
     from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
     from workflows import policies
@@ -27,7 +32,35 @@ REFUSED: Mapping[str, EventKind] = {
 """What is told when a verb cannot be applied; the other ones are judged before they are taken."""
 LONGEST_LINE = 1000
 LONGEST_QUEUE = 200
-"""Signals that are not applied yet (the database may be away for long). More are dropped with an event."""
+"""Signals that are not applied yet (the database may be away for long). More are dropped, with one event."""
+ROOM_FOR_DELETIONS = 10
+"""Further places in the queue, for `delete` alone: it gets through a flood of other signals."""
+ROOM_FOR_UPDATES = 50
+"""Further places still, which no signal takes: a flood keeps no operator from pausing."""
+LARGEST_BODY = 64 * 1024
+"""Bytes of a signal's input, as of an edge's status by HTTP. A larger one is dropped unread."""
+LARGEST_QUEUE = 512 * 1024
+"""Bytes of all inputs in the queue: a run carries them into the next one, in one payload."""
+BATCH = 20
+"""Verbs that are applied before the loop looks at what else is wanted."""
+
+BOUNDED = "bounded signals"
+"""Patch. Runs that began before it keep larger inputs, drop what is too much in silence, and apply everything that is
+queued before they look at what else is wanted."""
+
+NOTHING = RawValue(Payload())
+"""The input of a signal that was sent without one."""
+
+
+def json_of(raw: RawValue) -> Any:
+    """The input of a signal; None where none was sent, or none of JSON.
+
+    Raises:
+        ValueError: it says that it is JSON, and is not.
+    """
+    if raw.payload.metadata.get("encoding") != b"json/plain":
+        return None
+    return from_json(raw.payload.data)
 
 
 def as_line(text: str) -> str:
@@ -41,6 +74,8 @@ class Verbs:
     def __init__(self, cluster: UUID, waiting: tuple[PendingVerb, ...], seen: int, applied: int) -> None:
         self._cluster = cluster
         self._queue = list(waiting)
+        self._bytes = sum(len(verb.model_dump_json()) for verb in waiting)
+        self._dropped = 0
         self.seen = seen
         self.applied = applied
 
@@ -50,6 +85,11 @@ class Verbs:
 
     def waiting(self) -> tuple[PendingVerb, ...]:
         return tuple(self._queue)
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room left, not even for an update."""
+        return len(self._queue) >= LONGEST_QUEUE + ROOM_FOR_DELETIONS + ROOM_FOR_UPDATES
 
     def add(
         self,
@@ -62,44 +102,76 @@ class Verbs:
         body: dict[str, Any] | None = None,
         seen: int | None = None,
     ) -> int:
-        """Adds a verb and returns its number."""
-        if len(self._queue) >= LONGEST_QUEUE:
-            raise RuntimeError("too many verbs wait for the database")
+        """Adds a verb and returns its number. The caller has seen that the queue is not ``full``."""
         self.seen += 1
-        self._queue.append(
-            PendingVerb(
-                kind=kind,
-                number=self.seen,
-                actor=as_line(actor),
-                step=step,
-                reason=as_line(reason),
-                force=force,
-                body=body or {},
-                seen=seen,
-            )
+        verb = PendingVerb(
+            kind=kind,
+            number=self.seen,
+            actor=as_line(actor),
+            step=step,
+            reason=as_line(reason),
+            force=force,
+            body=body or {},
+            seen=seen,
         )
+        self._queue.append(verb)
         return self.seen
 
-    def delete(self, options: Any) -> None:
-        """Takes the signal `delete`; anything but an object with `force` counts as no option."""
+    def signal(self, kind: str, raw: RawValue) -> None:
+        """Takes a signal, or drops it: one that is too large, one too many, or one that nobody can read."""
+        size = len(raw.payload.data)
+        if not self._has_room(kind) or (self._too_large(size) and workflow.patched(BOUNDED)):
+            self._dropped += 1
+            return
+        try:
+            body = json_of(raw)
+        except ValueError:
+            self._dropped += 1
+            return
+        before = len(self._queue)
+        match kind:
+            case names.SIGNAL_DELETE:
+                self._delete(body)
+            case names.SIGNAL_EDGE_STATUS:
+                self._edge_status(body)
+            case names.SIGNAL_SEALING_KEY_ROTATED:
+                self._sealing_key_rotated(body)
+        if len(self._queue) > before:
+            self._bytes += size
+
+    def _has_room(self, kind: str) -> bool:
+        waiting = len(self._queue)
+        if waiting < LONGEST_QUEUE:
+            return True
+        return (
+            kind == names.SIGNAL_DELETE and waiting < LONGEST_QUEUE + ROOM_FOR_DELETIONS and workflow.patched(BOUNDED)
+        )
+
+    def _too_large(self, size: int) -> bool:
+        return size > LARGEST_BODY or self._bytes + size > LARGEST_QUEUE
+
+    def _delete(self, options: Any) -> None:
+        """Anything but an object with `force` counts as no option."""
         force = isinstance(options, dict) and options.get("force") is True
         self.add("delete", force=force)
 
-    def edge_status(self, body: Any) -> None:
-        """Takes the signal `edge_status`."""
+    def _edge_status(self, body: Any) -> None:
         if isinstance(body, dict):
             self.add("edge_status", body=body)
 
-    def sealing_key_rotated(self, body: Any) -> None:
-        """Takes the signal `sealing_key_rotated`: a PEM, or an object that holds one."""
+    def _sealing_key_rotated(self, body: Any) -> None:
+        """A PEM, or an object that holds one."""
         if isinstance(body, str):
             self.add("sealing_key", body={"kubeseal_cert": body})
         elif isinstance(body, dict) and "kubeseal_cert" in body:
             self.add("sealing_key", body={"kubeseal_cert": body["kubeseal_cert"]})
 
     async def apply(self, steps: StepLane, publication: Publication) -> None:
-        """Applies the queue in order. ActivityError: the database is away; the rest stays queued."""
+        """Applies the first of the queue, in order. ActivityError: the database is away; the rest stays queued."""
+        applied = 0
         while self._queue:
+            if applied >= BATCH and workflow.patched(BOUNDED):
+                return
             verb = self._queue[0]
             try:
                 refusal = await self._apply(verb, steps)
@@ -112,6 +184,20 @@ class Verbs:
                 publication.tell(REFUSED[verb.kind], f"Refused: {refusal}", actor=verb.actor)
             self._queue.pop(0)
             self.applied = verb.number
+            applied += 1
+        self._bytes = 0
+        self.tell_of_dropped(publication)
+
+    def tell_of_dropped(self, publication: Publication) -> None:
+        """One event for all signals that were dropped since the last one."""
+        number, self._dropped = self._dropped, 0
+        if number and workflow.patched(BOUNDED):
+            publication.tell(
+                "signals.dropped",
+                f"{number} signals dropped: unreadable, larger than {LARGEST_BODY // 1024} KiB, "
+                f"or more than {LONGEST_QUEUE} waiting.",
+                signals=number,
+            )
 
     async def _apply(self, verb: PendingVerb, steps: StepLane) -> str:
         match verb.kind:

@@ -86,10 +86,6 @@ class MemoryFleet:
         """See the port."""
         return await self._projection(cluster)
 
-    async def count_running(self) -> int:
-        """See the port."""
-        return len(await self.running())
-
     async def running(self) -> set[UUID]:
         """See the port."""
         self._demand_available()

@@ -22,7 +22,8 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
-from edgewright.adapters.temporal.setup import nudge_all, prepare, rebuild
+from edgewright.adapters.temporal.nudging import nudge_all
+from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
@@ -146,14 +147,16 @@ async def _once_it_serves(work: Callable[[], Awaitable[T]]) -> T:
 async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, external_url: str) -> None:
     """Wakes every cluster if all generated files depend on something that is new: another URL, another renderer.
 
-    A template that changes wakes the clusters that use it; these two change only at a start.
+    A template that changes wakes the clusters that use it; these two change only at a start. While one cluster could
+    not be woken the next start wakes all of them again.
     """
     entry = await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
     fixed = dict(entry.body) if entry else {}
     base = {"external_url": external_url, "renderer": RENDERER_VERSION}
     if fixed.get("rendered_with") == base:
         return
-    await nudge_all(fleet, await clusters.open_clusters())
+    if await nudge_all(fleet, await clusters.open_clusters()):
+        return
     await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, {**fixed, "rendered_with": base}, actor="centre")
 
 

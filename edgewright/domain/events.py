@@ -64,6 +64,7 @@ EventKind = Literal[
     "secret.put",
     "secret.refused",
     "secret.resealed",
+    "signals.dropped",
     "step.blocked",
     "step.done",
     "step.failed",

@@ -19,7 +19,8 @@ class Fleet(Protocol):
     """Every call has a deadline of its own and raises ``FleetUnavailable`` when it passes."""
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
-        """Makes the workflow re-read its row; starts it if it does not run. Raises when Temporal is away."""
+        """Makes the workflow re-read its row; starts it if it does not run, and begins it anew if it takes no more
+        messages. Raises when Temporal is away."""
 
     async def change_secrets(self, cluster: UUID, requests: Sequence[UUID]) -> None:
         """Returns when the workflow has dealt with the staged requests; their rows tell how."""
@@ -38,9 +39,6 @@ class Fleet(Protocol):
 
     async def readiness(self, cluster: UUID) -> Projection:
         """Asks the workflow itself (query, short deadline)."""
-
-    async def count_running(self) -> int:
-        """How many cluster workflows run; cheap, and a few seconds behind."""
 
     async def running(self) -> set[UUID]:
         """The clusters whose workflows run; a few seconds behind."""

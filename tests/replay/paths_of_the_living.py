@@ -6,9 +6,11 @@ from datetime import timedelta
 from uuid import UUID
 
 from centre import eventually
-from cluster_states import at_phase, stage
+from cluster_states import at_phase, stage, tells
 from resealing_edge import ResealingEdge, answer, ask, certify, to_put
 from sealing_keys import certificate_pem, private_key
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 from walk import (
     ACTOR,
     Faulty,
@@ -175,6 +177,21 @@ async def is_committed(walk: Walk, cluster: UUID) -> bool:
 
 
 # --- the edge ----------------------------------------------------------------------------------------------------
+
+
+@path
+async def more_signals_than_are_taken(walk: Walk) -> UUID:
+    unreadable = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{"))
+    async with walk.working():
+        cluster = await walk.create()
+    handle = walk.centre.handle(cluster)
+    await handle.signal(names.SIGNAL_EDGE_STATUS, unreadable)
+    for number in range(25):
+        await handle.signal(names.SIGNAL_EDGE_STATUS, {"hosts": [{"name": f"host-{number}"}]})
+    async with walk.working():
+        await eventually(lambda: tells(walk.centre, cluster, "signals.dropped"))
+        await walk.told(cluster)
+        return cluster
 
 
 @path

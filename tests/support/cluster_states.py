@@ -49,6 +49,11 @@ async def kinds(centre: Centre, cluster: UUID) -> list[str]:
     return [event.kind for event in await centre.audit.timeline(cluster)]
 
 
+async def tells(centre: Centre, cluster: UUID, kind: str) -> bool:
+    """Whether the timeline has an event of a kind."""
+    return kind in await kinds(centre, cluster)
+
+
 def at_phase(phase: Phase) -> Callable[[ClusterRow], bool]:
     return lambda row: row.projection is not None and row.projection.phase is phase
 

@@ -36,9 +36,12 @@ from edgewright.ports.fleet import FleetUnavailable
 
 NUDGE_DEADLINE = timedelta(seconds=5)
 QUERY_DEADLINE = timedelta(seconds=2)
+LOOK_DEADLINE = timedelta(seconds=10)
+"""For the newest pages of a history; one without a flood of signals needs milliseconds."""
 VERB_DEADLINE = timedelta(seconds=12)
 SECRETS_DEADLINE = timedelta(seconds=20)
-COUNT_DEADLINE = timedelta(seconds=5)
+OVERLONG_HISTORY = 2000
+"""Events; a run continues as new after half of them (workflows/policies.py)."""
 TASK_TIMEOUT = timedelta(seconds=5)
 """How soon a workflow task of a worker that died is given to another; a living one needs milliseconds."""
 AGAIN = 0.05
@@ -54,6 +57,10 @@ T = TypeVar("T")
 NameOf = Callable[[UUID], Awaitable[str | None]]
 
 
+class MessageRefused(FleetUnavailable):
+    """Temporal takes no such message, or the run takes no more of them."""
+
+
 class TemporalFleet:
     """Implements the port ``Fleet``. The client may be lazy: nothing here needs Temporal to be there before.
 
@@ -67,6 +74,21 @@ class TemporalFleet:
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
         """See the port."""
+        try:
+            await self._start(cluster, bulk=bulk)
+        except MessageRefused:
+            if not await self._is_overlong(cluster):
+                raise
+            await self.begin_anew(cluster)
+
+    async def _is_overlong(self, cluster: UUID) -> bool:
+        """Whether the run has more events than one that works ever has: it can have all the signals that Temporal
+        lets a run take (10,000)."""
+        described = await self._within(NUDGE_DEADLINE, self._handle(cluster).describe())
+        return described.history_length > OVERLONG_HISTORY
+
+    async def _start(self, cluster: UUID, *, bulk: bool) -> None:
+        """Starts the workflow, or signals the one that runs."""
         name = await self._name_of(cluster) if self._name_of else None
         await self._within(
             NUDGE_DEADLINE,
@@ -123,13 +145,6 @@ class TemporalFleet:
             handle.query(names.QUERY_STATUS, result_type=Projection, rpc_timeout=QUERY_DEADLINE),
         )
 
-    async def count_running(self) -> int:
-        """See the port."""
-        counted = await self._within(
-            COUNT_DEADLINE, self._client.count_workflows(RUNNING, rpc_timeout=COUNT_DEADLINE)
-        )
-        return counted.count
-
     async def running(self) -> set[UUID]:
         """See the port."""
         found: set[UUID] = set()
@@ -144,16 +159,16 @@ class TemporalFleet:
     async def stands_still(self, cluster: UUID) -> bool:
         """See the port."""
         try:
-            return await self._within(QUERY_DEADLINE, tasks_only_fail(self._client, cluster))
+            return await self._within(LOOK_DEADLINE, tasks_only_fail(self._client, cluster))
         except NotFound:
             return False
 
     async def begin_anew(self, cluster: UUID) -> None:
         """See the port."""
         with suppress(NotFound):
-            reason = "its history can no longer be read; it goes on from the database"
+            reason = "its history is too long, or can no longer be read; it goes on from the database"
             await self._within(NUDGE_DEADLINE, self._handle(cluster).terminate(reason=reason))
-        await self.nudge(cluster, bulk=True)
+        await self._start(cluster, bulk=True)
 
     async def deliver_notifications(self, *, news: bool) -> None:
         """See the port."""
@@ -245,6 +260,8 @@ class TemporalFleet:
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
                 raise NotFound("The cluster has no running workflow.", code="workflow_unknown") from error
+            if error.status is RPCStatusCode.INVALID_ARGUMENT:
+                raise MessageRefused("Temporal does not take the message.", retry_after=2.0) from error
             raise unavailable(error) from error
         except (TimeoutError, RuntimeError) as error:
             raise FleetUnavailable("Temporal does not answer.", retry_after=2.0) from error

@@ -1,10 +1,9 @@
 """What a Temporal namespace needs before clusters can live in it. Everything here may run again and again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import timedelta
-from uuid import UUID
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
@@ -26,11 +25,11 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from edgewright.adapters.temporal.fleet import unavailable
+from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.messages import names
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.fleet import Fleet
 
-NUDGES_AT_ONCE = 32
 RETENTION = timedelta(days=30)
 """How long a namespace that we make keeps closed runs; the audit log keeps what matters for good."""
 SPREADING_SECONDS = 60.0
@@ -159,31 +158,12 @@ async def _is_paused(handle: ScheduleHandle) -> bool:
 async def rebuild(fleet: Fleet, clusters: Clusters) -> int:
     """Starts the workflow of every cluster that has none; returns how many.
 
-    After Temporal's file was lost this brings all of them back: each goes on from its last projection.
+    After Temporal's file was lost this brings all of them back: each goes on from its last projection. One that
+    cannot be started keeps no other from it; the sweep tries again.
     """
     wanted = set(await clusters.open_clusters())
     if not wanted:
         return 0
     missing = wanted - await fleet.running()
-    await nudge_all(fleet, sorted(missing))
-    return len(missing)
-
-
-async def nudge_all(fleet: Fleet, clusters: Sequence[UUID]) -> None:
-    """Nudges many clusters, several at a time: one by one, ten thousand take longer than a start may.
-
-    Raises:
-        EdgewrightError: one could not be nudged; the others that were not are not any more.
-    """
-    left = iter(clusters)
-
-    async def nudge_the_next() -> None:
-        for cluster in left:
-            await fleet.nudge(cluster, bulk=True)
-
-    nudging = [asyncio.create_task(nudge_the_next()) for _ in range(NUDGES_AT_ONCE)]
-    try:
-        await asyncio.gather(*nudging)
-    finally:
-        for task in nudging:
-            task.cancel()
+    failed = await nudge_all(fleet, sorted(missing))
+    return len(missing) - len(failed)

@@ -8,7 +8,7 @@ from uuid import uuid4
 from centre import Centre, eventually
 from cluster_states import is_told, states
 
-from edgewright.adapters.temporal.setup import nudge_all
+from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.domain.cluster import Acceptance, ClusterSettings, Phase
 from edgewright.domain.lifecycle import COMMISSIONING, REMOVAL, RENDERING
 from edgewright.domain.projection import Projection

@@ -3,14 +3,15 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
 
 from activities.upkeep import LATE_SECONDS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
-from edgewright.adapters.temporal.setup import NUDGES_AT_ONCE, nudge_all
+from edgewright.adapters.temporal import nudging
+from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
 from edgewright.errors import Waiting
 from edgewright.ports.fleet import Fleet
 
@@ -34,6 +35,9 @@ class SlowFleet:
         if self.nudged.total() == self._fails_at:
             raise Waiting("Temporal does not answer.")
 
+    async def healthy(self) -> bool:
+        return self._fails_at is None
+
 
 async def test_ten_thousand_clusters_are_nudged_once_each_and_many_at_a_time() -> None:
     clusters = [uuid4() for _ in range(10_000)]
@@ -49,6 +53,57 @@ async def test_a_server_that_goes_away_ends_the_nudging() -> None:
         await nudge_all(cast(Fleet, fleet), [uuid4() for _ in range(1000)])
     await asyncio.sleep(0)
     assert fleet.nudged.total() < 200
+
+
+class OneWedged:
+    """A fleet of which one cluster takes no message, though Temporal answers."""
+
+    def __init__(self, wedged: UUID, *, recovers_after: int | None = None) -> None:
+        self.wedged = wedged
+        self.nudged: Counter[UUID] = Counter()
+        self._recovers_after = recovers_after
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        self.nudged[cluster] += 1
+        recovered = self._recovers_after is not None and self.nudged[cluster] > self._recovers_after
+        if cluster == self.wedged and not recovered:
+            raise Waiting("Temporal does not answer (INVALID_ARGUMENT).")
+
+    async def healthy(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nudging, "PAUSE_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("no_pause")
+async def test_what_goes_wrong_with_one_cluster_stays_with_it() -> None:
+    clusters = [uuid4() for _ in range(1000)]
+    fleet = OneWedged(clusters[3])
+    assert await nudge_all(cast(Fleet, fleet), clusters) == [clusters[3]]
+    assert set(fleet.nudged) == set(clusters)
+
+
+@pytest.mark.usefixtures("no_pause")
+async def test_a_cluster_that_fails_for_a_moment_is_nudged_again() -> None:
+    cluster = uuid4()
+    fleet = OneWedged(cluster, recovers_after=1)
+    assert await nudge_all(cast(Fleet, fleet), [cluster]) == []
+
+
+class AllWedged(OneWedged):
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        self.nudged[cluster] += 1
+        raise Waiting("Temporal does not answer (INTERNAL).")
+
+
+async def test_nobody_waits_for_the_deadline_of_thousands_that_fail() -> None:
+    fleet = AllWedged(uuid4())
+    with pytest.raises(Waiting):
+        await nudge_all(cast(Fleet, fleet), [uuid4() for _ in range(10_000)])
+    assert fleet.nudged.total() < MOST_FAILURES + 2 * NUDGES_AT_ONCE
 
 
 class Repositories:
@@ -81,21 +136,32 @@ async def test_every_repository_is_kept_in_shape_whatever_the_interval_of_the_sw
 
 
 class StillFleet:
-    """One cluster's workflow can no longer be read."""
+    """One cluster's workflow can no longer be read. ``failing``: one that takes no call at all."""
 
-    def __init__(self, still: UUID) -> None:
+    def __init__(self, still: UUID, *, running: Iterable[UUID] = (), failing: UUID | None = None) -> None:
         self._still = still
+        self._running = set(running)
+        self._failing = failing
         self.begun: list[UUID] = []
         self.nudged: list[UUID] = []
         self.looked_at: list[UUID] = []
 
-    async def count_running(self) -> int:
-        return 1000
+    async def running(self) -> set[UUID]:
+        return self._running
+
+    async def healthy(self) -> bool:
+        return True
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        self._fail(cluster)
         self.nudged.append(cluster)
 
+    def _fail(self, cluster: UUID) -> None:
+        if cluster == self._failing:
+            raise Waiting("Temporal does not answer (INVALID_ARGUMENT).")
+
     async def stands_still(self, cluster: UUID) -> bool:
+        self._fail(cluster)
         self.looked_at.append(cluster)
         return cluster == self._still
 
@@ -131,7 +197,7 @@ async def test_what_has_taken_all_and_stands_still_in_the_middle_is_begun_anew(
 ) -> None:
     """It is reminded at growing intervals only, and in the sweeps between nobody thinks of it."""
     still, waits, now = uuid4(), uuid4(), [0.0]
-    fleet = StillFleet(still)
+    fleet = StillFleet(still, running={still, waits})
     monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
     upkeep = sweeping(Unfinished([], under_way=[still, waits]), fleet)
     while not fleet.begun:
@@ -146,12 +212,12 @@ async def test_those_who_wait_for_weeks_do_not_keep_others_from_being_looked_at(
 ) -> None:
     random.seed(20260301)
     waiting, still, now = [uuid4() for _ in range(MOST_LOOKS * 4)], uuid4(), [0.0]
-    fleet = StillFleet(still)
+    fleet = StillFleet(still, running={*waiting, still})
     monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
     upkeep = sweeping(Unfinished([*waiting, still]), fleet)
     await upkeep.nudge()
     now[0] = LATE_SECONDS
-    for _ in range(100):
+    for _ in range(5):
         fleet.looked_at.clear()
         await upkeep.nudge()
         assert len(fleet.looked_at) == MOST_LOOKS
@@ -162,7 +228,7 @@ async def test_those_who_wait_for_weeks_do_not_keep_others_from_being_looked_at(
 
 async def test_what_is_unfinished_for_long_and_stands_still_is_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     still, waits, young = uuid4(), uuid4(), uuid4()
-    fleet, clusters, now = StillFleet(still), Unfinished([still, waits]), [0.0]
+    fleet, clusters, now = StillFleet(still, running={still, waits, young}), Unfinished([still, waits]), [0.0]
     monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
     upkeep = sweeping(clusters, fleet)
     assert (await upkeep.nudge()).begun_anew == 0
@@ -175,3 +241,24 @@ async def test_what_is_unfinished_for_long_and_stands_still_is_begun_anew(monkey
     assert set(fleet.looked_at) == {still, waits}
     assert fleet.begun == [still]
     assert set(fleet.nudged) == {waits, young}
+
+
+async def test_a_stray_workflow_hides_none_that_is_missing() -> None:
+    missing, present, stray = uuid4(), uuid4(), uuid4()
+    fleet = StillFleet(uuid4(), running={present, stray})
+    found = await sweeping(Unfinished([missing, present]), fleet).nudge()
+    assert found.restarted == 1
+    assert missing in fleet.nudged
+
+
+@pytest.mark.usefixtures("no_pause")
+async def test_a_cluster_that_takes_no_call_keeps_the_sweep_from_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing, still, waits, now = uuid4(), uuid4(), uuid4(), [0.0]
+    fleet = StillFleet(still, running={failing, still, waits}, failing=failing)
+    monkeypatch.setattr("activities.upkeep.time.monotonic", lambda: now[0])
+    upkeep = sweeping(Unfinished([failing, still, waits]), fleet)
+    await upkeep.nudge()
+    now[0] = LATE_SECONDS
+    assert (await upkeep.nudge()).begun_anew == 1
+    assert fleet.begun == [still]
+    assert waits in fleet.nudged

@@ -1,0 +1,148 @@
+"""More signals than anybody reads: what is too much is dropped, and nothing else waits for it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from centre import Centre, eventually, open_centre, working
+from cluster_states import at_phase, kinds, tells
+from temporal_server import temporal_server
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueRequest
+from temporalio.service import RPCError
+
+from edgewright.domain.cluster import Phase
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.messages import names
+from edgewright.messages.cluster import ManagedClusterInput
+from workflows.managed_cluster import ManagedCluster
+
+FLOOD = 5000
+AT_ONCE = 64
+
+
+async def flood(centre: Centre, cluster: UUID, number: int, body: Any) -> None:
+    """Sends so many signals, several at a time."""
+    handle, left = centre.handle(cluster), iter(range(number))
+
+    async def send() -> None:
+        for _ in left:
+            await handle.signal(names.SIGNAL_EDGE_STATUS, body)
+
+    await asyncio.gather(*(send() for _ in range(AT_ONCE)))
+
+
+@pytest.mark.usefixtures("patchable")
+async def test_a_flood_of_signals_is_dropped_with_one_event_and_holds_up_no_deletion(
+    idle_centre: Centre, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("flooded")
+    await flood(idle_centre, cluster, FLOOD, {"hosts": [{"name": "a"}]})
+    async with working(idle_centre):
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, at_phase(Phase.DELETED))
+    assert [entry.getMessage() for entry in caplog.records if "has a bug" in entry.getMessage()] == []
+    assert (await kinds(idle_centre, cluster)).count("signals.dropped") == 1
+
+
+async def test_a_deletion_that_comes_by_signal_gets_through_a_flood(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("flooded-first")
+    await flood(idle_centre, cluster, 300, {"hosts": []})
+    await idle_centre.handle(cluster).signal(names.SIGNAL_DELETE)
+    async with working(idle_centre):
+        await idle_centre.until(cluster, at_phase(Phase.DELETED))
+
+
+@pytest.mark.parametrize("body", ["x" * 100_000, {"hosts": ["x" * 100_000]}], ids=["text", "document"])
+async def test_a_signal_larger_than_a_status_may_be_is_dropped_with_an_event(centre: Centre, body: Any) -> None:
+    cluster = await centre.create("too-large")
+    await centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, body)
+    await eventually(lambda: tells(centre, cluster, "signals.dropped"))
+    assert await centre.ports.entries.get(APP_CLUSTER_STATUS, cluster) is None
+
+
+async def test_signals_that_are_large_together_fit_into_the_next_run(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("large-together")
+    await flood(idle_centre, cluster, 60, {"hosts": ["x" * 60_000]})
+    async with working(idle_centre):
+        await eventually(lambda: tells(idle_centre, cluster, "signals.dropped"))
+        [dropped] = [e for e in await idle_centre.audit.timeline(cluster) if e.kind == "signals.dropped"]
+        assert int(str(dropped.detail["signals"])) > 40
+
+
+# --- runs that no worker gets through ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def lone_centre(tmp_path: Path) -> AsyncIterator[Centre]:
+    """A centre whose worker does not run, on a server of its own that lets a run have half as many signals."""
+    settings = [f"history.maximumSignalsPerExecution={FLOOD // 2}"]
+    with temporal_server(tmp_path / "temporal.log", settings=settings) as address:
+        async with open_centre(tmp_path / "centre", address) as centre:
+            yield centre
+
+
+async def test_a_run_that_may_take_no_more_signals_is_begun_anew(lone_centre: Centre) -> None:
+    centre = lone_centre
+    async with working(centre):
+        cluster = await centre.create("full")
+    full = (await centre.handle(cluster).describe()).run_id
+    with pytest.raises(RPCError):
+        await flood(centre, cluster, FLOOD, {"hosts": []})
+    await centre.write(cluster, "full", values={"replicas": 3})
+    assert (await centre.handle(cluster).describe()).run_id != full
+    async with working(centre):
+        await centre.until(
+            cluster, lambda row: row.projection is not None and row.projection.change_done == row.change
+        )
+
+
+async def test_a_run_that_fails_beneath_a_flood_stands_still(
+    lone_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    centre = lone_centre
+    async with working(centre):
+        cluster = await centre.create("beneath")
+
+    async def defect(_self: ManagedCluster) -> bool:
+        raise RuntimeError("a defect")
+
+    patchable.setattr(ManagedCluster, "_look", defect)
+    async with working(centre):
+
+        async def still() -> bool:
+            await flood(centre, cluster, 100, {"hosts": []})
+            return await centre.ports.fleet.stands_still(cluster)
+
+        await eventually(still, seconds=30)
+
+
+async def test_a_run_whose_tasks_time_out_stands_still(lone_centre: Centre) -> None:
+    centre, cluster = lone_centre, uuid4()
+    await centre.client.start_workflow(
+        names.WORKFLOW_TYPE,
+        ManagedClusterInput(cluster=cluster),
+        id=names.workflow_id(cluster),
+        task_queue=names.CLUSTERS_QUEUE,
+        task_timeout=timedelta(seconds=1),
+    )
+    queue = TaskQueue(name=names.CLUSTERS_QUEUE)
+    request = PollWorkflowTaskQueueRequest(namespace=centre.client.namespace, task_queue=queue, identity="slow")
+
+    async def still() -> bool:
+        """A worker that takes every task and never completes one."""
+        with suppress(RPCError):
+            await centre.client.workflow_service.poll_workflow_task_queue(request, timeout=timedelta(seconds=3))
+        return await centre.ports.fleet.stands_still(cluster)
+
+    assert not await centre.ports.fleet.stands_still(cluster)
+    await eventually(still)
