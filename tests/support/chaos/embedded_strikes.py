@@ -1,25 +1,33 @@
-"""What can be done to an `edgewright up`: its parts and itself killed, Temporal's file put back."""
+"""What can be done to an `edgewright up`: parts killed or frozen, Temporal's file put back, and mischief."""
 
 import asyncio
 import os
 import signal
+import sqlite3
 import time
 from collections import Counter, deque
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 from embedded import EmbeddedEdgewright
 
+from chaos import mischief
 from chaos.journal import Journal
+from chaos.mischief import Mischief
 from chaos.temporal_file import TemporalFile
 
 PARTS = ("gateway", "worker", "temporal")
 DEATHS, WINDOW = 4, 62.0
 """The supervisor gives up at the fifth death of a part within a minute: what it promises is a restart before that."""
-KINDS = {"one": 14, "two": 3, "parts": 1, "put back": 2, "copy": 6}
+KINDS = {"one": 14, "two": 3, "parts": 1, "put back": 2, "copy": 6, "freeze": 2, "clock": 1} | mischief.KINDS
 UP_KINDS = {"up": 1, "everything": 1}
 """These take several seconds to recover from; a short run has one of them."""
+FROZEN_SECONDS = (2.0, 15.0)
+"""How long a part stands still: as on a disk that stalls, it goes on with what it was doing, late."""
+AHEAD = timedelta(days=400)
+"""Of a wrong clock, which a gateway of before may have written down."""
 
 
 class EmbeddedStrikes:
@@ -30,10 +38,11 @@ class EmbeddedStrikes:
         self._deaths: dict[str, deque[float]] = {}
         self.kills: Counter[str] = Counter()
         self.put_back = 0
+        self._mischief = Mischief(str(up.endpoints()["temporal"]), journal, random)
         self._fresh()
 
     def due(self) -> Sequence[str]:
-        later = ["put back", self._random.choice(list(UP_KINDS))]
+        later = ["put back", "freeze", "clock", *mischief.KINDS, self._random.choice(list(UP_KINDS))]
         self._random.shuffle(later)
         return ["copy", *later]
 
@@ -56,6 +65,12 @@ class EmbeddedStrikes:
             case "up" | "everything":
                 await self._kill_up(everything=kind == "everything")
                 return True
+            case "freeze":
+                return await self._freeze()
+            case "clock":
+                return await asyncio.to_thread(self._set_clock_ahead)
+            case _ if kind in mischief.KINDS:
+                return await self._mischief.do(kind)
         return await asyncio.to_thread(self._file.copy)
 
     async def revive(self) -> None:
@@ -81,6 +96,31 @@ class EmbeddedStrikes:
         self._journal.killed("kill", chosen)
         for part in chosen:
             self._die(part, children[part])
+        return True
+
+    async def _freeze(self) -> bool:
+        """A part stands still for a while, and goes on."""
+        part = self._random.choice(("gateway", "worker"))
+        pid = self._up.children().get(part)
+        if pid is None:
+            return False
+        self._journal.killed("freeze", [part])
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(self._random.uniform(*FROZEN_SECONDS))
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+        return True
+
+    def _set_clock_ahead(self) -> bool:
+        """What a gateway whose clock was wrong has left in the database."""
+        ahead = (datetime.now(UTC) + AHEAD).replace(tzinfo=None).isoformat(sep=" ")
+        self._journal.killed("clock", ["gateway"])
+        try:
+            with closing(sqlite3.connect(self._up.home / "edgewright.db", timeout=5)) as database, database:
+                database.execute("UPDATE gateway_presence SET listening_until = ?", (ahead,))
+        except sqlite3.OperationalError:
+            return False
         return True
 
     async def _put_back(self) -> bool:

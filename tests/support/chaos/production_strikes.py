@@ -14,10 +14,13 @@ from random import Random
 
 from production.topology import Topology
 
+from chaos import mischief
 from chaos.journal import Journal
+from chaos.mischief import Mischief
 from chaos.temporal_databases import TemporalDatabases
 
 KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3, "put back": 2, "copy": 4}
+KINDS |= mischief.KINDS
 LONG_KINDS = {"everything": 1}
 """Takes half a minute to recover from."""
 LONGEST_AWAY = 2.0
@@ -39,9 +42,10 @@ class ProductionStrikes:
         self._parts = [*topology.gateways, *topology.workers, "temporal"]
         self.kills: Counter[str] = Counter()
         self.put_back = 0
+        self._mischief = Mischief(topology.ports.temporal_address, journal, random)
 
     def due(self) -> Sequence[str]:
-        kinds = ["gateway", "worker", "temporal", "session", "postgresql", "put back"]
+        kinds = ["gateway", "worker", "temporal", "session", "postgresql", "put back", *mischief.KINDS]
         self._random.shuffle(kinds)
         return ["copy", *kinds]
 
@@ -67,6 +71,8 @@ class ProductionStrikes:
                 return await asyncio.to_thread(self._copy)
             case "put back":
                 return await asyncio.to_thread(self._put_back)
+            case _ if kind in mischief.KINDS:
+                return await self._mischief.do(kind)
         return self._kill([kind])
 
     async def revive(self) -> None:

@@ -13,11 +13,14 @@ SHARED_NAMES = 3
 PLACES = [
     f"{namespace}/{name}/{key}" for namespace in ("default", "plant") for name in ("db", "mqtt") for key in "abcd"
 ]
-"""Every key of a Secret that is ever written."""
+"""Every key of a Secret that is ever written, but for those of bulk requests."""
+BULK = 150
+"""Changes of one bulk request; two go into one Secret at the same moment."""
 CHAPTERS = {
     "change": 5,
     "contest": 2,
     "secrets": 5,
+    "bulk": 1,
     "push": 2,
     "observe": 1,
     "removal": 3,
@@ -115,6 +118,8 @@ class _Planner:
                 return [self._step("push", secrets=self._burst(2))]
             case "secrets":
                 return [Step("secrets", secrets=self._burst(4))]
+            case "bulk":
+                return [Step("secrets", secrets=(self._bulk("one"), self._bulk("two")))]
             case "removal":
                 return self._removal(name)
             case "recreation":
@@ -212,6 +217,11 @@ class _Planner:
             together, places = places[:size], places[size:]
             wishes.append(SecretWish(self._name(), tuple((place, self._value()) for place in together)))
         return tuple(wishes)
+
+    def _bulk(self, half: str) -> SecretWish:
+        return SecretWish(
+            self._name(), tuple((f"default/bulk/{half}-{number:03d}", self._stamp()) for number in range(BULK))
+        )
 
     def _value(self) -> str | None:
         return None if self._random.random() < 0.15 else self._stamp()

@@ -1,0 +1,104 @@
+"""What is done to a centre that kills nothing: through Temporal's own port, as a script or an administrator would."""
+
+import asyncio
+from random import Random
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
+from temporalio.service import RPCError, RPCStatusCode
+
+from chaos.journal import Journal
+from edgewright.adapters.temporal.fleet import RUNNING
+from edgewright.messages.names import SIGNAL_EDGE_STATUS, SIGNAL_RECONCILE, SWEEP_SCHEDULE
+
+KINDS = {"flood": 2, "reset": 2, "schedule": 1}
+SIGNALS = 800
+AT_ONCE = 40
+REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED})
+"""What Temporal says of a run that has ended meanwhile, or of a signal too many."""
+AWAY = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
+
+
+class Mischief:
+    """Deeds; each says whether it could be done at this moment."""
+
+    def __init__(self, address: str, journal: Journal, random: Random) -> None:
+        self._address, self._journal, self._random = address, journal, random
+        self._client: Client | None = None
+
+    async def do(self, kind: str) -> bool:
+        """``flood``: many signals to one cluster, ``reset``: of one workflow, ``schedule``: the sweep's goes."""
+        try:
+            match kind:
+                case "flood":
+                    return await self._flood()
+                case "reset":
+                    return await self._reset()
+            return await self._remove_schedule()
+        except RPCError as error:
+            if error.status in REFUSED | AWAY:
+                return False
+            raise
+
+    async def _flood(self) -> bool:
+        handle = await self._some_cluster()
+        if handle is None:
+            return False
+        self._journal.killed("flood", [handle.id])
+        for _ in range(SIGNALS // AT_ONCE):
+            signals = [
+                handle.signal(SIGNAL_RECONCILE)
+                if number % 2
+                else handle.signal(SIGNAL_EDGE_STATUS, "no status at all")
+                for number in range(AT_ONCE)
+            ]
+            for answer in await asyncio.gather(*signals, return_exceptions=True):
+                if isinstance(answer, BaseException):
+                    raise answer
+        return True
+
+    async def _reset(self) -> bool:
+        """To any completed task of the present run: what came after it by signal comes again."""
+        handle = await self._some_cluster()
+        if handle is None:
+            return False
+        description = await handle.describe()
+        if description.status is not WorkflowExecutionStatus.RUNNING:
+            return False
+        run = description.run_id
+        tasks = [
+            event.event_id
+            async for event in handle.fetch_history_events()
+            if event.HasField("workflow_task_completed_event_attributes")
+        ]
+        if not tasks:
+            return False
+        self._journal.killed("reset", [handle.id])
+        client = await self._connected()
+        await client.workflow_service.reset_workflow_execution(
+            ResetWorkflowExecutionRequest(
+                namespace=client.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=handle.id, run_id=run),
+                reason="chaos",
+                workflow_task_finish_event_id=self._random.choice(tasks),
+                request_id=str(self._random.getrandbits(64)),
+            )
+        )
+        return True
+
+    async def _remove_schedule(self) -> bool:
+        self._journal.killed("schedule", [SWEEP_SCHEDULE])
+        client = await self._connected()
+        await client.get_schedule_handle(SWEEP_SCHEDULE).delete()
+        return True
+
+    async def _some_cluster(self) -> "WorkflowHandle[object, object] | None":
+        client = await self._connected()
+        running = sorted([run.id async for run in client.list_workflows(RUNNING)])
+        return client.get_workflow_handle(self._random.choice(running)) if running else None
+
+    async def _connected(self) -> Client:
+        if self._client is None:
+            self._client = await Client.connect(self._address, lazy=True)
+        return self._client
