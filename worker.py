@@ -39,7 +39,7 @@ from edgewright.adapters.tracing import open_tracer
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.errors import EdgewrightError, Waiting
-from edgewright.event_loop import new_event_loop
+from edgewright.event_loop import new_event_loop, watch_lag
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
 from edgewright.settings import Settings
@@ -161,6 +161,8 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             await stack.enter_async_context(worker)
         if settings.ready_file:
             await asyncio.to_thread(settings.ready_file.touch)
+        lag = asyncio.create_task(watch_lag(metrics.loop_lag))
+        stack.callback(lag.cancel)
         log.info("polling", temporal=settings.temporal_address, namespace=settings.temporal_namespace)
         await stop.wait()
 

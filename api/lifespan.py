@@ -10,6 +10,7 @@ import structlog
 from api.gateway import Gateway
 from api.live import Live
 from edgewright.errors import EdgewrightError
+from edgewright.event_loop import watch_lag
 
 LISTENING_SECONDS = 5.0
 
@@ -22,6 +23,7 @@ async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
     tasks = [
         _start("heartbeats", live.heartbeats.flush_forever, live),
         _start("listening", lambda: _keep_listening(gateway), live),
+        _start("loop lag", lambda: watch_lag(live.metrics.loop_lag.observe), live),
     ]
     try:
         yield

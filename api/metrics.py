@@ -69,6 +69,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self.loop_lag = Histogram(
+            "edgewright_event_loop_lag_seconds",
+            "How late the event loop is.",
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         self._reachable = Gauge(
             "edgewright_reachable", "1 if this gateway reaches the part, 0 if not.", ("part",), registry=self.registry
         )

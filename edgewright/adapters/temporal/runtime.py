@@ -22,11 +22,13 @@ GIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 
 COMMISSIONING = "edgewright_commissioning_seconds"
 GIT = "edgewright_git_seconds"
+LOOP_LAG = "edgewright_event_loop_lag_seconds"
 NOTIFICATIONS = "edgewright_notifications"
 OUTCOMES = ("delivered", "failed", "given_up")
 _BUCKETS: Mapping[str, Sequence[float]] = {
     COMMISSIONING: COMMISSIONING_SECONDS,
     GIT: GIT_SECONDS,
+    LOOP_LAG: GIT_SECONDS,
     **dict.fromkeys(
         (
             "temporal_activity_schedule_to_start_latency",
@@ -83,6 +85,7 @@ class WorkerMetrics:
             COMMISSIONING, "From a cluster's creation to the first time that it was ready."
         )
         self._git: MetricHistogramFloat = meter.create_histogram_float(GIT, "Operations on driving repositories.")
+        self._loop_lag: MetricHistogramFloat = meter.create_histogram_float(LOOP_LAG, "How late the event loop is.")
         self._notifications: MetricCounter = meter.create_counter(NOTIFICATIONS, "Tries to deliver a notification.")
         for outcome in OUTCOMES:  # a series that begins with its first failure cannot be compared with before
             self.notified(outcome, 0)
@@ -98,3 +101,7 @@ class WorkerMetrics:
     def git(self, operation: str, seconds: float) -> None:
         """An operation on a repository has ended."""
         self._git.record(seconds, {"operation": operation})
+
+    def loop_lag(self, seconds: float) -> None:
+        """The event loop was so late."""
+        self._loop_lag.record(seconds)
