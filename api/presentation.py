@@ -18,6 +18,7 @@ from api.schemas.clusters import (
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.projection import Projection
+from edgewright.domain.verdicts import NOT_BEGUN, awaited
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
 
 
@@ -43,7 +44,7 @@ def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | Non
         desired=row.desired,
         phase=shown.phase if shown else Phase.COMMISSIONING,
         ready=shown.ready if shown else False,
-        waiting_for=shown.waiting_for if shown else "",
+        waiting_for=awaited(shown) if shown else NOT_BEGUN,
         acceptance=row.acceptance,
         short_code=row.short_code,
         pause=Pause(paused=row.paused, reason=row.paused_reason),
@@ -80,6 +81,10 @@ def summary_body(summary: ClusterSummary) -> SummaryBody:
         phase=summary.phase,
         ready=summary.ready,
         available=summary.available,
+        blocked=summary.blocked,
+        synced=summary.synced,
+        healthy=summary.healthy,
+        paused=summary.paused,
         labels=dict(summary.labels),
         generation=summary.generation,
         created_at=summary.created_at,

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BeforeValidator
 from starlette.responses import JSONResponse, Response
 
 from api.auth import ClusterOperator, Reader, actor_of
@@ -18,7 +19,7 @@ from api.preconditions import precondition_of, quoted
 from api.presentation import cluster_body, summary_body
 from api.schemas.cluster_wishes import ClusterPatch, NewCluster, Recreation
 from api.schemas.clusters import ClusterBody, ClusterList
-from edgewright.domain.cluster import Desired, Phase, Workloads
+from edgewright.domain.cluster import ConditionStatus, Desired, Phase, Workloads
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
@@ -31,6 +32,12 @@ router = APIRouter(tags=["clusters"])
 
 SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds", "check_in"})
 PATCH_ATTEMPTS = 5
+SORTS = (
+    "`name`, `phase`, `created`, `last_heard`; `trouble`, `blocked`, `healthy`, `synced`, `paused`: trouble first, "
+    "then by name. `-` in front: downwards."
+)
+Status = Annotated[ConditionStatus, BeforeValidator(lambda text: str(text).capitalize())]
+"""Whatever the case: `true` is what the other filters are spelled with."""
 
 
 @router.get("/v1/cluster", summary="List clusters")
@@ -41,9 +48,13 @@ async def list_clusters(
     phase: Phase | None = None,
     ready: bool | None = None,
     available: bool | None = None,
+    blocked: bool | None = None,
+    synced: Annotated[Status | None, Query(description="`True`, `False` or `Unknown`.")] = None,
+    healthy: Annotated[Status | None, Query(description="`True`, `False` or `Unknown`.")] = None,
+    paused: bool | None = None,
     label: Annotated[list[str] | None, Query(description="`key=value`; may be given several times.")] = None,
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
-    sort: Annotated[str, Query(description="`name`, `phase`, `created`, `last_heard`; `-`: downwards.")] = "name",
+    sort: Annotated[str, Query(description=SORTS)] = "name",
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> ClusterList:
@@ -53,6 +64,10 @@ async def list_clusters(
             phase=phase,
             ready=ready,
             available=available,
+            blocked=blocked,
+            synced=synced,
+            healthy=healthy,
+            paused=paused,
             labels=_labels(label or []),
             name=name,
             sort=sort,

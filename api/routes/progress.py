@@ -20,6 +20,7 @@ from api.problems import answer_error
 from api.schemas.clusters import Ready, ResidueList, ResidueOfCluster, Timeline
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.projection import Projection
+from edgewright.domain.verdicts import BEING_DELETED, NOT_BEGUN, REMOVED, UNDER_WAY, awaited
 from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS
 from edgewright.errors import EdgewrightError, Waiting
 from edgewright.ports.audit import LAST_POSITION
@@ -102,7 +103,7 @@ async def timeline(
     return Timeline(
         items=items,
         next=items[-1].position if len(items) == limit else None,
-        waiting_for=projection.waiting_for if projection else "",
+        waiting_for=awaited(projection) if projection else "",
         waiting=[step for step in projection.steps if step.state in {"waiting", "blocked"}] if projection else [],
     )
 
@@ -152,9 +153,9 @@ async def _asked(gateway: Gateway, row: ClusterRow) -> tuple[Projection | None, 
 
 def _what_for(row: ClusterRow, projection: Projection | None) -> str:
     if row.desired is Desired.REMOVED:
-        return "The cluster was removed centrally; it is commissioned anew when its configuration is written again."
+        return REMOVED
     if row.desired is Desired.DELETED:
-        return "The cluster is being deleted."
+        return BEING_DELETED
     if projection is None:
-        return "The commissioning has not begun yet."
-    return projection.waiting_for or "The commissioning is under way."
+        return NOT_BEGUN
+    return projection.waiting_for or UNDER_WAY

@@ -11,6 +11,7 @@ from edgewright.domain.cluster import (
     Acceptance,
     AcceptancePolicy,
     Condition,
+    ConditionStatus,
     Desired,
     LeaseState,
     Phase,
@@ -22,13 +23,20 @@ from edgewright.ports.audit import Event
 
 
 class SummaryBody(Answer):
-    """One line of the list."""
+    """One line of the list. ``waiting_for``: the sentence that waiting for the cluster shows; empty: for nothing.
+
+    ``healthy``: `False`: something is wrong; `True`: nothing is, and the edge is heard; else `Unknown`.
+    """
 
     uuid: UUID
     name: str
     phase: Phase
     ready: bool
     available: str
+    blocked: bool
+    synced: ConditionStatus
+    healthy: ConditionStatus
+    paused: bool
     labels: dict[str, str]
     generation: int
     created_at: datetime

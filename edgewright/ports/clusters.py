@@ -11,6 +11,7 @@ from edgewright.domain.cluster import (
     CertificateFacts,
     ClusterSettings,
     ClusterSpec,
+    ConditionStatus,
     Desired,
     Fence,
     Lease,
@@ -77,7 +78,9 @@ class ClusterFilter:
     Args:
         labels: every given label must have the given value.
         name: part of the name, whatever the case.
-        sort: ``name``, ``phase``, ``created`` or ``last_heard``; with a leading ``-`` downwards.
+        synced, healthy: the status itself; ``available`` False means any other than True.
+        sort: ``name``, ``phase``, ``created``, ``last_heard``; ``trouble``, ``blocked``, ``healthy``, ``synced`` or
+            ``paused``: trouble first, then by name. With a leading ``-`` downwards.
         after: the opaque ``next`` of the page before.
         limit: 1 to 500.
     """
@@ -85,6 +88,10 @@ class ClusterFilter:
     phase: Phase | None = None
     ready: bool | None = None
     available: bool | None = None
+    blocked: bool | None = None
+    synced: ConditionStatus | None = None
+    healthy: ConditionStatus | None = None
+    paused: bool | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     sort: str = "name"
@@ -106,6 +113,10 @@ class ClusterSummary:
     created_at: datetime
     last_heard: datetime | None
     waiting_for: str
+    blocked: bool
+    synced: ConditionStatus
+    healthy: ConditionStatus
+    paused: bool
 
 
 @dataclass(frozen=True)

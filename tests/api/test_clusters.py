@@ -151,6 +151,11 @@ async def test_the_list_pages_filters_and_leaves_out_what_is_gone(
     assert await names(name="A") == ["a1", "a2"]
     assert await names(phase="Removed") == ["gone"]
     assert await names(ready="true", sort="-name") == ["b1", "a2", "a1"]
+    assert await names(blocked="false", paused="false", healthy="unknown", sort="trouble") == ["a1", "a2", "b1"]
+    assert await names(synced="True") == []
+    assert (await admin.get("/v1/cluster", params={"healthy": "ill"})).json()["where"] == "query healthy"
+    item = (await admin.get("/v1/cluster", params={"name": "a1"})).json()["items"][0]
+    assert (item["blocked"], item["synced"], item["healthy"], item["paused"]) == (False, "Unknown", "Unknown", False)
     assert (await admin.get("/v1/cluster", params={"label": "site"})).status_code == 422
     assert (await admin.get("/v1/cluster", params={"sort": "shoe-size"})).status_code == 422
     assert (await admin.get("/v1/cluster", params={"limit": 501})).json()["where"] == "query limit"

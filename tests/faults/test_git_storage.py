@@ -58,7 +58,7 @@ async def test_what_cannot_be_written_now_is_taken_told_of_and_delivered_later(
     assert again.headers["Edgewright-Commit"] != old.headers["Edgewright-Commit"]
     await caller.until_ready(during)
     await caller.until_gone(going)
-    await caller.until(before, lambda shown: shown["waiting_for"] == "", seconds=60)
+    await caller.until(before, lambda shown: not shown["waiting_for"].startswith("step "), seconds=60)
 
 
 async def test_an_empty_folder_in_its_place_is_no_storage(faulty: FaultyStorage, caller: Caller) -> None:

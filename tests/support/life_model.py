@@ -75,6 +75,6 @@ class Life:
         }
         seen = {**{name: shown[name] for name in wanted}, "pause": shown["pause"]["paused"]}
         if not (present and self.paused):
-            wanted |= {"ready": present, "waiting_for": ""}
-            seen |= {"ready": shown["ready"], "waiting_for": shown["waiting_for"]}
+            wanted |= {"ready": present, "waits for a step": False}
+            seen |= {"ready": shown["ready"], "waits for a step": shown["waiting_for"].startswith("step ")}
         return [f"{name} is {seen[name]!r}, not {value!r}" for name, value in wanted.items() if seen[name] != value]

@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, case, func, literal, select, tuple_
 
 from edgewright.adapters.database.columns import MOMENT
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.tables import clusters, labels
 from edgewright.domain.cluster import ConditionStatus, Phase
 from edgewright.domain.names import name_key
+from edgewright.domain.verdicts import Trouble
 from edgewright.errors import Invalid
 from edgewright.ports.clusters import ClusterFilter, ClusterPage, ClusterSummary
 
@@ -44,12 +45,38 @@ def _text(value: Any) -> str:
     return text
 
 
+def _rank(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= max(Trouble):
+        raise ValueError("no place in an order of trouble")
+    return value
+
+
 @dataclass(frozen=True)
 class _Sort:
-    """One way to sort. ``read``: the sort value out of a cursor."""
+    """One way to sort. ``read``: the sort value out of a cursor; ``by_name``: what is equal is in order of names."""
 
     value: ColumnElement[Any]
     read: Callable[[Any], Any]
+    by_name: bool = False
+
+    @property
+    def keys(self) -> tuple[ColumnElement[Any], ...]:
+        return (self.value, clusters.c.name_key) if self.by_name else (self.value,)
+
+    def position(self, values: Any) -> tuple[ColumnElement[Any], ...]:
+        """The keys out of a cursor."""
+        value, *names = values if self.by_name else [values]
+        read = [self.read(value), *map(_text, names)]
+        return tuple(literal(each, key.type) for each, key in zip(read, self.keys, strict=True))
+
+
+def _statuses(column: ColumnElement[Any]) -> _Sort:
+    order = case((column == ConditionStatus.FALSE, 0), (column == ConditionStatus.UNKNOWN, 1), else_=2)
+    return _Sort(order, _rank, by_name=True)
+
+
+def _bad_when_true(column: ColumnElement[Any]) -> _Sort:
+    return _Sort(case((column.is_(True), 0), else_=1), _rank, by_name=True)
 
 
 _SORTS = {
@@ -57,6 +84,11 @@ _SORTS = {
     "phase": _Sort(clusters.c.phase, _text),
     "created": _Sort(clusters.c.created_at, _moment),
     "last_heard": _Sort(func.coalesce(clusters.c.last_heard, _NEVER, type_=MOMENT), _moment),
+    "trouble": _Sort(clusters.c.trouble, _rank, by_name=True),
+    "blocked": _bad_when_true(clusters.c.blocked),
+    "healthy": _statuses(clusters.c.healthy),
+    "synced": _statuses(clusters.c.synced),
+    "paused": _bad_when_true(clusters.c.paused),
 }
 _SHOWN = (
     clusters.c.uuid,
@@ -69,6 +101,10 @@ _SHOWN = (
     clusters.c.created_at,
     clusters.c.last_heard,
     clusters.c.waiting_for,
+    clusters.c.blocked,
+    clusters.c.synced,
+    clusters.c.healthy,
+    clusters.c.paused,
 )
 
 
@@ -81,8 +117,9 @@ class ClusterLists:
     async def page(self, filter_: ClusterFilter) -> ClusterPage:
         if not 1 <= filter_.limit <= LARGEST_PAGE:
             raise Invalid(f"A page has 1 to {LARGEST_PAGE} lines.", code="limit_invalid", where="limit")
-        statement, key = _sorted(_filtered(filter_), filter_)
-        statement = statement.add_columns(key.label("sort_key")).limit(filter_.limit + 1)
+        statement, keys = _sorted(_filtered(filter_), filter_)
+        named = (key.label(f"sort_key_{number}") for number, key in enumerate(keys))
+        statement = statement.add_columns(*named).limit(filter_.limit + 1)
         async with self._database.read(long=True) as connection:
             rows = list(await connection.execute(statement))
         shown = rows[: filter_.limit]
@@ -101,6 +138,12 @@ def _filtered(filter_: ClusterFilter) -> Select[Any]:
     if filter_.available is not None:
         is_available = clusters.c.available == ConditionStatus.TRUE
         statement = statement.where(is_available if filter_.available else ~is_available)
+    for column, flag in ((clusters.c.blocked, filter_.blocked), (clusters.c.paused, filter_.paused)):
+        if flag is not None:
+            statement = statement.where(column.is_(flag))
+    for column, status in ((clusters.c.synced, filter_.synced), (clusters.c.healthy, filter_.healthy)):
+        if status is not None:
+            statement = statement.where(column == status)
     if "\0" in (filter_.name or ""):
         raise Invalid("No name holds a NUL character.", code="name_invalid", where="name")
     if filter_.name:
@@ -111,7 +154,7 @@ def _filtered(filter_: ClusterFilter) -> Select[Any]:
     return statement
 
 
-def _sorted(statement: Select[Any], filter_: ClusterFilter) -> tuple[Select[Any], ColumnElement[Any]]:
+def _sorted(statement: Select[Any], filter_: ClusterFilter) -> tuple[Select[Any], tuple[ColumnElement[Any], ...]]:
     downwards = filter_.sort.startswith("-")
     sort = _SORTS.get(filter_.sort.removeprefix("-"))
     if sort is None:
@@ -119,16 +162,18 @@ def _sorted(statement: Select[Any], filter_: ClusterFilter) -> tuple[Select[Any]
         raise Invalid(
             f"Clusters are sorted by {names}, with - in front downwards.", code="sort_invalid", where="sort"
         )
-    here = tuple_(sort.value, clusters.c.uuid)
+    keys = (*sort.keys, clusters.c.uuid)
+    here = tuple_(*keys)
     if filter_.after is not None:
         there = tuple_(*_position(filter_, sort))
         statement = statement.where(here < there if downwards else here > there)
-    keys = (sort.value, clusters.c.uuid)
-    return statement.order_by(*(key.desc() if downwards else key.asc() for key in keys)), sort.value
+    return statement.order_by(*(key.desc() if downwards else key.asc() for key in keys)), sort.keys
 
 
 def _cursor(sort: str, last: Row[Any]) -> str:
-    value = last.sort_key.isoformat() if isinstance(last.sort_key, datetime) else last.sort_key
+    by_name = _SORTS[sort.removeprefix("-")].by_name
+    value = last.sort_key_0.isoformat() if isinstance(last.sort_key_0, datetime) else last.sort_key_0
+    value = [value, last.sort_key_1] if by_name else value
     return base64.urlsafe_b64encode(json.dumps([sort, value, str(last.uuid)]).encode()).decode()
 
 
@@ -138,7 +183,7 @@ def _position(filter_: ClusterFilter, sort: _Sort) -> tuple[ColumnElement[Any], 
         of_sort, value, uuid = json.loads(base64.urlsafe_b64decode(from_text.encode()))
         if of_sort != filter_.sort:
             raise ValueError("a cursor of another sort")
-        return literal(sort.read(value), sort.value.type), literal(UUID(uuid), clusters.c.uuid.type)
+        return *sort.position(value), literal(UUID(uuid), clusters.c.uuid.type)
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         raise Invalid(
             "This is no continuation of this list.",
@@ -160,4 +205,8 @@ def _summary(row: Row[Any]) -> ClusterSummary:
         created_at=row.created_at,
         last_heard=row.last_heard,
         waiting_for=row.waiting_for,
+        blocked=row.blocked,
+        synced=ConditionStatus(row.synced),
+        healthy=ConditionStatus(row.healthy),
+        paused=row.paused,
     )

@@ -19,6 +19,7 @@ from edgewright.adapters.database.tables import addresses, clusters, labels, pro
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName
 from edgewright.domain.notifications import CLUSTER_BLOCKED, CLUSTER_DELETED
 from edgewright.domain.projection import Projection
+from edgewright.domain.verdicts import Trouble, awaited, health_of, is_blocked, trouble_of
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETTINGS,
     APP_CLUSTER_SETUP_STATUS,
@@ -44,6 +45,16 @@ _DROP_SOURCES = delete(rendered_from).where(rendered_from.c.cluster == bindparam
 _ADD_SOURCES = insert(rendered_from)
 
 
+AT_REST: Mapping[str, Any] = {
+    "waiting_for": "",
+    "blocked": False,
+    "synced": ConditionStatus.UNKNOWN,
+    "healthy": ConditionStatus.UNKNOWN,
+    "trouble": Trouble.NONE,
+}
+"""What lists say of a deleted cluster."""
+
+
 class ClusterProgress:
     """The workflow's side of ``Clusters``."""
 
@@ -59,7 +70,11 @@ class ClusterProgress:
                 "phase": projection.phase,
                 "ready": projection.ready,
                 "available": projection.status_of(ConditionType.AVAILABLE),
-                "waiting_for": projection.waiting_for,
+                "waiting_for": awaited(projection),
+                "blocked": is_blocked(projection),
+                "synced": projection.status_of(ConditionType.SYNCED),
+                "healthy": health_of(projection),
+                "trouble": trouble_of(projection),
                 "projection_sequence": projection.sequence,
                 "change_done": projection.change_done,
                 "lease_epoch_taken": projection.lease_epoch,
@@ -205,7 +220,7 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
     if row.closed_at is not None:
         return
     # Underway until the workflow has published it: if it is forgotten before that, the sweep finds the cluster.
-    await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False, underway=True)
+    await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False, underway=True, **AT_REST)
     for table in (labels, rendered_from):
         await connection.execute(delete(table).where(table.c.cluster == row.uuid))
     await forget_resealings(connection, row.uuid)

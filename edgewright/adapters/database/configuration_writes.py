@@ -44,6 +44,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.names import name_key
+from edgewright.domain.verdicts import NOT_BEGUN, Trouble
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETTINGS,
@@ -256,7 +257,11 @@ def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) 
         "phase": Phase.COMMISSIONING,
         "ready": False,
         "available": ConditionStatus.UNKNOWN,
-        "waiting_for": "",
+        "waiting_for": NOT_BEGUN,
+        "blocked": False,
+        "synced": ConditionStatus.UNKNOWN,
+        "healthy": ConditionStatus.UNKNOWN,
+        "trouble": Trouble.NONE,
         "projection_sequence": 0,
         "change_done": 0,
         "lease_epoch_taken": 0,

@@ -140,7 +140,12 @@ clusters = Table(
     *(Column(name, MOMENT) for name in ("nonce_broken_at", "forked_at")),
     *(Column(name, Text) for name in ("centre_url", "centre_problem", "proven_url")),
     Column("centre_ca", String(64)),
+    Column("blocked", Boolean, nullable=False, server_default=false()),
+    Column("synced", String(8), nullable=False, server_default="Unknown"),
+    Column("healthy", String(8), nullable=False, server_default="Unknown"),
+    Column("trouble", Integer, nullable=False, server_default=text("4")),
     Index("ix_clusters_created", "created_at", "uuid"),
+    Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
     Index("ix_clusters_lease", "lease_state"),
 )

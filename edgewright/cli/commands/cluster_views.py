@@ -26,7 +26,7 @@ from edgewright.cli.commands.screen import (
 )
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
-from edgewright.domain.cluster import Phase
+from edgewright.domain.cluster import ConditionStatus, Phase
 
 _RECONNECT_SECONDS = 1.0
 
@@ -38,10 +38,20 @@ class Sort(StrEnum):
     PHASE = "phase"
     CREATED = "created"
     LAST_HEARD = "last_heard"
+    TROUBLE = "trouble"
+    BLOCKED = "blocked"
+    HEALTHY = "healthy"
+    SYNCED = "synced"
+    PAUSED = "paused"
     NAME_DOWN = "-name"
     PHASE_DOWN = "-phase"
     CREATED_DOWN = "-created"
     LAST_HEARD_DOWN = "-last_heard"
+    TROUBLE_DOWN = "-trouble"
+    BLOCKED_DOWN = "-blocked"
+    HEALTHY_DOWN = "-healthy"
+    SYNCED_DOWN = "-synced"
+    PAUSED_DOWN = "-paused"
 
 
 def list_clusters(
@@ -54,21 +64,38 @@ def list_clusters(
     available: Annotated[
         bool | None, typer.Option("--available/--not-available", help="Heard within the lease, or not.")
     ] = None,
+    blocked: Annotated[bool | None, typer.Option("--blocked/--not-blocked", help="A person has to act.")] = None,
+    healthy: Annotated[
+        ConditionStatus | None, typer.Option("--healthy", case_sensitive=False, help="False: something is wrong.")
+    ] = None,
+    synced: Annotated[
+        ConditionStatus | None, typer.Option("--synced", case_sensitive=False, help="Has the newest commit, or not.")
+    ] = None,
+    paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Commits are held back.")] = None,
     label: Annotated[
         list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="May be given several times.")
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="A part of the name.", show_default=False)] = None,
     sort: Annotated[
-        Sort, typer.Option("--sort", metavar="[-]name|phase|created|last_heard", help="- in front: downwards.")
-    ] = Sort.NAME,
+        Sort,
+        typer.Option(
+            "--sort",
+            metavar="[-]name|phase|created|last_heard|trouble|blocked|healthy|synced|paused",
+            help="The last five: trouble first, then by name. - in front: downwards.",
+        ),
+    ] = Sort.TROUBLE,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.", show_default="all")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List clusters, one line each."""
+    """List clusters, one line each, those in trouble first."""
     wish: dict[str, Any] = {
         "phase": phase,
         "ready": ready,
         "available": available,
+        "blocked": blocked,
+        "healthy": healthy,
+        "synced": synced,
+        "paused": paused,
         "label": [f"{key}={value}" for key, value in labels_of(label or []).items()] or None,
         "name": name,
         "sort": sort,
@@ -81,7 +108,19 @@ def list_clusters(
         show_json({"items": items, "next": more})
     elif items:
         show_table(
-            ("name", "phase", "ready", "available", "heard", "labels", "uuid", "waiting for"),
+            (
+                "name",
+                "phase",
+                "ready",
+                "healthy",
+                "available",
+                "synced",
+                "held",
+                "heard",
+                "labels",
+                "uuid",
+                "waiting for",
+            ),
             [_line(item) for item in items],
         )
         if more:
@@ -127,7 +166,10 @@ def _line(item: Document) -> tuple[str, ...]:
         str(item["name"]),
         str(item["phase"]),
         yes_no(item["ready"]),
+        str(item["healthy"]),
         str(item["available"]),
+        str(item["synced"]),
+        ", ".join(word for word in ("blocked", "paused") if item[word]),
         moment(item["last_heard"]),
         pairs(item["labels"]),
         str(item["uuid"]),

@@ -148,12 +148,95 @@ async def test_a_continuation_belongs_to_its_sort(timed: Store) -> None:
         await timed.clusters.page(ClusterFilter(limit=1, sort="-name", after=page.next))
 
 
+def stated(kind: ConditionType, status: ConditionStatus, reason: str, message: str = "") -> Condition:
+    return Condition(type=kind, status=status, reason=reason, message=message, since=NOON)
+
+
+HEARD = stated(ConditionType.AVAILABLE, ConditionStatus.TRUE, "LeaseCurrent")
+APPLIED = stated(ConditionType.SYNCED, ConditionStatus.TRUE, "UpToDate")
+LIVES: dict[str, tuple[Condition, ...]] = {
+    "a-well": (HEARD, APPLIED),
+    "b-new": (),
+    "c-paused": (HEARD, APPLIED, stated(ConditionType.PAUSED, ConditionStatus.TRUE, "PausedByOperator")),
+    "d-silent": (
+        stated(ConditionType.AVAILABLE, ConditionStatus.UNKNOWN, "LeaseExpired", "Last heard at noon."),
+        stated(ConditionType.SYNCED, ConditionStatus.FALSE, "EdgeSilent", "It is silent since."),
+    ),
+    "e-ill": (HEARD, stated(ConditionType.SYNCED, ConditionStatus.FALSE, "ApplyFailed", "Flux cannot apply x.")),
+    "f-blocked": (HEARD, APPLIED, stated(ConditionType.BLOCKED, ConditionStatus.TRUE, "TemplateInvalid", "Mend it.")),
+}
+
+
+async def lives(store: Store) -> None:
+    """One cluster in each kind of trouble, and one in none; made in the order of their names."""
+    for name, conditions in LIVES.items():
+        cluster = await store.create(name)
+        if conditions:
+            await store.publish(cluster, Phase.ACTIVE, ready=True, conditions=conditions)
+        if name == "c-paused":
+            await store.clusters.set_paused(cluster, paused=True, reason="freeze", actor=ACTOR)
+
+
+async def test_lines_say_blocked_synced_healthy_and_paused(store: Store) -> None:
+    await lives(store)
+    page = await store.clusters.page(ClusterFilter())
+    said = {line.name: (line.blocked, line.synced.value, line.healthy.value, line.paused) for line in page.items}
+    assert said == {
+        "a-well": (False, "True", "True", False),
+        "b-new": (False, "Unknown", "Unknown", False),
+        "c-paused": (False, "True", "True", True),
+        "d-silent": (False, "False", "Unknown", False),
+        "e-ill": (False, "False", "False", False),
+        "f-blocked": (True, "True", "False", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("trouble", "f-blocked e-ill d-silent c-paused a-well b-new"),
+        ("-trouble", "b-new a-well c-paused d-silent e-ill f-blocked"),
+        ("blocked", "f-blocked a-well b-new c-paused d-silent e-ill"),
+        ("healthy", "e-ill f-blocked b-new d-silent a-well c-paused"),
+        ("synced", "d-silent e-ill b-new a-well c-paused f-blocked"),
+        ("paused", "c-paused a-well b-new d-silent e-ill f-blocked"),
+    ],
+)
+async def test_trouble_comes_first_page_by_page(store: Store, sort: str, order: str) -> None:
+    await lives(store)
+    assert await names(store, sort=sort) == order.split()
+
+
+async def test_lists_are_filtered_by_trouble(store: Store) -> None:
+    await lives(store)
+    assert await names(store, blocked=True) == ["f-blocked"]
+    assert await names(store, blocked=False, paused=False, healthy=ConditionStatus.TRUE) == ["a-well"]
+    assert await names(store, paused=True) == ["c-paused"]
+    assert await names(store, healthy=ConditionStatus.FALSE) == ["e-ill", "f-blocked"]
+    assert await names(store, healthy=ConditionStatus.UNKNOWN) == ["b-new", "d-silent"]
+    assert await names(store, synced=ConditionStatus.FALSE) == ["d-silent", "e-ill"]
+
+
+async def test_a_line_says_what_the_cluster_waits_for_though_no_step_waits(store: Store) -> None:
+    await lives(store)
+    page = await store.clusters.page(ClusterFilter())
+    assert [line.waiting_for for line in page.items] == [
+        "",
+        "The commissioning has not begun yet.",
+        "",
+        "Last heard at noon.",
+        "Flux cannot apply x.",
+        "Mend it.",
+    ]
+
+
 async def test_a_page_of_ten_thousand_clusters_is_quick(store: Store) -> None:
     cluster = await store.create("first", settings=ClusterSettings(labels={"site": "a"}))
     async with store.database.write() as connection:
         row = dict((await connection.execute(select(clusters).where(clusters.c.uuid == cluster))).mappings().one())
         copies = [
-            {**row, "uuid": uuid4(), "name": f"c{number}", "name_key": f"c{number}"} for number in range(10_000)
+            {**row, "uuid": uuid4(), "name": f"c{number}", "name_key": f"c{number}", "trouble": number % 5}
+            for number in range(10_000)
         ]
         await connection.execute(insert(clusters), copies)
     spent: list[float] = []
@@ -165,3 +248,13 @@ async def test_a_page_of_ten_thousand_clusters_is_quick(store: Store) -> None:
         after = page.next
         assert len(page.items) == 100
     assert min(spent) < 0.05
+    for wish in (
+        {"sort": "trouble"},
+        {"sort": "-trouble"},
+        *({"sort": sort} for sort in ("blocked", "healthy", "synced", "paused")),
+        {"sort": "trouble", "blocked": True},
+        {"healthy": ConditionStatus.FALSE, "synced": ConditionStatus.FALSE, "paused": True},
+    ):
+        started = time.process_time()
+        await store.clusters.page(ClusterFilter(**wish))  # type: ignore[arg-type] # keyword tests
+        assert time.process_time() - started < 20 * max(min(spent), 0.005), wish

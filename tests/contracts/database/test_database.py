@@ -21,10 +21,11 @@ from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
-from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.projection import StepRecord
 from edgewright.errors import Invalid, Stalled, Waiting
+from edgewright.ports.clusters import ClusterFilter
 from edgewright.ports.config_store import NewEntry
 
 
@@ -261,6 +262,7 @@ def test_a_fault_of_the_program_stays_one() -> None:
     assert translate(ValueError("oops"), "edgewright.db") is None
 
 
+OF_MIGRATION_8 = ("blocked", "synced", "healthy", "trouble")
 OF_MIGRATION_7 = (
     *("nonce", "nonce_breaks", "nonce_broken_at", "forked_at"),
     *("centre_url", "centre_problem", "proven_url", "centre_ca"),
@@ -276,7 +278,14 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
         failing = (StepRecord(name=StepName.POPULATE_REPOSITORY, state="blocked", error="No chart."),)
         for name, steps in (("one", failing), ("two", ())):
             cluster = await store.create(name)
-            await store.publish(cluster, Phase.COMMISSIONING, ready=False, steps=steps)
+            blocked = Condition(
+                type=ConditionType.BLOCKED,
+                status=ConditionStatus.TRUE if steps else ConditionStatus.FALSE,
+                reason="TemplateInvalid",
+                since=store.clock(),
+            )
+            await store.publish(cluster, Phase.COMMISSIONING, ready=False, steps=steps, conditions=(blocked,))
+        shown = await store.clusters.page(ClusterFilter(sort="-trouble"))
         async with database.write() as connection:
             for statement in (
                 "DROP INDEX ix_clusters_failing",
@@ -294,9 +303,14 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 "DROP TABLE resealing_secrets",
                 "DROP TABLE resealings",
                 *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_MIGRATION_7),
+                "DROP INDEX ix_clusters_trouble",
+                *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_MIGRATION_8),
+                "UPDATE clusters SET waiting_for = ''",
                 "UPDATE alembic_version SET version_num = '0001'",
             ):
                 await connection.execute(text(statement))
         await database.migrate()
         assert (await store.census.count()).failing == {("blocked", StepName.POPULATE_REPOSITORY): 1}
         assert [await store.clusters.name_of(one) for one in await store.clusters.underway()] == ["one"]
+        assert await store.clusters.page(ClusterFilter(sort="-trouble")) == shown
+        assert [(line.name, line.blocked) for line in shown.items] == [("two", False), ("one", True)]

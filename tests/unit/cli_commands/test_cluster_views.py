@@ -101,12 +101,17 @@ def test_piped_list_is_plain_columns(edgewright: CommandLine, centre: ServedCent
     made = centre.create("press-shop", labels={"site": "sheffield", "line": "4"})
     centre.project(made, waiting_for="the edge to call")
     header, line = edgewright.ok("cluster", "list").out.splitlines()
-    assert " ".join(header.split()) == "NAME PHASE READY AVAILABLE HEARD LABELS UUID WAITING FOR"
-    assert line.split(maxsplit=7) == [
+    assert " ".join(header.split()) == (
+        "NAME PHASE READY HEALTHY AVAILABLE SYNCED HELD HEARD LABELS UUID WAITING FOR"
+    )
+    assert line.split(maxsplit=10) == [
         "press-shop",
         "AwaitingBootstrap",
         "yes",
         "Unknown",
+        "Unknown",
+        "Unknown",
+        "-",
         "-",
         "line=4,site=sheffield",
         str(made),
@@ -144,12 +149,42 @@ def test_list_follows_pages_filters_and_sorts(
     assert len(listed("--not-available")) == 5
 
 
+def test_list_shows_trouble_first_and_says_what_wait_says(edgewright: CommandLine, centre: ServedCentre) -> None:
+    for name in ("a-well", "b-blocked", "c-new"):
+        centre.create(name)
+    since = centre.row(centre.uuid("a-well")).created_at
+
+    def states(name: str, *stated: tuple[ConditionType, ConditionStatus, str, str]) -> None:
+        conditions = tuple(
+            Condition(type=kind, status=status, reason=reason, message=message, since=since)
+            for kind, status, reason, message in stated
+        )
+        centre.project(centre.uuid(name), conditions=conditions)
+
+    unheard = (ConditionType.JOINED, ConditionStatus.FALSE, "AwaitingBootstrap", "Run the bootstrap line.")
+    states("b-blocked", (ConditionType.BLOCKED, ConditionStatus.TRUE, "TemplateInvalid", "Mend the template."))
+    states("c-new", unheard)
+    shown = edgewright.ok("cluster", "list").out
+    assert names(shown) == ["b-blocked", "a-well", "c-new"]
+    assert " blocked " in shown.splitlines()[1]
+    assert names(edgewright.ok("cluster", "list", "--sort", "name").out) == ["a-well", "b-blocked", "c-new"]
+    assert names(edgewright.ok("cluster", "list", "--blocked").out) == ["b-blocked"]
+    assert names(edgewright.ok("cluster", "list", "--healthy", "false").out) == ["b-blocked"]
+    assert names(edgewright.ok("cluster", "list", "--healthy", "Unknown", "--not-paused").out) == ["a-well", "c-new"]
+    for name in ("b-blocked", "c-new"):
+        [item] = fetched(centre, f"/v1/cluster?name={name}")["items"]
+        waited = edgewright("cluster", "wait", name, "--for", "joined", "--timeout", "0")
+        assert item["waiting_for"]
+        assert waited.err.splitlines()[0].endswith(f" · {item['waiting_for']}")
+        assert item["waiting_for"] == fetched(centre, f"/v1/cluster/{centre.uuid(name)}")["waiting_for"]
+
+
 def test_json_list_is_the_apis_document(edgewright: CommandLine, centre: ServedCentre) -> None:
     for name in ("a", "b", "c"):
         centre.create(name)
-    assert json.loads(edgewright.ok("cluster", "list", "--json").out) == fetched(centre, "/v1/cluster")
+    assert json.loads(edgewright.ok("cluster", "list", "--json").out) == fetched(centre, "/v1/cluster?sort=trouble")
     cut = json.loads(edgewright.ok("cluster", "list", "--json", "--limit", "2").out)
-    assert cut == fetched(centre, "/v1/cluster?limit=2")
+    assert cut == fetched(centre, "/v1/cluster?limit=2&sort=trouble")
     assert cut["next"]
     assert "more than these 2" in edgewright.ok("cluster", "list", "--limit", "2").err
 
