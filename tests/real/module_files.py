@@ -2,17 +2,13 @@
 
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from components import ComponentMissing, build_environment, components_dir, go
-from filelock import FileLock
 from go_programs import FLUX, KWOK, RECIPES, SEALED_SECRETS
-
-DEADLINE = 1800  # seconds
+from workshop import Workshop, components_dir, open_or
 
 
 @dataclass(frozen=True)
@@ -46,73 +42,60 @@ HELM_KINDS = "v1.6.5"
 """Of helm-controller, whose definition is in no module to be had: made of its Go types, as upstream makes it."""
 
 
-def module_folder(name: str, *, say: Callable[[str], None] = print) -> Path:
+def module_folder(name: str, *, say: Callable[[str], None] = print, shop: Workshop | None = None) -> Path:
     """The folder, downloaded if it is not there.
+
+    Args:
+        shop: one that is open; None: it takes one of its own.
 
     Raises:
         ComponentMissing: it cannot be had.
     """
     wanted = FOLDERS[name]
-    cache = components_dir()
-    cache.mkdir(parents=True, exist_ok=True)
-    kept = cache / f"{name}-{wanted.version}"
-    with FileLock(cache / f"{kept.name}.lock"):
-        if not kept.is_dir():
-            say(f"{name} {wanted.version}: downloading its module (a few seconds).")
-            with tempfile.TemporaryDirectory(dir=cache, prefix="module-") as draft:
-                _download(wanted, Path(draft), say).rename(kept)
+    kept = components_dir() / f"{name}-{wanted.version}"
+    if not kept.is_dir():
+        with open_or(shop, say) as there:
+            if not kept.is_dir():
+                there.say(f"{name} {wanted.version}: downloading its module (a few seconds).")
+                _downloaded(wanted, there).rename(kept)
     return kept
 
 
-def helm_definitions(*, say: Callable[[str], None] = print) -> Path:
+def helm_definitions(*, say: Callable[[str], None] = print, shop: Workshop | None = None) -> Path:
     """A folder with the CRD of HelmReleases.
+
+    Args:
+        shop: one that is open; None: it takes one of its own.
 
     Raises:
         ComponentMissing: it cannot be made here.
     """
-    cache = components_dir()
-    cache.mkdir(parents=True, exist_ok=True)
-    kept = cache / f"helm-controller-crds-{HELM_KINDS}"
-    with FileLock(cache / f"{kept.name}.lock"):
-        if not kept.is_dir():
-            say(f"{kept.name}: making it of Go types (1 to 3 minutes on 2 cores, 500 MB of disk meanwhile).")
-            with tempfile.TemporaryDirectory(dir=cache, prefix="module-") as draft:
-                recipe = Path(shutil.copytree(RECIPES / "helm-kinds", Path(draft) / "recipe"))
-                made = Path(draft) / "made"
-                generator = ["tool", "controller-gen", "crd", "paths=github.com/fluxcd/helm-controller/api/v2"]
-                command = [
-                    go(Path(draft), say, minimum=(1, 26, 0)),
-                    *generator,
-                    f"output:crd:artifacts:config={made}",
-                ]
-                _run(command, Path(draft), recipe, "make the definition of HelmReleases")
-                made.rename(kept)
+    kept = components_dir() / f"helm-controller-crds-{HELM_KINDS}"
+    if not kept.is_dir():
+        with open_or(shop, say) as there:
+            if not kept.is_dir():
+                there.say(f"{kept.name}: making it of Go types (1 to 3 minutes on 2 cores, 500 MB meanwhile).")
+                _made_definitions(there).rename(kept)
     return kept
 
 
-def _download(wanted: ModuleFolder, draft: Path, say: Callable[[str], None]) -> Path:
-    command = [go(draft, say), "mod", "download", "-json", f"{wanted.path}@{wanted.version}"]
-    said = _run(command, draft, draft, f"download {wanted.path}")
+def _made_definitions(shop: Workshop) -> Path:
+    made = shop.folder / "definitions"
+    generator = ["tool", "controller-gen", "crd", "paths=github.com/fluxcd/helm-controller/api/v2"]
+    shop.go(
+        [*generator, f"output:crd:artifacts:config={made}"],
+        "make the definition of HelmReleases",
+        recipe=RECIPES / "helm-kinds",
+        minimum=(1, 26, 0),
+    )
+    return made
+
+
+def _downloaded(wanted: ModuleFolder, shop: Workshop) -> Path:
+    said = shop.go(["mod", "download", "-json", f"{wanted.path}@{wanted.version}"], f"download {wanted.path}")
     source = Path(json.loads(said)["Dir"]) / wanted.folder
-    copied = Path(shutil.copytree(source, draft / "folder", copy_function=shutil.copyfile))
+    copied = Path(tempfile.mkdtemp(dir=shop.folder)) / "folder"
+    shutil.copytree(source, copied, copy_function=shutil.copyfile)
     for folder in (copied, *(path for path in copied.rglob("*") if path.is_dir())):
         folder.chmod(0o755)  # modules are read-only
     return copied
-
-
-def _run(command: list[str], folder: Path, where: Path, purpose: str) -> str:
-    try:
-        done = subprocess.run(
-            command,
-            env=build_environment(folder),
-            cwd=where,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ComponentMissing(f"could not {purpose}: {error}") from error
-    if done.returncode != 0:
-        raise ComponentMissing(f"could not {purpose}:\n{(done.stdout + done.stderr)[-2000:]}")
-    return done.stdout

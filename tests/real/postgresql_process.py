@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from components import ComponentMissing
 from debian import library_path
+from workshop import ComponentMissing
 
 READY_SECONDS = 120.0
 """A server that was killed replays its log first."""

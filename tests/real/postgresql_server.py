@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from components import ComponentMissing
 from debian import debian_tree
 from postgresql_process import ServerProcess, surroundings
+from workshop import ComponentMissing
 
 OWNER = "edgewright"
 STEADY = "initdb"  # the last program that a whole installation of a server has

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from components import components_dir
 from supervised import eventually
+from workshop import components_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,11 @@ import time
 from pathlib import Path
 
 import psutil
-from components import ComponentMissing, component
+from components import build
 from filelock import FileLock
 from module_files import FOLDERS, module_folder
 from platformdirs import user_data_path
+from workshop import ComponentMissing, workshop
 
 from edge_demo.stage import COMPONENTS, PATIENCE, running
 from edgewright.cli.failures import CliError
@@ -45,10 +46,10 @@ def up(folder: Path) -> int:
         return 0
     clear(folder)
     try:
-        for name in COMPONENTS:
-            component(name, say=say)
-        for name in FOLDERS:
-            module_folder(name, say=say)
+        with workshop(say) as shop:
+            build(COMPONENTS, shop)
+            for name in FOLDERS:
+                module_folder(name, say=say, shop=shop)
     except ComponentMissing as error:
         say(str(error))
         return 1

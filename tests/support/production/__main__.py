@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from components import ComponentMissing
 from free_ports import free_port
+from workshop import ComponentMissing
 
 from edgewright.cli.supervisor import StopRequested, StopSignals
 from production.compose import CHECKOUT

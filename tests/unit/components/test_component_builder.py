@@ -8,15 +8,20 @@ from pathlib import Path
 
 import components
 import pytest
+from workshop import ComponentMissing, go_on_path, workshop
 
 GO = """#!/bin/sh
 if [ "$1" = version ]; then echo "go version go1.30.1 test/test"; exit; fi
 echo "$*" >> "$COUNT"
 [ "$GOTOOLCHAIN" = local ] || exit 9
 mkdir -p "$GOBIN" "$GOMODCACHE" "$GOCACHE"
-printf '#!/bin/sh\\necho kubeseal version: v0.27.1\\n' > "$GOBIN/kubeseal"
-chmod +x "$GOBIN/kubeseal"
+echo "$GOMODCACHE $GOCACHE" >> "$COUNT.caches"
+for program in kubeseal controller; do
+  printf '#!/bin/sh\\necho kubeseal version: v0.27.1\\n' > "$GOBIN/$program"
+  chmod +x "$GOBIN/$program"
+done
 """
+SEALED_SECRETS = " ".join(f"github.com/bitnami-labs/sealed-secrets/cmd/{name}" for name in ("kubeseal", "controller"))
 
 
 @pytest.fixture
@@ -44,12 +49,13 @@ def silent(sentence: str) -> None:
     pass
 
 
-def test_a_component_is_built_once_and_only_its_binary_is_kept(cache: Path) -> None:
+def test_a_component_is_built_once_and_only_binaries_are_kept(cache: Path) -> None:
     said: list[str] = []
     binary = components.component("kubeseal", say=said.append)
     assert components.component("kubeseal", say=said.append) == binary
-    assert builds(cache) == ["install github.com/bitnami-labs/sealed-secrets/cmd/kubeseal@v0.27.1"]
-    assert {path.name for path in cache.iterdir()} - {f"{binary.name}.lock"} == {binary.name}
+    assert [line.partition(" -ldflags=")[0] for line in builds(cache)] == [f"install -mod=mod {SEALED_SECRETS}"]
+    kept = {path.name for path in cache.iterdir()} - {"workshop.lock"}
+    assert kept == {binary.name, components.PROGRAMS["sealed-secrets-controller"].file_name}
     assert "GB" in said[0] and "minutes" in said[0]
 
 
@@ -77,6 +83,24 @@ def test_programs_of_one_module_are_built_together(
     ]
 
 
+def test_all_that_is_built_at_once_shares_modules_and_compiled_packages(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "printf '#!/bin/sh\\necho v5.7.1\\n' > $GOBIN/kustomize; chmod +x $GOBIN/kustomize\n"
+    give_go(tmp_path, monkeypatch, GO + made)
+    with workshop(silent) as shop:
+        components.build(["kubeseal", "kustomize"], shop)
+    assert len(builds(cache)) == 2
+    [caches] = set((tmp_path / "builds.caches").read_text().splitlines())
+    assert not any(Path(folder).exists() for folder in caches.split())
+
+
+def test_programs_that_share_versions_are_compiled_together() -> None:
+    graphs = {program.name: program.graph for program in components.PROGRAMS.values()}
+    assert graphs["kube-apiserver"] == graphs["kubectl"] == graphs["helm"] == graphs["kubeseal"]
+    assert graphs["kwok"] == graphs["kustomize-controller"] != graphs["kubectl"]
+
+
 def test_two_builders_build_once(cache: Path) -> None:
     with ThreadPoolExecutor() as pool:
         found = list(pool.map(lambda _: components.component("kubeseal", say=silent), range(4)))
@@ -85,8 +109,7 @@ def test_two_builders_build_once(cache: Path) -> None:
 
 
 def test_what_a_killed_build_left_is_removed(cache: Path) -> None:
-    program = components.PROGRAMS["kubeseal"]
-    left_over = cache / f"build-{program.file_name}-killed"
+    left_over = cache / "building-killed"
     (left_over / "modules").mkdir(parents=True)
     components.component("kubeseal", say=silent)
     assert not left_over.exists()
@@ -96,19 +119,19 @@ def test_a_failed_build_says_why_and_leaves_nothing(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give_go(tmp_path, monkeypatch, GO.replace("mkdir -p", "echo no route to the modules >&2; exit 1 #"))
-    with pytest.raises(components.ComponentMissing, match="no route to the modules"):
+    with pytest.raises(ComponentMissing, match="no route to the modules"):
         components.component("kubeseal", say=silent)
-    assert [path.suffix for path in cache.iterdir()] in ([".lock"], [])
+    assert [path.name for path in cache.iterdir()] == ["workshop.lock"]
 
 
 def test_a_go_that_is_too_old_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.22.9"))
-    assert components.go_on_path() is None
+    assert go_on_path() is None
     give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.23rc1"))
-    assert components.go_on_path() is not None
+    assert go_on_path() is not None
     give_go(tmp_path, monkeypatch, GO.replace("go1.30.1", "go1.26.1"))
-    assert components.go_on_path((1, 26, 2)) is None
-    assert components.go_on_path((1, 26, 1)) is not None
+    assert go_on_path((1, 26, 2)) is None
+    assert go_on_path((1, 26, 1)) is not None
 
 
 def test_the_script_names_the_binary(cache: Path) -> None:

@@ -2,7 +2,11 @@ module edgewright.test/kubernetes
 
 go 1.24.0
 
-require k8s.io/kubernetes v1.33.13
+require (
+	github.com/bitnami-labs/sealed-secrets v0.27.1
+	helm.sh/helm/v3 v3.18.6
+	k8s.io/kubernetes v1.33.13
+)
 
 replace (
 	k8s.io/api => k8s.io/api v0.33.13

@@ -1,8 +1,11 @@
-module edgewright.test/kustomize-controller
+module edgewright.test/flux
 
 go 1.26.0
 
-require github.com/fluxcd/kustomize-controller v1.9.5
+require (
+	github.com/fluxcd/kustomize-controller v1.9.5
+	sigs.k8s.io/kwok v0.8.0
+)
 
 replace (
 	github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be
