@@ -12,7 +12,7 @@ _SECONDS = 3.0
 def answers(url: str) -> bool:
     """Whether a GET of a URL is answered with success within three seconds."""
     try:
-        return httpx.get(url, timeout=_SECONDS, trust_env=False, verify=_any_certificate(url)).is_success
+        return httpx.get(url, timeout=_SECONDS, trust_env=False, verify=_any_certificate()).is_success
     except (httpx.HTTPError, ssl.SSLError):
         return False
 
@@ -32,11 +32,10 @@ def all_of(*questions: Callable[[], bool]) -> Callable[[], bool]:
     return lambda: all(question() for question in questions)
 
 
-def _any_certificate(url: str) -> ssl.SSLContext | bool:
-    if not url.startswith("https:"):
-        return True
-    # Our own child on this machine, by its address: the certificate bears another name.
-    context = ssl.create_default_context()
+def _any_certificate() -> ssl.SSLContext:
+    # Our own child on this machine, by its address: the certificate bears another name. Nothing is verified, so no
+    # authorities are read: that takes ten times as long as the question.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context

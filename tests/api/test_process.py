@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 from free_ports import free_port
+from loopback import PLAIN
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.credentials import operator_token
@@ -22,7 +23,7 @@ def wait_until_it_answers(process: "subprocess.Popen[bytes]", url: str) -> None:
     while True:
         assert process.poll() is None
         try:
-            if httpx.get(url, trust_env=False).status_code == 200:
+            if httpx.get(url, **PLAIN).status_code == 200:
                 return
         except httpx.TransportError:
             assert time.monotonic() < deadline
@@ -49,8 +50,8 @@ def test_a_gateway_answers_without_temporal_and_ends_cleanly_with_its_streams(
         try:
             base = f"http://127.0.0.1:{port}"
             wait_until_it_answers(process, f"{base}/healthz")
-            assert httpx.get(f"{base}/readyz", trust_env=False).json()["degraded"] == ["temporal"]
-            refused = httpx.get(f"{base}/v1/cluster?secret={wrong}", trust_env=False)
+            assert httpx.get(f"{base}/readyz", **PLAIN).json()["degraded"] == ["temporal"]
+            refused = httpx.get(f"{base}/v1/cluster?secret={wrong}", **PLAIN)
             assert (refused.status_code, "server" in refused.headers) == (401, False)
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0

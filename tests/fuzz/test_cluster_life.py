@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from life_model import Life
+from loopback import PLAIN
 from supervised import eventually
 
 pytestmark = pytest.mark.timeout(3600)
@@ -56,7 +57,15 @@ class ClusterLife(RuleBasedStateMachine):
 
         def settled() -> bool:
             answers.append(
-                httpx.request(method, url, headers=headers, auth=auth, timeout=60, trust_env=False, **options)
+                httpx.request(
+                    method,
+                    url,
+                    headers=headers,
+                    auth=auth,
+                    timeout=60,
+                    **PLAIN,
+                    **options,
+                )
             )
             return answers[-1].status_code != 503
 

@@ -3,6 +3,7 @@
 import re
 
 import httpx
+from loopback import PLAIN
 from prometheus_client.parser import text_string_to_metric_families
 from supervised import eventually
 from watched import NAME, Watched
@@ -64,10 +65,10 @@ def test_metrics_name_no_cluster_whoever_serves_them(watched: Watched) -> None:
 
 def test_metrics_need_a_token_on_the_gateways_own_port(watched: Watched) -> None:
     url = f"{watched.centre.endpoints()['gateway']}/metrics"
-    assert httpx.get(url, trust_env=False, timeout=30).status_code == 401
+    assert httpx.get(url, **PLAIN, timeout=30).status_code == 401
 
 
 def test_open_port_serves_metrics_and_nothing_else(watched: Watched) -> None:
     base = f"http://127.0.0.1:{watched.metrics_port}"
-    assert httpx.get(f"{base}/v1/cluster", trust_env=False, timeout=30).status_code == 404
-    assert httpx.post(f"{base}/metrics", trust_env=False, timeout=30).status_code == 405
+    assert httpx.get(f"{base}/v1/cluster", **PLAIN, timeout=30).status_code == 404
+    assert httpx.post(f"{base}/metrics", **PLAIN, timeout=30).status_code == 405

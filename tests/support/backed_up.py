@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import httpx
 from embedded import EmbeddedEdgewright
+from loopback import PLAIN
 from sealing_keys import certificate_pem, open_envelope, private_key
 
 from edgewright.domain.cluster import Role
@@ -149,7 +150,7 @@ class Edge:
         headers: dict[str, str] | None = None,
     ) -> httpx.Response:
         url = f"{self.centre.endpoints()['gateway']}{path}"
-        return httpx.post(url, content=json.dumps(body), auth=auth, headers=headers, timeout=60, trust_env=False)
+        return httpx.post(url, content=json.dumps(body), auth=auth, headers=headers, timeout=60, **PLAIN)
 
 
 def new_secret(role: Role) -> str:

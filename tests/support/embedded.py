@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import psutil
+from loopback import PLAIN
 from supervised import eventually, living
 
 PROGRAM = [sys.executable, "-c", "from edgewright.cli.main import main; main()"]
@@ -123,7 +124,7 @@ class EmbeddedEdgewright:
         token = (self.home / "admin-token").read_text().strip()
         url = f"{self.endpoints()['gateway']}{path}"
         headers = {"Authorization": f"Bearer {token}"}
-        return httpx.request(method, url, headers=headers, timeout=30, trust_env=False, **options)
+        return httpx.request(method, url, headers=headers, timeout=30, **PLAIN, **options)
 
     def is_ready(self, name: str) -> bool:
         """Whether the cluster with a name is ready."""

@@ -13,6 +13,7 @@ from uuid import UUID
 import httpx
 import uvicorn
 from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer, gateway_centre, make_database
+from loopback import PLAIN
 
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
@@ -36,7 +37,7 @@ class LiveGateway:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(START_SECONDS)
 
     def client(self, headers: dict[str, str] | None = None) -> httpx.Client:
-        return httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=60, **PLAIN)
 
     def token(self, *permissions: Permission) -> dict[str, str]:
         """The header of a new operator token."""

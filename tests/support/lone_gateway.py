@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from free_ports import free_port
+from loopback import PLAIN
 from supervised import eventually
 
 from edgewright.cli.home import prepare_home
@@ -55,7 +56,7 @@ class LoneGateway:
             f"{self.url}{path}",
             headers=headers | options.pop("headers", {}),
             timeout=40,
-            trust_env=False,
+            **PLAIN,
             **options,
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 from embedded import EmbeddedEdgewright
+from loopback import PLAIN
 from otlp_collector import Collector
 from supervised import eventually
 
@@ -37,7 +38,7 @@ class Watched:
         token = (self.centre.home / "admin-token").read_text().strip()
         headers = {"Authorization": f"Bearer {token}", "X-Request-Id": self.requests[what]}
         url = f"{self.centre.endpoints()['gateway']}{path}"
-        answer = httpx.request(method, url, headers=headers, timeout=60, trust_env=False, **options)
+        answer = httpx.request(method, url, headers=headers, timeout=60, **PLAIN, **options)
         assert answer.is_success, answer.text
         return answer
 
@@ -47,7 +48,7 @@ class Watched:
         eventually(lambda: self.centre.is_ready(NAME), seconds=60)
         url = self.ask("url", "POST", f"/v1/cluster/{self.cluster}/bootstrap-url").json()
         self.registration_token = url.partition("token=")[2]
-        assert httpx.get(url, timeout=60, trust_env=False).is_success
+        assert httpx.get(url, timeout=60, **PLAIN).is_success
         status = json.loads((ROOT / "docs" / "examples" / "edge-status.json").read_text())
         self.ask("status", "PUT", f"/v1/app/{STATUS_APP}/object/{self.cluster}", json=status)
         self.ask("secret", "PUT", f"/v1/cluster/{self.cluster}/secret/default/db/password", content=SECRET)
@@ -59,10 +60,10 @@ class Watched:
         await client.get_schedule_handle(SWEEP_SCHEDULE).trigger()
 
     def gateway_metrics(self) -> str:
-        return httpx.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=30, trust_env=False).text
+        return httpx.get(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=30, **PLAIN).text
 
     def worker_metrics(self) -> str:
-        return httpx.get(self.centre.endpoints()["worker_metrics"], timeout=30, trust_env=False).text
+        return httpx.get(self.centre.endpoints()["worker_metrics"], timeout=30, **PLAIN).text
 
     def log(self, part: str) -> list[dict[str, Any]]:
         """Every line of a log; fails if one is no JSON object."""

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 from edge_machine import EdgeMachine
 from embedded import PROGRAM, EmbeddedEdgewright
+from loopback import PLAIN
 from markers import Marker, Place, marked_bytes, marked_text, token_markers
 from sealing_keys import certificate_pem, private_key
 from supervised import eventually
@@ -43,7 +44,7 @@ class WholeLife:
     program: list[str] = field(default_factory=lambda: list(PROGRAM))
     operator: str = ""
     """The token that calls are made with."""
-    _http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=40, trust_env=False))
+    _http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=40, **PLAIN))
 
     def live(self) -> None:
         """All of it, on a centre that runs."""
@@ -126,7 +127,9 @@ class WholeLife:
         edge = EdgeMachine(self.folder / f"edge-{len(self.edges)}", uid=kube_system_uid)
         self.edges.append(edge)
         script = httpx.get(
-            f"{self.centre.endpoints()['gateway']}{path}", params={"token": token}, trust_env=False
+            f"{self.centre.endpoints()['gateway']}{path}",
+            params={"token": token},
+            **PLAIN,
         ).text
         wrong = {"kube_system_uid": "x", "kubernetes_version": "v1", "flux_secret": token, "agent_secret": token}
         bearer = {"Authorization": f"Bearer {token}"}

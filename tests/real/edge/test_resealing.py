@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from edge_cluster.agent import NAMESPACE
 from edge_cluster.sources import Source
+from loopback import PLAIN
 from resealing_edge import digest
 from sealing_keys import open_envelope
 from supervised import eventually
@@ -203,7 +204,7 @@ def test_a_lying_agent_destroys_its_own_values_only_and_the_real_one_mends_nothi
             said("invented", old, lie),
         ],
     }
-    answer = httpx.post(f"{url}/v1/agent/resealed", json=body, auth=(user, password), trust_env=False, timeout=60)
+    answer = httpx.post(f"{url}/v1/agent/resealed", json=body, auth=(user, password), **PLAIN, timeout=60)
     assert answer.status_code == 200, answer.text
     assert [each["secret"] for each in answer.json()["ignored"]] == ["default/two"]
     edge.agent.start()

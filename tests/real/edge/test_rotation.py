@@ -11,6 +11,7 @@ import httpx
 import pytest
 from edge_cluster.agent import NAMESPACE
 from edge_cluster.sources import Source
+from loopback import PLAIN
 from supervised import eventually
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def let_in(edge: Edge, own_or_flux: str, path: str) -> int:
         "POST" if "heartbeat" in path else "GET",
         f"{edge.centre.endpoints()['gateway']}{path}",
         auth=(edge.uuid, own_or_flux),
-        trust_env=False,
+        **PLAIN,
     ).status_code
 
 

@@ -13,6 +13,7 @@ import httpx
 from components import component
 from flux_file import definition
 from free_ports import free_port
+from loopback import PLAIN
 from module_files import module_folder
 
 from edge_cluster.cluster import READY_SECONDS, Cluster
@@ -85,7 +86,7 @@ class SealedSecrets:
     def certificate(self) -> str:
         """PEM, of its newest key; what was last seen of one that is just starting is nothing."""
         try:
-            return httpx.get(f"{self.url}/v1/cert.pem", trust_env=False).text
+            return httpx.get(f"{self.url}/v1/cert.pem", **PLAIN).text
         except httpx.TransportError:
             return ""
 

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 from embedded import EmbeddedEdgewright
 from flux_file import sha256_of
+from loopback import PLAIN
 from production.ports import free_port
 from supervised import eventually
 
@@ -133,12 +134,12 @@ class Attached:
     def heartbeat(self, password: str) -> httpx.Response:
         """As the agent, with that password."""
         url = f"{self.grounds.centre.endpoints()['gateway']}/v1/agent/heartbeat"
-        return httpx.post(url, auth=(self.uuid, password), json={}, trust_env=False)
+        return httpx.post(url, auth=(self.uuid, password), json={}, **PLAIN)
 
     def put_status(self, password: str) -> int:
         """What the centre answers to a status of the agent."""
         url = f"{self.grounds.centre.endpoints()['gateway']}/v1/agent/status"
-        return httpx.put(url, auth=(self.uuid, password), json={}, trust_env=False).status_code
+        return httpx.put(url, auth=(self.uuid, password), json={}, **PLAIN).status_code
 
 
 @contextmanager

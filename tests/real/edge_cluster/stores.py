@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterator
 
 import httpx
+from loopback import PLAIN
 
 from edge_cluster.cluster import Cluster
 
@@ -16,7 +17,7 @@ def kept_in(cluster: Cluster) -> Iterator[tuple[str, bytes]]:
     answer = httpx.post(
         f"http://127.0.0.1:{cluster.etcd_port}/v3/kv/range",
         json={"key": EVERYTHING, "range_end": EVERYTHING},
-        trust_env=False,
+        **PLAIN,
         timeout=60,
     )
     for each in answer.raise_for_status().json()["kvs"]:

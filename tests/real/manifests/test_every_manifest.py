@@ -15,6 +15,7 @@ from edge_cluster.helm import Helm
 from edge_cluster.helm_release import checked_out_chart, packed_sealed_secrets
 from embedded import EmbeddedEdgewright
 from flux_file import flux_file, sha256_of
+from loopback import PLAIN
 from module_files import helm_definitions, module_folder
 from sealing_keys import NOW, sealing_certificate
 from supervised import eventually
@@ -99,7 +100,7 @@ def of_cluster(centre: EmbeddedEdgewright, name: str, wish: Mapping[str, Any]) -
 
 
 def fetched(url: str, **headers: str) -> str:
-    answer = httpx.get(url, headers=headers, timeout=60, trust_env=False)
+    answer = httpx.get(url, headers=headers, timeout=60, **PLAIN)
     assert answer.status_code == 200, answer.text
     return answer.text
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from lone_gateway import LoneGateway, lone_gateway
+from loopback import PLAIN
 from supervised import eventually
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # PostgreSQL and two gateways start inside the first
@@ -21,7 +22,7 @@ def two(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> Iterator
 
 def asked(gateway: LoneGateway, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx.get(f"{gateway.url}/v1/cluster", headers=headers, trust_env=False, timeout=30).status_code
+    return httpx.get(f"{gateway.url}/v1/cluster", headers=headers, **PLAIN, timeout=30).status_code
 
 
 def test_a_revoked_token_is_refused_by_both_within_a_second(two: tuple[LoneGateway, LoneGateway]) -> None:

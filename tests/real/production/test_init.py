@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
+from loopback import PLAIN
 from production.topology import Topology
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 
@@ -74,5 +75,5 @@ async def is_prepared(address: str, namespace: str) -> None:
 
 
 def test_the_web_ui_shows_the_namespace(topology: Topology) -> None:
-    answer = httpx.get(f"{topology.ui_url}/api/v1/namespaces/default", trust_env=False, timeout=30)
+    answer = httpx.get(f"{topology.ui_url}/api/v1/namespaces/default", **PLAIN, timeout=30)
     assert json.loads(answer.text)["namespaceInfo"]["name"] == "default"

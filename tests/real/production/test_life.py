@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+from loopback import PLAIN
 from production.operator import Operator
 from production.topology import Topology
 
@@ -32,7 +33,7 @@ def test_every_gateway_and_worker_has_metrics_for_a_prometheus(topology: Topolog
     operator.commission("measured")
     for names, series in ((topology.gateways, "edgewright_clusters{"), (topology.workers, "temporal_request_total{")):
         for name in names:
-            answer = httpx.get(f"http://127.0.0.1:{topology.ports.metrics[name]}/metrics", trust_env=False)
+            answer = httpx.get(f"http://127.0.0.1:{topology.ports.metrics[name]}/metrics", **PLAIN)
             assert answer.status_code == 200
             assert series in answer.text
 

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from edge_cluster.patience import eventually
 from edge_cluster.stores import kept_in
+from loopback import PLAIN
 from markers import MarkerSearch, Place, files_below, histories_at, marked_text, stores, token_markers
 from process_watch import ProcessWatch, record_program
 
@@ -70,7 +71,7 @@ def attach(attaching: Attaching, folder: Path) -> tuple[str, Line, list[Place]]:
     (folder / "bin" / "kubectl").unlink()
     record_program("kubectl", folder / "bin", real=cluster.kubectl.program)
     record_program("curl", folder / "bin")
-    script = httpx.get(line.url, trust_env=False, timeout=60).text
+    script = httpx.get(line.url, **PLAIN, timeout=60).text
     done = line.type("sh -s -- --yes", given=script)
     assert done.returncode == 0, done.stdout + done.stderr
     eventually(lambda: attaching.is_available(uuid))
@@ -114,7 +115,7 @@ def credentials(attaching: Attaching, which: str) -> list[Marker]:
 
 def again_and_looked_at(attaching: Attaching, uuid: str, line: Line) -> list[Place]:
     """The refusal of a line that was used, and all that people are shown of the cluster."""
-    refusal = httpx.get(line.url, trust_env=False)
+    refusal = httpx.get(line.url, **PLAIN)
     assert refusal.status_code == 403
     shown = [attaching.desk.edgewright("cluster", view, "discreet") for view in ("show", "timeline")]
     api = json.dumps(attaching.desk.json(f"/v1/cluster/{uuid}"))

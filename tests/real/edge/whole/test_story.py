@@ -21,6 +21,7 @@ from edge_cluster.release import release
 from edge_cluster.site import AGENT, DETACHER, KUSTOMIZE, Site
 from edge_cluster.terminal import paste
 from flux_file import sha256_of
+from loopback import PLAIN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -213,7 +214,7 @@ class Credential:
 
     def ask(self, desk: Desk, method: str, path: str) -> httpx.Response:
         url = f"{desk.gateway}{path}"
-        return httpx.request(method, url, auth=(self.uuid, self.password), json={}, trust_env=False)
+        return httpx.request(method, url, auth=(self.uuid, self.password), json={}, **PLAIN)
 
 
 def credential(factory: Site) -> Credential:
