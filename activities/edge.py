@@ -18,7 +18,12 @@ class EdgeActivities:
         """Checks and records a status; a refusal is an answer, not a failure."""
         try:
             await self._door.record(
-                message.cluster, message.body, merge=message.merge, actor=message.actor, generation=None
+                message.cluster,
+                message.body,
+                merge=message.merge,
+                actor=message.actor,
+                generation=None,
+                proposes=True,
             )
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)

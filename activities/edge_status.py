@@ -30,6 +30,7 @@ class EdgeStatusDoor:
         actor: str,
         generation: int | None,
         precondition: Precondition = ALWAYS,
+        proposes: bool = False,
     ) -> bool:
         """Records a status.
 
@@ -38,6 +39,8 @@ class EdgeStatusDoor:
             merge: laid over the present document instead of replacing it.
             generation: of the reporting credential; None for an operator.
             precondition: what the present document has to be.
+            proposes: it came by a signal, and nobody knows who sent that: another certificate than the one in use is
+                noted as proposed, and the status keeps the one in use.
 
         Returns:
             False if nothing differed.
@@ -66,6 +69,7 @@ class EdgeStatusDoor:
             generation=generation,
             actor=actor,
             precondition=precondition,
+            proposes=proposes,
         )
 
     async def _judge(self, pem: object) -> tuple[tuple[CertificateFacts, str] | None, Invalid | None]:

@@ -9,10 +9,11 @@ from activities.edge_status import EdgeStatusDoor
 from api.auth import EdgeCaller, actor_of
 from api.gateway import Gateway
 from edgewright.domain.json import canonical_json
-from edgewright.errors import Forbidden
+from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
+from edgewright.sealing import parse_certificate
 
 CERTIFICATE_FIELD = "kubeseal_cert"
 
@@ -56,6 +57,24 @@ async def take_status(
     return await door.record(
         row.uuid, body, merge=False, actor=actor, generation=generation, precondition=precondition
     )
+
+
+async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: str, admin: OperatorToken) -> None:
+    """Puts the certificate to use that a signal proposed.
+
+    Raises:
+        Conflict: ``certificate_not_proposed``: there is none, or it is another one.
+        Invalid: it may not be used any more.
+    """
+    if row.proposed is None or row.proposed_pem is None or row.proposed.fingerprint != fingerprint:
+        raise Conflict(
+            f"Nobody has proposed the certificate {fingerprint[:16]}… for {row.spec.name}.",
+            code="certificate_not_proposed",
+            hint="`certificate_proposed` of the cluster shows which one waits; one that is taken ends that.",
+        )
+    parse_certificate(row.proposed_pem, now=await gateway.edge_reports.now())
+    body = {**(row.edge_status or {}), CERTIFICATE_FIELD: row.proposed_pem}
+    await take_status(gateway, row, body, admin)
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from api.gateway import Gateway
 from api.schemas.clusters import (
     Certificate,
+    CertificateProposed,
     CheckInBody,
     ClusterBody,
     Deletion,
@@ -52,6 +53,7 @@ def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | Non
         steps=list(shown.steps) if shown else [],
         hosts=_hosts(row),
         certificate=Certificate(**row.certificate.model_dump()) if row.certificate else None,
+        certificate_proposed=CertificateProposed(**row.proposed.model_dump()) if row.proposed else None,
         revisions=Revisions(desired=shown.desired_revision if shown else None, observed=row.observed_revision),
         lease=LeaseBody(
             state=row.lease.state,

@@ -6,14 +6,15 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from api.auth import ClusterOperator, actor_of
+from api.auth import Administrator, ClusterOperator, actor_of
 from api.bodies import JsonBody
+from api.edge_status import confirm_certificate
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from api.lookup import open_cluster
 from api.presentation import cluster_body
 from api.routes.clusters import shown
-from api.schemas.cluster_wishes import Reason
+from api.schemas.cluster_wishes import ConfirmedCertificate, Reason
 from api.schemas.clusters import ClusterBody, Revoked
 from api.schemas.edge import RotationWanted, RotationWish
 from edgewright.domain.cluster import StepName
@@ -40,6 +41,23 @@ async def reject(
 ) -> Response:
     """Kills its credentials and frees the binding of its token."""
     return await _answer(gateway, live, uuid, operator, accepted=False)
+
+
+@router.post(
+    "/v1/cluster/{uuid}/certificate", summary="Confirm a proposed sealing certificate", response_model=ClusterBody
+)
+async def confirm_proposed_certificate(
+    *,
+    uuid: UUID,
+    admin: Administrator,
+    wish: Annotated[ConfirmedCertificate, Depends(JsonBody(ConfirmedCertificate))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
+    """One that came by a signal seals nothing before. 409 when another one, or none, is proposed."""
+    await confirm_certificate(gateway, await open_cluster(gateway, uuid), wish.fingerprint, admin)
+    await live.nudges.nudge(uuid)
+    return shown(gateway, await open_cluster(gateway, uuid))
 
 
 @router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")

@@ -78,6 +78,16 @@ class Recreation(Wish):
     values: dict[str, JsonValue] | None = None
 
 
+class ConfirmedCertificate(Wish):
+    """``fingerprint``: of the proposed certificate, as `certificate_proposed` of the cluster shows it."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", json_schema_extra={"examples": [{"fingerprint": "9f" * 32}]}
+    )
+
+    fingerprint: str = Field(pattern="^[0-9a-f]{64}$")
+
+
 class Reason(Wish):
     """Why; shown in the timeline."""
 

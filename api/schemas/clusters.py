@@ -60,6 +60,14 @@ class Certificate(Answer):
     taken_at: datetime
 
 
+class CertificateProposed(Answer):
+    """A sealing certificate that came by a signal of Temporal's. Not in use; an admin may confirm it."""
+
+    fingerprint: str
+    not_after: datetime
+    proposed_at: datetime
+
+
 class Revisions(Answer):
     """Commits: the newest of the centre, and what the edge says it has applied."""
 
@@ -141,6 +149,7 @@ class ClusterBody(Answer):
     steps: list[StepRecord]
     hosts: list[dict[str, Any]]
     certificate: Certificate | None
+    certificate_proposed: CertificateProposed | None = None
     revisions: Revisions
     lease: LeaseBody
     reach: ReachBody | None = None

@@ -233,6 +233,14 @@ class Lease(Frozen):
     clock_offset_seconds: float | None = None
 
 
+class ProposedCertificate(Frozen):
+    """A sealing certificate that came by a signal. It seals nothing until an admin confirms it."""
+
+    fingerprint: str
+    not_after: AwareDatetime
+    proposed_at: AwareDatetime
+
+
 class DeliveryProblem(Frozen):
     """What keeps an edge from fetching or applying its repository.
 
@@ -293,6 +301,7 @@ class Wanted(Frozen):
     lease: Lease = Lease()
     certificate: CertificateFacts | None = None
     certificate_problem: str | None = None
+    certificate_proposed: ProposedCertificate | None = None
     observed_revision: str | None = None
     observed_descends: bool | None = None
     delivery_problem: DeliveryProblem | None = None

@@ -127,14 +127,23 @@ def _sealing_key(wanted: Wanted, now: datetime) -> State:
         problem = wanted.certificate_problem
         if problem:
             return FALSE, "CertificateRefused", problem
-        return UNKNOWN, "NoCertificate", "The edge has not reported a sealing certificate; secrets cannot be sealed."
+        message = "The edge has not reported a sealing certificate; secrets cannot be sealed."
+        return UNKNOWN, "NoCertificate", f"{message}{_proposed(wanted)}"
     if now >= certificate.not_after:
         return FALSE, "CertificateExpired", "The sealing certificate has expired; secrets are refused."
     if wanted.certificate_problem:
         return FALSE, "CertificateRefused", f"{wanted.certificate_problem} The one before is kept."
     if now - certificate.not_before > KEY_AGE_LIMIT:
-        return FALSE, "KeyOld", "The sealing key is over 90 days old."
-    return _resealing(wanted.resealing)
+        return FALSE, "KeyOld", f"The sealing key is over 90 days old.{_proposed(wanted)}"
+    status, reason, message = _resealing(wanted.resealing)
+    return status, reason, f"{message}{_proposed(wanted)}".strip()
+
+
+def _proposed(wanted: Wanted) -> str:
+    if wanted.certificate_proposed is None:
+        return ""
+    fingerprint = wanted.certificate_proposed.fingerprint[:16]
+    return f" A signal proposed the certificate {fingerprint}…; it is not used unless an admin confirms it."
 
 
 def _resealing(resealing: Resealing | None) -> State:

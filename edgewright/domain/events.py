@@ -13,6 +13,7 @@ from edgewright.domain.cluster import Frozen
 EventKind = Literal[
     "centre.restored",
     "certificate.changed",
+    "certificate.proposed",
     "certificate.refused",
     "cluster.blocked",
     "cluster.changed",

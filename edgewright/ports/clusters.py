@@ -16,6 +16,7 @@ from edgewright.domain.cluster import (
     Fence,
     Lease,
     Phase,
+    ProposedCertificate,
     StepName,
     Wanted,
     Workloads,
@@ -34,6 +35,7 @@ class ClusterRow:
         spec: the configuration entry; for removed and deleted clusters the last one.
         spec_etag: its revision; None while there is no entry.
         certificate_pem: the sealing certificate in use.
+        proposed_pem: the one that a signal proposed and nobody has confirmed.
         edge_status: the *Edge cluster status* entry.
         resealing: the re-sealing under way, or the last one that has found something unreadable.
         reach: None: the agent has not said.
@@ -60,6 +62,8 @@ class ClusterRow:
     lease: Lease = Lease()
     certificate: CertificateFacts | None = None
     certificate_pem: str | None = None
+    proposed: ProposedCertificate | None = None
+    proposed_pem: str | None = None
     edge_status: Mapping[str, Any] | None = None
     observed_revision: str | None = None
     must_reenter: Sequence[str] = ()

@@ -55,6 +55,7 @@ class EdgeReports(Protocol):
         generation: int | None,
         actor: str,
         precondition: Precondition = ALWAYS,
+        proposes: bool = False,
     ) -> bool:
         """Writes the *Edge cluster status* entry in one transaction with the certificate in use, the lease
         (a report is a sign of life) and the audit events. False: nothing differed, nothing was written but
@@ -65,6 +66,7 @@ class EdgeReports(Protocol):
             certificate_problem: why the reported one was refused; the old one is kept, and the entry says that one.
             generation: of the reporting credential; None for an operator. ``Superseded`` if it is an old one.
             precondition: what the present entry has to be. ``PreconditionFailed`` if it is another one.
+            proposes: the certificate is noted as proposed, and the one in use stays until somebody confirms it.
         """
 
     async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:

@@ -60,7 +60,7 @@ def needed(method: str, path: str, tag: str) -> Permission:
     """What an operator needs, from the tables of the contract."""
     if path.startswith("/v1/cluster/{uuid}/install/"):
         return Permission.READ
-    if (method, path) == ("PUT", "/v1/flux"):
+    if (method, path) in {("PUT", "/v1/flux"), ("POST", "/v1/cluster/{uuid}/certificate")}:
         return Permission.ADMIN
     if tag in PERMISSION:
         return PERMISSION[tag]

@@ -10,9 +10,11 @@ import pytest
 from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer, fence_of
 from sealing_keys import certificate_pem, private_key
 
+from activities.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import Acceptance, LeaseState, Order, Phase, Role, StepName
 from edgewright.domain.credentials import cluster_secret
 from edgewright.domain.projection import Projection
+from edgewright.errors import Invalid
 from edgewright.ports.operators import Permission
 
 NOW = datetime.now(UTC)
@@ -311,6 +313,60 @@ async def test_a_certificate_comes_from_the_agent_or_an_admin(centre: GatewayCen
     merged = await operator.patch(door, json={"hosts": []})
     assert merged.status_code == 204
     assert (await operator.patch(door, json={"kubeseal_cert": certificate(3072)})).status_code == 403
+
+
+async def test_a_certificate_by_signal_is_not_used_before_an_admin_confirms_it(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    agent, door = centre.client(edge.as_agent), f"/v1/cluster/{edge.cluster}"
+    reported = {"hosts": [], "kubeseal_cert": certificate()}
+    assert (await agent.put("/v1/agent/status", json=reported)).status_code == 204
+    used = (await admin.get(door)).json()["certificate"]
+    await signalled(centre, edge, {"hosts": [], "kubeseal_cert": certificate(3072)})
+
+    shown = (await admin.get(door)).json()
+    assert shown["certificate"] == used
+    entry = (await admin.get(f"/v2/app/{STATUS_APP}/object/{edge.cluster}")).json()
+    assert entry["kubeseal_cert"] == certificate()
+    proposed = shown["certificate_proposed"]["fingerprint"]
+    assert proposed != used["fingerprint"]
+    refused = await admin.post(f"{door}/certificate", json={"fingerprint": used["fingerprint"]})
+    assert (refused.status_code, refused.json()["code"]) == (409, "certificate_not_proposed")
+    operator = await centre.operator(Permission.CLUSTERS)
+    assert (await operator.post(f"{door}/certificate", json={"fingerprint": proposed})).status_code == 403
+
+    confirmed = (await admin.post(f"{door}/certificate", json={"fingerprint": proposed})).json()
+    assert (confirmed["certificate"]["fingerprint"], confirmed["certificate_proposed"]) == (proposed, None)
+    again = await admin.post(f"{door}/certificate", json={"fingerprint": proposed})
+    assert again.json()["code"] == "certificate_not_proposed"
+
+
+async def test_a_proposed_certificate_is_forgotten_when_the_edge_reports_another(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    await signalled(centre, edge, {"kubeseal_cert": certificate(3072)})
+    shown = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
+    assert (shown["certificate"], bool(shown["certificate_proposed"])) == (None, True)
+    status = {"hosts": [], "kubeseal_cert": certificate()}
+    assert (await centre.client(edge.as_agent).put("/v1/agent/status", json=status)).status_code == 204
+    shown = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
+    assert (bool(shown["certificate"]), shown["certificate_proposed"]) == (True, None)
+
+
+async def test_a_bad_certificate_by_signal_is_refused_and_changes_nothing(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    before = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
+    with pytest.raises(Invalid):
+        await signalled(centre, edge, {"kubeseal_cert": "no certificate"})
+    assert (await admin.get(f"/v1/cluster/{edge.cluster}")).json() == before
+
+
+async def signalled(centre: GatewayCentre, edge: Edge, body: dict[str, Any]) -> None:
+    """What a worker does with the signal `edge_status`."""
+    gateway = centre.gateway
+    door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    await door.record(edge.cluster, body, merge=False, actor="temporal", generation=None, proposes=True)
 
 
 async def test_an_agent_writes_the_status_of_its_own_cluster_through_both_doors(

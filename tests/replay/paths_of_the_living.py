@@ -200,7 +200,7 @@ async def edge_status_and_sealing_key(walk: Walk) -> UUID:
         cluster, handle = await walk.active(), walk.centre.handle
         pem = certificate_pem(private_key())
         await handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"version": "1.0.0", "kubeseal_cert": pem})
-        await walk.until(cluster, lambda row: row.certificate is not None)
+        await walk.until(cluster, lambda row: row.proposed is not None)
         await handle(cluster).signal(names.SIGNAL_SEALING_KEY_ROTATED, "no certificate")
         await handle(cluster).signal(names.SIGNAL_SEALING_KEY_ROTATED)
         await handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": "no list"})

@@ -9,8 +9,10 @@ from uuid import UUID, uuid4
 import pytest
 from centre import Centre, eventually, working
 from cluster_states import at_step, staged
+from sealing_keys import certificate_pem, private_key
 from temporalio.common import RetryPolicy
 
+from activities.edge_status import EdgeStatusDoor
 from edgewright.adapters.database.cluster_reading import PROOF_DUE
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
 from edgewright.domain.conditions import next_review
@@ -23,6 +25,7 @@ from edgewright.domain.wellknown import (
 from edgewright.errors import Stalled
 from edgewright.messages import names
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import NewEntry
 from edgewright.ports.edge_reports import Heartbeat
 from workflows import policies
@@ -95,6 +98,35 @@ async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Cen
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.change_done == row.change), seconds=10
     )
+
+
+async def test_a_certificate_by_signal_waits_for_an_admin_and_says_so(idle_centre: Centre) -> None:
+    own, foreign = (certificate_pem(private_key(bits)) for bits in (2048, 3072))
+    async with working(idle_centre):
+        cluster = await idle_centre.create("faithful")
+        door = EdgeStatusDoor(idle_centre.clusters, idle_centre.ports.reports, idle_centre.ports.entries)
+        await door.record(cluster, {"hosts": [], "kubeseal_cert": own}, merge=False, actor="agent", generation=1)
+        handle = idle_centre.handle(cluster)
+        await handle.signal(names.SIGNAL_EDGE_STATUS, {"hosts": [], "kubeseal_cert": foreign})
+        row = await idle_centre.until(cluster, lambda row: "proposed" in told(row))
+        for body in ({"kubeseal_cert": foreign}, foreign, "no certificate"):
+            await handle.signal(names.SIGNAL_SEALING_KEY_ROTATED, body)
+        await eventually(lambda: is_told_of(idle_centre, cluster, "sealing_key.refused"))
+        after = await idle_centre.row(cluster)
+    assert (row.certificate_pem, row.proposed_pem) == (own, foreign)
+    assert (after.certificate_pem, after.proposed_pem) == (own, foreign)
+    kinds = [event.kind for event in await idle_centre.audit.timeline(cluster)]
+    assert (kinds.count("certificate.proposed"), kinds.count("certificate.changed")) == (1, 1)
+
+
+def told(row: ClusterRow) -> str:
+    """What the condition *SealingKeyCurrent* says."""
+    conditions = row.projection.conditions if row.projection else ()
+    return next((each.message for each in conditions if each.type is ConditionType.SEALING_KEY_CURRENT), "")
+
+
+async def is_told_of(centre: Centre, cluster: UUID, kind: str) -> bool:
+    return kind in [event.kind for event in await centre.audit.timeline(cluster)]
 
 
 async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(

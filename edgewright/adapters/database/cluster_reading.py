@@ -12,6 +12,7 @@ from edgewright.adapters.database.cluster_rows import (
     certificate_from,
     hold_fence,
     lease_from,
+    proposed_from,
     read_row,
     record_with_lease,
 )
@@ -215,6 +216,7 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         lease=lease_from(row),
         certificate=certificate_from(row),
         certificate_problem=row.certificate_problem,
+        certificate_proposed=proposed_from(row),
         observed_revision=row.observed_revision,
         secrets_pending=row.secrets_pending,
         must_reenter=tuple(row.must_reenter),

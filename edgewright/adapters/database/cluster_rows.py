@@ -20,6 +20,7 @@ from edgewright.domain.cluster import (
     Fence,
     Lease,
     LeaseState,
+    ProposedCertificate,
     Workloads,
 )
 from edgewright.domain.projection import Projection
@@ -31,6 +32,13 @@ from edgewright.ports.clusters import ClusterRow
 
 ClusterRecord = Row[Any]
 """One row of ``clusters``, locked for this transaction."""
+
+NOTHING_PROPOSED: Mapping[str, None] = {
+    "proposed_fingerprint": None,
+    "proposed_not_after": None,
+    "proposed_at": None,
+    "proposed_pem": None,
+}
 
 HARDWARE_UNKNOWN: Mapping[str, Any] = {
     "acceptance": Acceptance.NONE,
@@ -51,6 +59,7 @@ HARDWARE_UNKNOWN: Mapping[str, Any] = {
     "certificate_taken_at": None,
     "certificate_problem": None,
     "certificate_pem": None,
+    **NOTHING_PROPOSED,
     "resealing": None,
     "reseal_due_at": None,
     "nonce": None,
@@ -310,6 +319,8 @@ def _cluster_row(row: Row[Any]) -> ClusterRow:
         lease=lease_from(row),
         certificate=certificate_from(row),
         certificate_pem=row.certificate_pem,
+        proposed=proposed_from(row),
+        proposed_pem=row.proposed_pem,
         edge_status=row.edge_status,
         observed_revision=row.observed_revision,
         must_reenter=tuple(row.must_reenter),
@@ -346,4 +357,13 @@ def certificate_from(row: Row[Any]) -> CertificateFacts | None:
         not_before=row.certificate_not_before,
         not_after=row.certificate_not_after,
         taken_at=row.certificate_taken_at,
+    )
+
+
+def proposed_from(row: Row[Any]) -> ProposedCertificate | None:
+    """The sealing certificate that a signal proposed, or None."""
+    if row.proposed_fingerprint is None:
+        return None
+    return ProposedCertificate(
+        fingerprint=row.proposed_fingerprint, not_after=row.proposed_not_after, proposed_at=row.proposed_at
     )

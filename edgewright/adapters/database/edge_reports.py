@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
 from edgewright.adapters.database.cluster_rows import (
+    NOTHING_PROPOSED,
     ClusterRecord,
     find_row,
     open_row,
@@ -59,6 +60,7 @@ class SqlEdgeReports(EdgeReach):
         generation: int | None,
         actor: str,
         precondition: Precondition = ALWAYS,
+        proposes: bool = False,
     ) -> bool:
         await self._schemas.check(APP_CLUSTER_STATUS, body)
         async with self._database.write() as connection:
@@ -68,10 +70,13 @@ class SqlEdgeReports(EdgeReach):
                 refuse_old(row, generation)
                 await make_current(connection, at, row)
                 await update_row(connection, cluster, **renewed_lease(row, at))
-            certified = await _take_certificate(
-                connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
-            )
-            if certificate_problem is not None:
+            if proposes and certificate is not None:
+                certified = await _propose_certificate(connection, at, row, certificate, actor=actor)
+            else:
+                certified = await _take_certificate(
+                    connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
+                )
+            if certificate_problem is not None or (proposes and certificate is not None):
                 body = _with_certificate_in_use(body, row)
             entry, before = await exchange_entry(
                 connection, at, APP_CLUSTER_STATUS, cluster, body, precondition=precondition
@@ -268,6 +273,7 @@ async def _take_certificate(
         certificate_taken_at=facts.taken_at,
         certificate_problem=None,
         certificate_pem=pem,
+        **NOTHING_PROPOSED,
         reseal_due_at=_reseal_due(row),
     )
     await record(
@@ -285,9 +291,42 @@ async def _take_certificate(
 
 
 def _with_certificate_in_use(body: Mapping[str, Any], row: ClusterRecord) -> dict[str, Any]:
-    """A status whose own certificate was refused: whoever seals with what it says must find the one in use."""
+    """A status whose own certificate is not taken: whoever seals with what it says must find the one in use."""
     kept = {name: value for name, value in body.items() if name != CERTIFICATE_FIELD}
     return kept if row.certificate_pem is None else {**kept, CERTIFICATE_FIELD: row.certificate_pem}
+
+
+async def _propose_certificate(
+    connection: AsyncConnection,
+    at: datetime,
+    row: ClusterRecord,
+    certificate: tuple[CertificateFacts, str],
+    *,
+    actor: str,
+) -> bool:
+    """Notes a certificate that nobody has vouched for; False if it is known already."""
+    facts, pem = certificate
+    if facts.fingerprint in {row.proposed_fingerprint, row.certificate_fingerprint}:
+        return False
+    await update_row(
+        connection,
+        row.uuid,
+        proposed_fingerprint=facts.fingerprint,
+        proposed_not_after=facts.not_after,
+        proposed_at=at,
+        proposed_pem=pem,
+    )
+    await record(
+        connection,
+        at,
+        cluster=row.uuid,
+        actor=actor,
+        kind="certificate.proposed",
+        message=f"A signal proposed another sealing certificate for {row.name}; an admin has to confirm it.",
+        fingerprint=facts.fingerprint,
+        not_after=facts.not_after.isoformat(),
+    )
+    return True
 
 
 def _reseal_due(row: ClusterRecord) -> datetime | None:

@@ -22,6 +22,8 @@ from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION
 from edgewright.adapters.database.columns import metadata as metadata  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.notification_tables import notifications as notifications  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.notification_tables import webhooks as webhooks  # noqa: PLC0414 - everybody finds it here
+from edgewright.adapters.database.presence_tables import gateway_presence as gateway_presence  # noqa: PLC0414 - everybody finds it here
+from edgewright.adapters.database.presence_tables import last_sweep as last_sweep  # noqa: PLC0414 - everybody finds it here
 
 
 def _of_cluster(*, primary_key: bool = False) -> Column[object]:
@@ -141,9 +143,11 @@ clusters = Table(
     *(Column(name, Text) for name in ("centre_url", "centre_problem", "proven_url")),
     Column("centre_ca", String(64)),
     Column("blocked", Boolean, nullable=False, server_default=false()),
-    Column("synced", String(8), nullable=False, server_default="Unknown"),
-    Column("healthy", String(8), nullable=False, server_default="Unknown"),
+    *(Column(name, String(8), nullable=False, server_default="Unknown") for name in ("synced", "healthy")),
     Column("trouble", Integer, nullable=False, server_default=text("4")),
+    Column("proposed_fingerprint", String(64)),
+    *(Column(name, MOMENT) for name in ("proposed_not_after", "proposed_at")),
+    Column("proposed_pem", Text),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
@@ -350,14 +354,6 @@ idempotency_keys = Table(
     Column("expires_at", MOMENT, nullable=False, index=True),
     Column("headers", DOCUMENT, nullable=False),
     Column("body", DOCUMENT, nullable=False),
-)
-
-gateway_presence = Table(
-    "gateway_presence",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("listening_since", MOMENT, nullable=False),
-    Column("listening_until", MOMENT, nullable=False),
 )
 
 events = Table(

@@ -35,6 +35,7 @@ for _name, _command, _panel, _example in (
         _EDGE,
         "cluster check-in press-shop 'Mon-Fri 22:00-06:00' --time-zone Europe/London",
     ),
+    ("certificate", cluster_verbs.certificate, _STEERING, f"cluster certificate press-shop {'9f' * 32}"),
     ("pause", cluster_verbs.pause, _STEERING, "cluster pause press-shop --reason 'change freeze until Monday'"),
     ("resume", cluster_verbs.resume, _STEERING, "cluster resume press-shop"),
     ("retry", cluster_verbs.retry, _STEERING, "cluster retry press-shop create_repository"),

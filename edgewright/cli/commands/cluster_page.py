@@ -58,6 +58,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("check-in", spoken_check_in(document) if document.get("check_in") else ""),
         ("reaches", _reach(document["reach"]) if document.get("reach") else ""),
         ("certificate", _certificate(certificate) if certificate else "none"),
+        ("proposed", _proposed(document["certificate_proposed"]) if document.get("certificate_proposed") else ""),
         ("re-sealing", _resealing(document["resealing"]) if document.get("resealing") else ""),
         ("commit wanted", document["revisions"]["desired"] or ""),
         ("commit applied", document["revisions"]["observed"] or ""),
@@ -79,6 +80,10 @@ def _reach(reach: Document) -> str:
 
 def _certificate(certificate: Document) -> str:
     return f"{certificate['fingerprint'][:16]}…, valid until {moment(certificate['not_after'])}"
+
+
+def _proposed(certificate: Document) -> str:
+    return f"{certificate['fingerprint']}, by a signal; confirm: cluster certificate NAME FINGERPRINT"
 
 
 def _resealing(resealing: Document) -> str:

@@ -51,6 +51,18 @@ def skip(
     _show(document, f"{document['name']} goes on without {step}: {state_of(document)}", as_json=as_json)
 
 
+def certificate(
+    cluster: ClusterName,
+    fingerprint: Annotated[
+        str, typer.Argument(help="Of the proposed certificate, as `cluster show` prints it.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Confirm a sealing certificate that a signal proposed; secrets are sealed with it from then on (admin)."""
+    document = _post(cluster, "certificate", {"fingerprint": fingerprint.lower()})
+    _show(document, f"Secrets of {document['name']} are sealed with this certificate from now on.", as_json=as_json)
+
+
 def _post(cluster: str, verb: str, body: Any = None) -> Document:
     with connect() as gateway:
         document: Document = gateway.post(f"{named(gateway, cluster).path}/{verb}", body)

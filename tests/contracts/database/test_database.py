@@ -262,10 +262,11 @@ def test_a_fault_of_the_program_stays_one() -> None:
     assert translate(ValueError("oops"), "edgewright.db") is None
 
 
-OF_MIGRATION_8 = ("blocked", "synced", "healthy", "trouble")
-OF_MIGRATION_7 = (
+OF_LATER_MIGRATIONS = (
+    *("blocked", "synced", "healthy", "trouble"),
     *("nonce", "nonce_breaks", "nonce_broken_at", "forked_at"),
     *("centre_url", "centre_problem", "proven_url", "centre_ca"),
+    *("proposed_fingerprint", "proposed_not_after", "proposed_at", "proposed_pem"),
 )
 
 
@@ -302,9 +303,9 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 "ALTER TABLE staged_changes DROP COLUMN replaces",
                 "DROP TABLE resealing_secrets",
                 "DROP TABLE resealings",
-                *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_MIGRATION_7),
+                "DROP TABLE last_sweep",
                 "DROP INDEX ix_clusters_trouble",
-                *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_MIGRATION_8),
+                *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_LATER_MIGRATIONS),
                 "UPDATE clusters SET waiting_for = ''",
                 "UPDATE alembic_version SET version_num = '0001'",
             ):
