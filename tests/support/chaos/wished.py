@@ -97,7 +97,7 @@ def _happened(state: Wished, line: Line) -> Wished | None:
         return None if state.desired == "none" else _deleted(state)
     if line.verb == "undelete":
         return replace(state, desired=state.before, before="") if state.before else None
-    if state.desired == "deleted":
+    if state.desired == "deleted" or (state.keys and _leaves_namespace(state, line)):
         return None
     match line.verb:
         case "pause" | "resume":
@@ -113,6 +113,12 @@ def _happened(state: Wished, line: Line) -> Wished | None:
         case "recreate":
             return _recreated(state, line)
     return None
+
+
+def _leaves_namespace(state: Wished, line: Line) -> bool:
+    """Whether an edge would lose the namespace that its credentials live in."""
+    namespace = line.asked.get("fields", {}).get("namespace", state.namespace)
+    return state.desired != "none" and namespace != state.namespace and not line.asked.get("new_hardware")
 
 
 def _deleted(state: Wished) -> Wished:
@@ -161,6 +167,8 @@ def _may_refuse(state: Wished, line: Line, *, shared_name: bool) -> bool:
             return line.verb == "create" and shared_name and state.desired == "none"
         case "precondition_failed":
             return line.asked.get("contest") in state.contests
+        case "namespace_immutable":
+            return _leaves_namespace(state, line)  # an edge that has registered is attached without a key, too
         case "removed":
             return line.verb == "change" and state.desired == "removed"
         case "entry_unknown":

@@ -88,6 +88,7 @@ class _Planner:
         self._client, self._number = client, number
         self._counter = 0
         self._key = self._random.randrange(POOL)
+        self._namespace = self._random.choice(NAMESPACES)
 
     def life(self, name: str | None) -> Life:
         random = self._random
@@ -168,7 +169,7 @@ class _Planner:
         return [self._step("delete", door="rest", secrets=secrets, calm=False, **asked)]
 
     def _create(self, name: str, uuid: str | None) -> Step:
-        fields = {"namespace": self._random.choice(NAMESPACES), "chart": None, "stamp": self._stamp()}
+        fields = {"namespace": self._namespace, "chart": None, "stamp": self._stamp()}
         if uuid is None:
             fields["label"] = self._stamp()
         return self._step("create", name=name, door="entry" if uuid else "rest", fields=fields)
@@ -199,12 +200,17 @@ class _Planner:
     def _move(self) -> Step:
         self._key = (self._key + 1) % POOL
         secrets = self._burst(2) if self._random.random() < 0.4 else ()
-        return self._step("recreate", door="rest", fields={}, new_hardware=True, secrets=secrets, calm=False)
+        fields = {}
+        if self._random.random() < 0.3:
+            self._namespace = self._random.choice(NAMESPACES)
+            fields["namespace"] = self._namespace
+        return self._step("recreate", door="rest", fields=fields, new_hardware=True, secrets=secrets, calm=False)
 
     def _fields(self) -> dict[str, Any]:
+        """Now and then with another namespace, which is refused while an edge is attached."""
         random = self._random
         return {
-            "namespace": random.choice(NAMESPACES),
+            "namespace": random.choice(NAMESPACES) if random.random() < 0.04 else self._namespace,
             "chart": random.choice([None, OTHER_CHART]),
             "stamp": self._stamp(),
         }
