@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from edgewright.domain.cluster import CertificateFacts
+from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.clusters import Clusters
@@ -46,15 +47,17 @@ class EdgeStatusDoor:
             False if nothing differed.
 
         Raises:
-            NotFound: ``cluster_unknown``.
+            NotFound: ``cluster_unknown``; ``Gone``: ``cluster_deleted``.
             PreconditionFailed: it is another one.
             Invalid: ``schema_violation``; or, from anybody but the edge itself, ``certificate_malformed``,
                 ``certificate_expired`` or ``certificate_weak``. Of an edge's report the rest counts: the
                 certificate in use stays, in the stored status too, and *SealingKeyCurrent* says why.
         """
         row = await self._clusters.get(cluster)
-        if row is None or row.closed:
+        if row is None:
             raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+        if row.closed_at is not None:
+            raise cluster_deleted(cluster, row.spec.name, row.closed_at)
         if merge:
             present = await self._entries.get(APP_CLUSTER_STATUS, cluster)
             body = {**(present.body if present else {}), **body}

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from api.gateway import Gateway
 from edgewright.domain.cluster import ClusterSettings
+from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.clusters import ClusterRow
@@ -17,15 +18,18 @@ async def open_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
 
     Raises:
         NotFound: code ``cluster_unknown``.
+        Gone: code ``cluster_deleted``.
     """
     row = await gateway.clusters.get(cluster)
-    if row is None or row.closed:
+    if row is None:
         raise cluster_unknown(cluster)
+    if row.closed_at is not None:
+        raise cluster_deleted(cluster, row.spec.name, row.closed_at)
     return row
 
 
 def cluster_unknown(cluster: UUID) -> NotFound:
-    """There is no cluster with that UUID, or its deletion has finished."""
+    """There never was a cluster with that UUID."""
     return NotFound(
         f"There is no cluster {cluster}.", code="cluster_unknown", hint="edgewright cluster list shows all clusters."
     )

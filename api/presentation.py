@@ -87,6 +87,7 @@ def summary_body(summary: ClusterSummary) -> SummaryBody:
         synced=summary.synced,
         healthy=summary.healthy,
         paused=summary.paused,
+        deleted_at=summary.deleted_at,
         labels=dict(summary.labels),
         generation=summary.generation,
         created_at=summary.created_at,

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from edgewright.bootstrap import render_refusal
-from edgewright.errors import EdgewrightError, Refused, TooLarge, TooMany, Waiting
+from edgewright.errors import EdgewrightError, Gone, Refused, TooLarge, TooMany, Waiting
 
 PROBLEM_TYPE = "application/problem+json"
 REALM = 'Basic realm="Edgewright"'
@@ -61,6 +61,8 @@ class Problem(BaseModel):
     hint: str | None = Field(default=None, description="What to do next, where that helps.")
     where: str | None = Field(default=None, description="The field, file or path that is meant.")
     request_id: str | None = Field(default=None, description="Also in the header X-Request-Id.")
+    ended_at: str | None = Field(default=None, description="Of a deleted cluster: when its deletion finished.")
+    timeline: str | None = Field(default=None, description="Of a deleted cluster: where its timeline is.")
 
 
 class TooManyWrongCredentials(TooMany):
@@ -110,6 +112,8 @@ def answer_error(request: Request, error: EdgewrightError, *, more: Mapping[str,
         headers["WWW-Authenticate"] = REALM
     if isinstance(error, Waiting):
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if isinstance(error, Gone):
+        more = {"ended_at": error.ended_at, "timeline": error.timeline, **(more or {})}
     return problem_of(
         request,
         status=error.status,

@@ -63,6 +63,25 @@ class NotFound(Refused):
     status = 404
 
 
+class Gone(NotFound):
+    """There was such a thing, and it has ended for good.
+
+    Args:
+        ended_at: when, ISO 8601.
+        timeline: path at the gateway of what happened to it.
+    """
+
+    code = "gone"
+    status = 410
+
+    def __init__(
+        self, detail: str, *, ended_at: str, timeline: str, code: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(detail, code=code, hint=hint)
+        self.ended_at = ended_at
+        self.timeline = timeline
+
+
 class Conflict(Refused):
     """The request makes no sense in the present state."""
 

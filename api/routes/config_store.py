@@ -18,7 +18,7 @@ from api.gateway import Gateway
 from api.idempotency import as_json
 from api.json_text import JsonLimits
 from api.live import Live, TheGateway, TheLive
-from api.lookup import cluster_unknown
+from api.lookup import open_cluster
 from api.preconditions import not_modified, precondition_of, quoted
 from api.schemas.config_store import NewObject, ObjectBody
 from edgewright.domain.cluster import Role
@@ -185,9 +185,7 @@ async def _write(
 async def _write_status(
     gateway: Gateway, live: Live, cluster: UUID, body: Any, *, caller: Caller, precondition: Precondition
 ) -> None:
-    row = caller.row if isinstance(caller, EdgeCaller) else await gateway.clusters.get(cluster)
-    if row is None or row.closed:
-        raise cluster_unknown(cluster)
+    row = caller.row if isinstance(caller, EdgeCaller) else await open_cluster(gateway, cluster)
     if await take_status(gateway, row, json_object(body), caller, precondition=precondition):
         await live.nudges.nudge(cluster)
 

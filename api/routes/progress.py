@@ -42,12 +42,11 @@ PAGE = 1000
     responses={304: {"description": "It has the revision that `If-None-Match` names."}},
 )
 async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> Response:
-    """`ready: true` when the cluster is commissioned. 404 for an unknown or removed cluster."""
+    """`ready: true` when the cluster is commissioned. 404 for an unknown or removed one, 410 for a deleted one."""
     entry = await gateway.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
-    row = await gateway.clusters.get(uuid) if entry is None else None
-    if entry is None and (row is None or row.closed or row.desired is not Desired.PRESENT):
-        raise cluster_unknown(uuid)
     if entry is None:
+        if (await open_cluster(gateway, uuid)).desired is not Desired.PRESENT:
+            raise cluster_unknown(uuid)
         return JSONResponse({"ready": False})
     if not_modified(request, entry.etag):
         return Response(status_code=304, headers={"ETag": quoted(entry.etag)})

@@ -42,6 +42,7 @@ class SummaryBody(Answer):
     created_at: datetime
     last_heard: datetime | None
     waiting_for: str
+    deleted_at: datetime | None = None
 
 
 class ClusterList(Answer):

@@ -35,7 +35,7 @@ TIMEOUT = httpx2.Timeout(30.0, connect=20.0)
 LARGEST_ANSWER = 256 * 1024
 """Bytes; the centre's answers are far smaller."""
 _CODE = re.compile(r"[a-z0-9_]{1,64}")
-_REFUSALS = {401: Unauthenticated, 403: Forbidden, 404: NotFound, 413: TooLarge, 422: Invalid}
+_REFUSALS = {401: Unauthenticated, 403: Forbidden, 404: NotFound, 410: NotFound, 413: TooLarge, 422: Invalid}
 
 
 class Centre:

@@ -25,6 +25,7 @@ _EXIT_BY_STATUS = {
     401: ExitCode.NOT_ALLOWED,
     403: ExitCode.NOT_ALLOWED,
     404: ExitCode.NOT_FOUND,
+    410: ExitCode.NOT_FOUND,
     408: ExitCode.UNAVAILABLE,
     429: ExitCode.UNAVAILABLE,
     502: ExitCode.UNAVAILABLE,

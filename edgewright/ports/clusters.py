@@ -40,6 +40,7 @@ class ClusterRow:
         resealing: the re-sealing under way, or the last one that has found something unreadable.
         reach: None: the agent has not said.
         proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
+        closed_at: when its deletion has finished; None: it lives.
     """
 
     uuid: UUID
@@ -73,6 +74,7 @@ class ClusterRow:
     deadline: datetime | None = None
     reach: Reach | None = None
     proven_url: str | None = None
+    closed_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class ClusterSummary:
     synced: ConditionStatus
     healthy: ConditionStatus
     paused: bool
+    deleted_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,8 @@ class Clusters(Protocol):
     """Each writing call is one transaction with its audit event, and raises ``change``.
 
     The doors (REST, Config Store, Temporal signals) all end in these calls. ``NotFound`` (code
-    ``cluster_unknown``) for a UUID that was never a cluster, or whose deletion has finished.
+    ``cluster_unknown``) for a UUID that was never a cluster, ``Gone`` (code ``cluster_deleted``) for one whose
+    deletion has finished.
     """
 
     # --- what operators want -------------------------------------------------------------------------
@@ -170,8 +174,7 @@ class Clusters(Protocol):
             Invalid: ``name_invalid``, ``schema_violation``, ``values_undeliverable``.
             Conflict: ``name_taken``; ``name_immutable`` (a cluster keeps its name, also when removed);
                 ``namespace_immutable`` (an edge of the present generation is attached in another one);
-                ``deleting`` (a deletion is under way); ``cluster_deleted`` (that UUID was deleted for good);
-                ``wrong_class``.
+                ``deleting`` (a deletion is under way); ``wrong_class``.
             NotFound: ``object_unknown`` unless ``create_object``; ``chart_unknown``: ``chart`` names no template
                 (Invalid, ``where`` ``/chart``).
             PreconditionFailed.

@@ -3,11 +3,11 @@
 from uuid import UUID, uuid4
 
 import httpx
-from gateway_centre import GatewayCentre, basic, bearer
+from gateway_centre import STATUS_APP, GatewayCentre, basic, bearer, fence_of
 from sqlalchemy import delete
 
 from edgewright.adapters.database.tables import idempotency_keys
-from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.cluster import Desired, Phase, StepName
 from edgewright.ports.operators import Permission
 
 
@@ -213,6 +213,42 @@ async def test_a_deletion_asked_for_again_is_the_same_deletion(
     assert again.json()["deletion"] == first.json()["deletion"]
     assert first.json()["deletion"]["workloads"] == "keep"
     assert (await centre.row(cluster)).desired is Desired.DELETED
+
+
+async def test_a_deleted_cluster_answers_with_its_end_and_its_timeline(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("gone")
+    path, entry = f"/v1/cluster/{cluster}", f"/v1/app/bdb13634-0b3d-4e38-a065-9d88c12ee78d/object/{cluster}"
+    await admin.delete(path)
+    await centre.gateway.clusters.remove_central_entries(
+        fence_of(await centre.row(cluster)), StepName.REMOVE_SETUP_STATUS
+    )
+    listed = (await admin.get("/v1/cluster", params={"phase": "Deleted"})).json()["items"]
+    for refused in (
+        await admin.get(path),
+        await admin.get(f"{path}/ready"),
+        await admin.get(f"{path}/status"),
+        await admin.get(f"{path}/secret"),
+        await admin.patch(path, json={"bare": True}),
+        await admin.delete(path),
+        await admin.post(f"{path}/undelete"),
+        await admin.post(f"{path}/recreate"),
+        await admin.post(f"{path}/accept"),
+        await admin.post(f"{path}/pause"),
+        await admin.post(f"{path}/registration-token"),
+        await admin.delete(f"{path}/credential"),
+        await admin.put(f"{path}/secret/default/db/password", content=b"x"),
+        await admin.put(entry, json={"name": "gone", "namespace": "edgewright"}),
+        await admin.put(f"/v1/app/{STATUS_APP}/object/{cluster}", json={"hosts": []}),
+    ):
+        problem = refused.json()
+        assert (refused.status_code, problem["code"]) == (410, "cluster_deleted"), refused.request.url
+        assert problem["ended_at"] == listed[0]["deleted_at"]
+        told = (await admin.get(problem["timeline"])).json()["items"]
+        assert "cluster.deleted" in {event["kind"] for event in told}
+    unknown = await admin.get(f"/v1/cluster/{uuid4()}")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "cluster_unknown")
 
 
 async def test_a_deadline_that_is_none_is_refused(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:

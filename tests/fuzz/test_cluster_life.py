@@ -176,7 +176,7 @@ class ClusterLife(RuleBasedStateMachine):
     @rule(force=st.booleans())
     def delete(self, force: bool) -> None:
         answer = self.of_cluster("DELETE", params={"force": "true"} if force else {})
-        gone = self.desired == "deleted" and answer.status_code == 404
+        gone = self.desired == "deleted" and answer.status_code == 410
         assert answer.status_code == 202 or gone, answer.text
         self.life.deleted()
         if force or not self.life.edge:
@@ -277,13 +277,13 @@ class ClusterLife(RuleBasedStateMachine):
             yield f"{self.life.stamp} is not delivered"
 
     def _until_gone(self) -> None:
-        eventually(lambda: self.of_cluster("GET").status_code == 404, seconds=PATIENCE)
+        eventually(lambda: self.of_cluster("GET").status_code == 410, seconds=PATIENCE)
         self._is_gone()
         self.life = Life(self.life.name)
 
     def _is_gone(self) -> None:
         if self.life.uuid:
-            assert self.of_cluster("GET", "/status").status_code == 404
+            assert self.of_cluster("GET", "/status").status_code == 410
             repositories = read_repositories(self.centre.home / REPOSITORIES)
             assert not [one for one in repositories if one.uuid == self.life.uuid and not one.archived]
         items = self.ask("GET", "/v1/cluster").json()["items"]

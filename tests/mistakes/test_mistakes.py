@@ -28,6 +28,7 @@ from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.cli.commands import sending
 from edgewright.cli.home import holder
+from edgewright.domain.cluster import Fence, StepName
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENT = CHECKOUT / "docs" / "troubleshooting.md"
@@ -130,6 +131,28 @@ def test_unknown_cluster(edgewright: CommandLine) -> None:
     unknown = edgewright("cluster", "show", "pres-shop")
     assert unknown.code == 3
     is_documented("The cluster is unknown", "./bin/edgewright cluster show pres-shop", unknown.err)
+
+
+async def end(gateway: LoneGateway, cluster: UUID) -> str:
+    """Ends a cluster, as the last step of its deletion does; returns when."""
+    async with open_database(f"sqlite+aiosqlite:///{gateway.home / 'edgewright.db'}") as database:
+        clusters = SqlClusters(database)
+        row = await clusters.request_deletion(cluster, actor="test", force=True)
+        fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+        await clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+        ended = await clusters.get(cluster)
+    assert ended is not None
+    assert ended.closed_at is not None
+    return f"{ended.closed_at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_deleted_cluster(edgewright: CommandLine, gateway: LoneGateway) -> None:
+    uuid = gateway.api("POST", "/v1/cluster", json={"name": "old-shop"}).json()["uuid"]
+    at = asyncio.run(end(gateway, UUID(uuid)))
+    gone = edgewright("cluster", "show", "old-shop")
+    assert gone.code == 3
+    shown = {at: "2026-01-31T12:00:00Z", uuid: "05194035-8ee5-56f1-95fa-86bca267c5c1"}
+    is_documented("The cluster is unknown", "./bin/edgewright cluster show old-shop", gone.err, shown)
 
 
 async def report_as_edge(gateway: LoneGateway, cluster: UUID, status: Mapping[str, object]) -> None:

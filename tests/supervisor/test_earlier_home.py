@@ -52,7 +52,7 @@ def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> 
     for name in ("awaiting", "active"):
         assert edgewright.api("DELETE", f"/v1/cluster/{uuid[name]}?force=true").status_code == 202
         eventually(
-            lambda name=name: edgewright.api("GET", f"/v1/cluster/{uuid[name]}").status_code == 404, seconds=PATIENCE
+            lambda name=name: edgewright.api("GET", f"/v1/cluster/{uuid[name]}").status_code == 410, seconds=PATIENCE
         )
     edgewright.create("newcomer")
     eventually(lambda: edgewright.is_ready("newcomer"), seconds=PATIENCE)

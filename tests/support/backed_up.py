@@ -88,7 +88,7 @@ class BackedUp:
         return bool(shown["ready"]) and done == [(1,)] and all(step["state"] == "done" for step in shown["steps"])
 
     def is_gone(self, uuid: str) -> bool:
-        return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 404
+        return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 410
 
     def rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.home / "edgewright.db", timeout=30)) as database:

@@ -120,7 +120,7 @@ class Desk:
 
     def is_gone(self, uuid: str) -> bool:
         """Whether nothing but the audit knows a cluster any more."""
-        return self.curl("GET", f"/v1/cluster/{uuid}").code == 404
+        return self.curl("GET", f"/v1/cluster/{uuid}").code == 410
 
     def names(self) -> set[str]:
         """All clusters that the list shows."""

@@ -259,7 +259,7 @@ class WholeLife:
 
         eventually(agent_is_told_to_detach, seconds=60)
         assert self.ask("POST", "/v1/agent/detached", auth=self._as(self.agent)).status_code == 204
-        eventually(lambda: self.ask("GET", f"/v1/cluster/{self.uuid}").status_code == 404, seconds=60)
+        eventually(lambda: self.ask("GET", f"/v1/cluster/{self.uuid}").status_code == 410, seconds=60)
 
     def _git(self, password: str, *arguments: str, user: str = "desk") -> None:
         """A person's git; it asks a program for the password, which is in a file."""

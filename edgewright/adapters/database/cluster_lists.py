@@ -105,6 +105,7 @@ _SHOWN = (
     clusters.c.synced,
     clusters.c.healthy,
     clusters.c.paused,
+    clusters.c.closed_at,
 )
 
 
@@ -209,4 +210,5 @@ def _summary(row: Row[Any]) -> ClusterSummary:
         synced=ConditionStatus(row.synced),
         healthy=ConditionStatus(row.healthy),
         paused=row.paused,
+        deleted_at=row.closed_at,
     )

@@ -23,6 +23,7 @@ from edgewright.domain.cluster import (
     ProposedCertificate,
     Workloads,
 )
+from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.domain.rendering import check_values
@@ -94,11 +95,19 @@ async def open_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
 
     Raises:
         NotFound: code ``cluster_unknown``.
+        Gone: code ``cluster_deleted``.
     """
     row = await find_row(connection, cluster)
-    if row is None or row.closed_at is not None:
+    if row is None:
         raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
+    refuse_deleted(row)
     return row
+
+
+def refuse_deleted(row: ClusterRecord) -> None:
+    """Raises ``Gone``, code ``cluster_deleted``, once the deletion has finished."""
+    if row.closed_at is not None:
+        raise cluster_deleted(row.uuid, row.name, row.closed_at)
 
 
 async def staying_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
@@ -330,6 +339,7 @@ def _cluster_row(row: Row[Any]) -> ClusterRow:
         deadline=row.deadline,
         reach=None if row.centre_url is None else Reach(row.centre_url, row.centre_ca, row.centre_problem),
         proven_url=row.proven_url,
+        closed_at=row.closed_at,
     )
 
 

@@ -16,6 +16,7 @@ from edgewright.adapters.database.cluster_rows import (
     add_labels,
     must_read_row,
     raise_change,
+    refuse_deleted,
     refuse_doubled_identity,
     refuse_while_deleting,
     write_labels,
@@ -159,13 +160,8 @@ async def change_cluster(
 
 
 def refuse_leaving(row: ClusterRecord) -> None:
-    """Raises ``Conflict``: ``cluster_deleted`` after a deletion, ``deleting`` during one."""
-    if row.closed_at is not None:
-        raise Conflict(
-            f"The cluster {row.name} was deleted for good.",
-            code="cluster_deleted",
-            hint="Create a new one; its UUID is never used again.",
-        )
+    """Raises ``Gone`` (``cluster_deleted``) after a deletion, ``Conflict`` (``deleting``) during one."""
+    refuse_deleted(row)
     refuse_while_deleting(row)
 
 

@@ -37,12 +37,13 @@ def named(gateway: Gateway, text: str, *, also_deleted: bool = False) -> Named:
         also_deleted: what outlives a cluster is wanted; only looked for when no living cluster has the name.
 
     Raises:
-        CliError: no cluster has that name, or several had it. A UUID is not looked up: the request itself will tell.
+        CliError: no cluster has that name, or several had it, or the one that had it is deleted. A UUID is not looked
+            up: the request itself will tell.
     """
     if _UUID.fullmatch(text):
         return Named(text.lower(), text.lower())
     similar: list[str] = []
-    phases: list[str | None] = [None, Phase.REMOVED, *([Phase.DELETED] if also_deleted else [])]
+    phases: tuple[str | None, ...] = (None, Phase.REMOVED, Phase.DELETED)
     for phase in phases:
         found = []
         filters = {"name": text, **({"phase": phase} if phase else {})}
@@ -51,8 +52,10 @@ def named(gateway: Gateway, text: str, *, also_deleted: bool = False) -> Named:
                 found.append(item)
                 if phase != Phase.DELETED:
                     break  # a name belongs to one living cluster
-            elif len(similar) < _SUGGESTIONS:
+            elif len(similar) < _SUGGESTIONS and phase != Phase.DELETED:
                 similar.append(str(item["name"]))
+        if found and phase == Phase.DELETED and not also_deleted:
+            raise _deleted(found)
         if len(found) == 1:
             return Named(str(found[0]["uuid"]), str(found[0]["name"]))
         if found:
@@ -77,6 +80,18 @@ def pages(gateway: Gateway, filters: Mapping[str, Any], *, limit: int | None = N
         if page["next"] is None or left == 0:
             return
         after = {"after": page["next"]}
+
+
+def _deleted(found: list[Document]) -> CliError:
+    """Of the one that was deleted last, if several had the name."""
+    last = max(found, key=lambda item: str(item["deleted_at"]))
+    timeline = typed(f"cluster timeline {last['uuid']}")
+    return CliError(
+        f"The cluster {clean(last['name'])} was deleted at {moment(last['deleted_at'])}.",
+        f"`{timeline}` shows what happened; the name is free.",
+        ExitCode.NOT_FOUND,
+        code="cluster_deleted",
+    )
 
 
 def _several(text: str, found: list[Document]) -> CliError:

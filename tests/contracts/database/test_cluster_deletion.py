@@ -143,6 +143,6 @@ async def test_a_finished_deletion_frees_the_name_and_never_the_uuid(store: Stor
         store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR),
         store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True),
     ):
-        assert await code_of(attempt) == "cluster_unknown"
+        assert await code_of(attempt) == "cluster_deleted"
     assert (await store.kinds(cluster)).count("cluster.deleted") == 1
     assert await store.create("press-shop") != cluster

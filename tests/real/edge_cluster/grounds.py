@@ -97,7 +97,7 @@ class Attached:
 
     def is_gone(self) -> bool:
         """Whether the centre has ended its deletion."""
-        return self.api("GET").status_code == 404
+        return self.api("GET").status_code == 410
 
     def events(self) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = self.api("GET", "/timeline", params={"limit": 500}).json()["items"]

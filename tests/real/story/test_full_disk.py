@@ -89,7 +89,7 @@ def test_full_disk_is_told_and_everything_goes_on_when_there_is_room(
     small.free()
     assert small.children() == parts, "no part has fallen over"
     desk.edgewright("cluster", "create", "after", "--values", str(values), "--wait")
-    assert desk.curl("DELETE", f"/v1/cluster/{uuid}").code in {202, 404}
+    assert desk.curl("DELETE", f"/v1/cluster/{uuid}").code in {202, 410}
     eventually(lambda: desk.is_gone(uuid), seconds=90)
     desk.await_sweeps(2)
     assert desk.names() == {"demo", "after"}

@@ -72,7 +72,9 @@ def _check_commits(case: Case, repository: Repository, introduced: list[Introduc
 
 def _says_that_it_did_not_happen(wish: Wish) -> bool:
     """Not of a cluster that was deleted after an attempt without an answer: then the cluster is what is not there."""
-    return wish.outcome == "no" or (wish.last.outcome == "no" and wish.last.code != "cluster_unknown")
+    return wish.outcome == "no" or (
+        wish.last.outcome == "no" and wish.last.code not in {"cluster_unknown", "cluster_deleted"}
+    )
 
 
 def _check_commit(

@@ -8,6 +8,7 @@ from chaos.wished import FIELDS, Wished
 
 SECRET_REFUSALS = {
     "cluster_unknown",
+    "cluster_deleted",
     "deleting",
     "removed",
     "no_edge_status",

@@ -235,7 +235,7 @@ class _Play:
         line = await self._door.insist(
             "", "observe", self._cluster, {}, requests.observe(self._cluster), requests.observed, patience=5.0
         )
-        self._gone = self._gone or (line is not None and line.status == 404)
+        self._gone = self._gone or (line is not None and line.status in {404, 410})
         return line
 
     async def _change_secrets(self, wish: SecretWish, *, calm: bool) -> Line | None:
@@ -280,7 +280,7 @@ class _Play:
             for _ in range(10):
                 await asyncio.sleep(0.3)
                 line = await self._observe()
-                if line is not None and (line.status == 404 or line.said.get("desired") == "deleted"):
+                if line is not None and (line.status in {404, 410} or line.said.get("desired") == "deleted"):
                     return replace(line, outcome="yes")
         return line
 

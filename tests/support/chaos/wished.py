@@ -83,7 +83,8 @@ def _after_reading(states: Iterable[Wished], line: Line) -> Iterable[Wished]:
     if line.outcome == "maybe":
         return states
     if line.outcome == "no":
-        return [state for state in states if line.code == "cluster_unknown" and state.desired in {"none", "deleted"}]
+        ended = {"cluster_unknown": {"none"}, "cluster_deleted": {"deleted"}}.get(line.code, set())
+        return [state for state in states if state.desired in ended]
     return [state for state in states if state.shows(line.said)]
 
 

@@ -108,7 +108,7 @@ class Caller:
 
     async def until_gone(self, cluster: str, *, seconds: float = 60) -> None:
         async def gone() -> bool:
-            return (await self.get(f"/v1/cluster/{cluster}")).status_code == 404
+            return (await self.get(f"/v1/cluster/{cluster}")).status_code == 410
 
         await eventually(gone, seconds=seconds)
 

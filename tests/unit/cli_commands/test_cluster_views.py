@@ -82,7 +82,10 @@ def test_part_of_a_name_is_answered_with_the_whole(edgewright: CommandLine, cent
 def test_deleted_cluster_keeps_its_timeline_under_its_name(edgewright: CommandLine, centre: ServedCentre) -> None:
     first = centre.create("press-shop")
     close(centre, first)
-    assert edgewright("cluster", "show", "press-shop").code == 3
+    for text in ("press-shop", str(first)):
+        gone = edgewright("cluster", "show", text)
+        assert (gone.code, "The cluster press-shop was deleted at " in gone.err) == (3, True)
+        assert f"cluster timeline {first}" in gone.err
     shown = edgewright.ok("cluster", "timeline", "press-shop")
     assert "The cluster press-shop was created." in shown.out
     second = centre.create("press-shop")
