@@ -18,6 +18,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows import policies
     from workflows.failures import superseded
 
+PORTIONS = "events in portions"
+"""Patch. Runs that began before it tell what does not fit into one publication with the next one."""
 PHASE_CHANGED: Final = "phase.changed"
 NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)
 PHASE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_PHASE)
@@ -90,11 +92,11 @@ class Publication:
             return True
         numbered = projection.model_copy(update={"sequence": sequence + 1})
         self.attempted = sequence + 1
-        sent = len(self.events)
+        message = Publish(cluster=self.cluster, projection=numbered, events=tuple(self.events))
         try:
             await workflow.execute_activity(
                 "publish",
-                Publish(cluster=self.cluster, projection=numbered, events=tuple(self.events)),
+                message,
                 summary=f"{numbered.phase}",
                 **policies.PUBLISH,
             )
@@ -103,7 +105,9 @@ class Publication:
                 self.attempted = 0  # what was sent under these numbers is not what the database holds
             return False
         self.projection, self._untold = numbered, False
-        del self.events[:sent]
+        del self.events[: len(message.events)]
+        if self.events and workflow.patched(PORTIONS):
+            return await self.publish(projection, self.reread(wanted))
         return True
 
     def reread(self, wanted: Wanted) -> Wanted:

@@ -12,6 +12,7 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from pydantic_core import from_json
 
+    from edgewright.domain.bounds import STATUS_BYTES
     from edgewright.domain.cluster import StepName
     from edgewright.domain.events import EventKind
     from edgewright.messages import names
@@ -37,10 +38,8 @@ ROOM_FOR_DELETIONS = 10
 """Further places in the queue, for `delete` alone: it gets through a flood of other signals."""
 ROOM_FOR_UPDATES = 50
 """Further places still, which no signal takes: a flood keeps no operator from pausing."""
-LARGEST_BODY = 64 * 1024
-"""Bytes of a signal's input, as of an edge's status by HTTP. A larger one is dropped unread."""
-LARGEST_QUEUE = 512 * 1024
-"""Bytes of all inputs in the queue: a run carries them into the next one, in one payload."""
+LARGEST_QUEUE = 192 * 1024
+"""Bytes of all inputs in the queue: a run carries them into the next one, in one payload (``QUEUE_BYTES``)."""
 BATCH = 20
 """Verbs that are applied before the loop looks at what else is wanted."""
 
@@ -148,7 +147,7 @@ class Verbs:
         )
 
     def _too_large(self, size: int) -> bool:
-        return size > LARGEST_BODY or self._bytes + size > LARGEST_QUEUE
+        return size > STATUS_BYTES or self._bytes + size > LARGEST_QUEUE
 
     def _delete(self, options: Any) -> None:
         """Anything but an object with `force` counts as no option."""
@@ -194,7 +193,7 @@ class Verbs:
         if number and workflow.patched(BOUNDED):
             publication.tell(
                 "signals.dropped",
-                f"{number} signals dropped: unreadable, larger than {LARGEST_BODY // 1024} KiB, "
+                f"{number} signals dropped: unreadable, larger than {STATUS_BYTES // 1024} KiB, "
                 f"or more than {LONGEST_QUEUE} waiting.",
                 signals=number,
             )

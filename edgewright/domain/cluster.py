@@ -6,7 +6,11 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from edgewright.domain.bounds import AtMost, Place, Sentence, Word
 from edgewright.domain.check_in import CheckIn
+
+MOST_NAMES = 20
+"""Of many Secrets, in one reading: the whole list is in the database."""
 
 
 class Frozen(BaseModel):
@@ -52,8 +56,8 @@ class Condition(Frozen):
 
     type: ConditionType
     status: ConditionStatus
-    reason: str
-    message: str = ""
+    reason: Word
+    message: Sentence = ""
     since: AwareDatetime
 
 
@@ -180,7 +184,7 @@ class Fence(Frozen):
 class CertificateFacts(Frozen):
     """What is known of the sealing certificate in use. ``fingerprint``: SHA-256 of the DER, hexadecimal."""
 
-    fingerprint: str
+    fingerprint: Word
     not_before: AwareDatetime
     not_after: AwareDatetime
     taken_at: AwareDatetime
@@ -201,19 +205,22 @@ class Resealing(Frozen):
         asked_by: ``centre`` if nobody had to ask.
         secrets: how many Secrets it is about.
         left: how many of them the edge has not answered for.
-        unreadable: ``namespace/name/key`` of what no key of the edge opens, and nobody has entered again since.
+        unreadable: ``namespace/name/key`` of what no key of the edge opens, and nobody has entered again since: the
+            first of them.
+        unreadable_count: how many there are; 0 in what an older version has written.
         waiting: of some of those that are left, what they wait for: sentences.
         ended_at: when the edge had answered for all; None: under way.
     """
 
     id: UUID
     asked_at: AwareDatetime
-    asked_by: str
-    reason: str = ""
+    asked_by: Word
+    reason: Sentence = ""
     secrets: int
     left: int
-    unreadable: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()
+    unreadable: Annotated[tuple[Place, ...], AtMost(MOST_NAMES)] = ()
+    unreadable_count: int = 0
+    waiting: Annotated[tuple[Sentence, ...], AtMost(MOST_NAMES)] = ()
     ended_at: AwareDatetime | None = None
 
 
@@ -236,7 +243,7 @@ class Lease(Frozen):
 class ProposedCertificate(Frozen):
     """A sealing certificate that came by a signal. It seals nothing until an admin confirms it."""
 
-    fingerprint: str
+    fingerprint: Word
     not_after: AwareDatetime
     proposed_at: AwareDatetime
 
@@ -249,8 +256,8 @@ class DeliveryProblem(Frozen):
         message: names Flux's object and holds what Flux says.
     """
 
-    reason: str
-    message: str
+    reason: Word
+    message: Sentence
 
 
 class Wanted(Frozen):
@@ -272,8 +279,8 @@ class Wanted(Frozen):
         observed_descends: whether it is, or descends from, the newest commit of the centre; None: unknown.
         delivery_problem: what the edge says of why it does not fetch or apply; None: it tells of nothing.
         secrets_pending: staged secret changes that no commit holds yet.
-        must_reenter: values that a recreation for new hardware took away, or that no key of the edge opens any more,
-            as ``namespace/name/key``.
+        must_reenter: the first of the values that a recreation for new hardware took away, or that no key of the edge
+            opens any more, as ``namespace/name/key``.
         resealing: the one under way, or the last one while something that it has found unreadable is missing.
         projected_sequence: sequence of the projection that the database holds; 0: none.
         unread_news: the edge said something since that projection; publishing anything tells the sweep it was read.
@@ -284,42 +291,42 @@ class Wanted(Frozen):
     """
 
     uuid: UUID
-    name: str
-    namespace: str
+    name: Word
+    namespace: Word
     generation: int
     change: int
     commissioning: int
     desired: Desired
     closed: bool = False
-    render_digest: str | None = None
-    render_problem: str | None = None
+    render_digest: Word | None = None
+    render_problem: Sentence | None = None
     bootstrapped: bool = False
     can_answer: bool = True
     acceptance: Acceptance = Acceptance.NONE
-    short_code: str | None = None
+    short_code: Word | None = None
     edge_reported_at: AwareDatetime | None = None
     lease: Lease = Lease()
     certificate: CertificateFacts | None = None
-    certificate_problem: str | None = None
+    certificate_problem: Sentence | None = None
     certificate_proposed: ProposedCertificate | None = None
-    observed_revision: str | None = None
+    observed_revision: Word | None = None
     observed_descends: bool | None = None
     delivery_problem: DeliveryProblem | None = None
-    head: str | None = None
+    head: Word | None = None
     secrets_pending: int = 0
-    must_reenter: tuple[str, ...] = ()
+    must_reenter: Annotated[tuple[Place, ...], AtMost(MOST_NAMES)] = ()
     resealing: Resealing | None = None
     paused: bool = False
-    paused_reason: str = ""
+    paused_reason: Sentence = ""
     force: bool = False
     workloads: Workloads = Workloads.REMOVE
     deadline: AwareDatetime | None = None
     inventory_empty_at: AwareDatetime | None = None
     detached_at: AwareDatetime | None = None
-    rotation_problem: str | None = None
-    identity_problem: str | None = None
+    rotation_problem: Sentence | None = None
+    identity_problem: Sentence | None = None
     window_opens_at: AwareDatetime | None = None
     projected_sequence: int = 0
     unread_news: bool = False
     review_at: AwareDatetime | None = None
-    labels: dict[str, str] = Field(default_factory=dict)
+    labels: Annotated[dict[Word, Word], AtMost(100)] = Field(default_factory=dict)

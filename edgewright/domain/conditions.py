@@ -149,16 +149,18 @@ def _proposed(wanted: Wanted) -> str:
 def _resealing(resealing: Resealing | None) -> State:
     """Of a certificate that is in order: whether everything is sealed with it, and can be."""
     if resealing is not None and resealing.unreadable:
-        return FALSE, "Unreadable", _unreadable(resealing.unreadable)
+        return FALSE, "Unreadable", _unreadable(resealing.unreadable, resealing.unreadable_count)
     if resealing is not None and resealing.ended_at is None:
         done = resealing.secrets - resealing.left
         return TRUE, "Resealing", f"{done} of {resealing.secrets} Secrets are re-sealed."
     return TRUE, "Current", ""
 
 
-def _unreadable(values: Sequence[str]) -> str:
-    others = f" and {len(values) - MOST_NAMES} more" if len(values) > MOST_NAMES else ""
-    return f"No key of the edge opens {', '.join(values[:MOST_NAMES])}{others} any more. Enter them again."
+def _unreadable(first: Sequence[str], count: int) -> str:
+    values = first[:MOST_NAMES]
+    left = max(count, len(first)) - len(values)
+    others = f" and {left} more" if left else ""
+    return f"No key of the edge opens {', '.join(values)}{others} any more. Enter them again."
 
 
 def _synced(wanted: Wanted, desired_revision: str | None) -> State:

@@ -3,11 +3,12 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, Field
 
+from edgewright.domain.bounds import AtMost, Sentence, Word
 from edgewright.domain.cluster import Frozen
 
 EventKind = Literal[
@@ -81,6 +82,10 @@ kept for ever, and so are the kinds in it."""
 EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
 
 
+EVENTS_BYTES = 256 * 1024
+"""Of all events in one message."""
+
+
 class NewEvent(Frozen):
     """An event to be written in the same transaction as the change it tells of.
 
@@ -95,10 +100,10 @@ class NewEvent(Frozen):
 
     id: UUID
     cluster: UUID | None
-    actor: str
-    kind: str
-    message: str
-    detail: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    actor: Word
+    kind: Word
+    message: Sentence
+    detail: Annotated[dict[Word, Word | int | float | bool | None], AtMost(20)] = Field(default_factory=dict)
     happened_at: AwareDatetime | None = None
 
 

@@ -1,7 +1,10 @@
 """What the workflow publishes about its cluster: the rows that lists, pages and fallbacks read."""
 
+from typing import Annotated
+
 from pydantic import AwareDatetime
 
+from edgewright.domain.bounds import AtMost, Sentence, Word
 from edgewright.domain.cluster import (
     Condition,
     ConditionStatus,
@@ -28,15 +31,15 @@ class StepRecord(Frozen):
     """
 
     name: StepName
-    state: str = "pending"
+    state: Word = "pending"
     attempts: int = 0
     started_at: AwareDatetime | None = None
     finished_at: AwareDatetime | None = None
     next_at: AwareDatetime | None = None
-    error: str = ""
-    error_code: str = ""
-    hint: str = ""
-    skipped_because: str = ""
+    error: Sentence = ""
+    error_code: Word = ""
+    hint: Sentence = ""
+    skipped_because: Sentence = ""
 
 
 class Failing(Frozen):
@@ -55,7 +58,7 @@ class Residue(Frozen):
     """What a deletion could not clean."""
 
     step: StepName
-    reason: str
+    reason: Sentence
     since: AwareDatetime
 
 
@@ -70,7 +73,7 @@ class Done(Frozen):
 
     generation: int = 0
     commissioning: int = 0
-    rendered_digest: str | None = None
+    rendered_digest: Word | None = None
     removed: int = 0
 
 
@@ -93,15 +96,15 @@ class Projection(Frozen):
     phase: Phase
     ready: bool
     done: Done = Done()
-    plan: str = ""
+    plan: Word = ""
     change_done: int = 0
-    waiting_for: str = ""
-    conditions: tuple[Condition, ...] = ()
-    steps: tuple[StepRecord, ...] = ()
-    residue: tuple[Residue, ...] = ()
+    waiting_for: Sentence = ""
+    conditions: Annotated[tuple[Condition, ...], AtMost(16)] = ()
+    steps: Annotated[tuple[StepRecord, ...], AtMost(32)] = ()
+    residue: Annotated[tuple[Residue, ...], AtMost(32)] = ()
     lease_epoch: int = 0
     order: Order = Order.NONE
-    desired_revision: str | None = None
+    desired_revision: Word | None = None
     resealing: Resealing | None = None
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 from temporalio.api.common.v1 import Payload
 
+from edgewright.domain.bounds import Word
 from edgewright.domain.cluster import Frozen
 from edgewright.messages.names import HEADER_CAUSE
 
@@ -17,8 +18,8 @@ class Cause(Frozen):
         traceparent: the span to go on from, as W3C Trace Context writes it; None while nothing is traced.
     """
 
-    request: str | None = None
-    traceparent: str | None = None
+    request: Word | None = None
+    traceparent: Word | None = None
 
 
 def header_of(cause: Cause) -> Mapping[str, Payload]:

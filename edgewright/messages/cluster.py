@@ -1,13 +1,22 @@
 """Messages to the workflow of a cluster, and its state. Additive only: a field is added with a default, and
 neither renamed nor removed, because histories and running clusters hold the older ones."""
 
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field, JsonValue
 
+from edgewright.domain.bounds import STATUS_BYTES, AtMost, Sentence, WithinBytes, Word
 from edgewright.domain.cluster import Frozen, StepName
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EVENTS_BYTES, NewEvent
 from edgewright.domain.projection import Done, Projection
+
+QUEUE_BYTES = 320 * 1024
+"""Of all verbs that wait."""
+
+
+Typed = Annotated[str, AtMost(10_000)]
+"""What a person has typed; it becomes a line, and a sentence, afterwards."""
 
 
 class PendingVerb(Frozen):
@@ -19,13 +28,13 @@ class PendingVerb(Frozen):
         seen: of a pause or resume: the ``change`` of the row as its asker has seen it; None: it was not looked at.
     """
 
-    kind: str
+    kind: Word
     number: int
-    actor: str = "temporal"
+    actor: Word = "temporal"
     step: StepName | None = None
-    reason: str = ""
+    reason: Sentence = ""
     force: bool = False
-    body: dict[str, JsonValue] = Field(default_factory=dict)
+    body: Annotated[dict[str, JsonValue], WithinBytes(STATUS_BYTES)] = Field(default_factory=dict)
     seen: int | None = None
 
 
@@ -46,10 +55,10 @@ class ClusterState(Frozen):
 
     projection: Projection | None = None
     done: Done = Done()
-    verbs: tuple[PendingVerb, ...] = ()
+    verbs: Annotated[tuple[PendingVerb, ...], WithinBytes(QUEUE_BYTES)] = ()
     verbs_applied: int = 0
     verbs_seen: int = 0
-    events: tuple[NewEvent, ...] = ()
+    events: Annotated[tuple[NewEvent, ...], WithinBytes(EVENTS_BYTES)] = ()
     told: int = 0
     attempted: int = 0
     untold: bool = False
@@ -79,7 +88,7 @@ class ReconcileSignal(Frozen):
 class ChangeSecrets(Frozen):
     """Asks to commit staged requests, and waits until that is done."""
 
-    requests: tuple[UUID, ...]
+    requests: Annotated[tuple[UUID, ...], AtMost(1000)]
 
 
 class ChangeSecretsResult(Frozen):
@@ -92,15 +101,15 @@ class StepVerb(Frozen):
     """`retry_step` and `skip_step`. ``reason`` is required to skip."""
 
     step: StepName
-    actor: str = "temporal"
-    reason: str = ""
+    actor: Word = "temporal"
+    reason: Typed = ""
 
 
 class PauseVerb(Frozen):
     """`pause` and `resume`. ``seen``: see ``PendingVerb``."""
 
-    actor: str = "temporal"
-    reason: str = ""
+    actor: Word = "temporal"
+    reason: Typed = ""
     seen: int | None = None
 
 
@@ -108,5 +117,5 @@ class Readiness(Frozen):
     """The answer to the query `readiness`."""
 
     ready: bool
-    phase: str
-    waiting_for: str
+    phase: Word
+    waiting_for: Sentence

@@ -1,5 +1,6 @@
 """Messages of the workflow that delivers notifications. Additive only. They hold no URL and no body."""
 
+from edgewright.domain.bounds import Sentence
 from edgewright.domain.cluster import Frozen
 
 
@@ -24,4 +25,4 @@ class NotificationRound(Frozen):
     given_up: int = 0
     away: bool = False
     next_in: float | None = None
-    problem: str = ""
+    problem: Sentence = ""

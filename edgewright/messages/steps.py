@@ -1,11 +1,13 @@
 """Messages between the workflow of a cluster and its activities. Additive only: see docs/adr/0001."""
 
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field, JsonValue
 
+from edgewright.domain.bounds import STATUS_BYTES, AtMost, Sentence, WithinBytes, Word
 from edgewright.domain.cluster import Fence, Frozen, StepName, Wanted
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EVENTS_BYTES, NewEvent
 from edgewright.domain.projection import Projection
 
 
@@ -19,7 +21,7 @@ class ReadWanted(Frozen):
 
     cluster: UUID
     seed: bool = False
-    desired_revision: str | None = None
+    desired_revision: Word | None = None
 
 
 class Reading(Frozen):
@@ -34,7 +36,7 @@ class StepInput(Frozen):
 
     fence: Fence
     step: StepName
-    actor: str = "centre"
+    actor: Word = "centre"
 
 
 class StepResult(Frozen):
@@ -46,16 +48,16 @@ class StepResult(Frozen):
         note: one sentence for the timeline, if there is something to tell.
     """
 
-    commit: str | None = None
-    rendered_digest: str | None = None
-    note: str = ""
+    commit: Word | None = None
+    rendered_digest: Word | None = None
+    note: Sentence = ""
 
 
 class StepsInput(Frozen):
     """One attempt at several steps that follow each other."""
 
     fence: Fence
-    steps: tuple[StepName, ...]
+    steps: Annotated[tuple[StepName, ...], AtMost(32)]
 
 
 class FinishedStep(Frozen):
@@ -69,16 +71,16 @@ class FinishedStep(Frozen):
 class StepsResult(Frozen):
     """The steps that are done, in order; fewer than asked for if one of them did not go well."""
 
-    finished: tuple[FinishedStep, ...] = ()
+    finished: Annotated[tuple[FinishedStep, ...], AtMost(32)] = ()
 
 
 class StepFailure(Frozen):
     """Why a step failed, as it travels in the details of an ``ApplicationError``."""
 
-    code: str
-    sentence: str
-    hint: str = ""
-    where: str = ""
+    code: Word
+    sentence: Sentence
+    hint: Sentence = ""
+    where: Sentence = ""
     permanent: bool = False
     retry_after: float | None = None
 
@@ -88,7 +90,7 @@ class Publish(Frozen):
 
     cluster: UUID
     projection: Projection
-    events: tuple[NewEvent, ...] = ()
+    events: Annotated[tuple[NewEvent, ...], WithinBytes(EVENTS_BYTES)] = ()
 
 
 class CommitSecrets(Frozen):
@@ -100,7 +102,7 @@ class CommitSecrets(Frozen):
 class CommitSecretsResult(Frozen):
     """``commit``: the newest commit that this call made or found; None: there was nothing to commit."""
 
-    commit: str | None = None
+    commit: Word | None = None
     requests: int = 0
     more: bool = False
 
@@ -109,7 +111,7 @@ class RecordDeletion(Frozen):
     """The `delete` signal, to be recorded as the HTTP door records it."""
 
     cluster: UUID
-    actor: str
+    actor: Word
     force: bool = False
 
 
@@ -122,8 +124,8 @@ class RecordEdgeStatus(Frozen):
     """
 
     cluster: UUID
-    actor: str
-    body: dict[str, JsonValue] = Field(default_factory=dict)
+    actor: Word
+    body: Annotated[dict[str, JsonValue], WithinBytes(STATUS_BYTES)] = Field(default_factory=dict)
     merge: bool = False
 
 
@@ -131,13 +133,13 @@ class RecordPause(Frozen):
     """An operator's `pause` or `resume`. ``seen``: see ``Clusters.set_paused``."""
 
     cluster: UUID
-    actor: str
+    actor: Word
     paused: bool
-    reason: str = ""
+    reason: Sentence = ""
     seen: int | None = None
 
 
 class Receipt(Frozen):
     """The answer to a recording. ``refusal``: one sentence if it was refused; that is recorded as an event."""
 
-    refusal: str = ""
+    refusal: Sentence = ""

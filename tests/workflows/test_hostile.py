@@ -10,10 +10,12 @@ import pytest
 from centre import Centre, eventually, working
 from cluster_states import at_step, staged
 from sealing_keys import certificate_pem, private_key
+from sqlalchemy import update
 from temporalio.common import RetryPolicy
 
 from activities.edge_status import EdgeStatusDoor
 from edgewright.adapters.database.cluster_reading import PROOF_DUE
+from edgewright.adapters.database.tables import clusters
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
 from edgewright.domain.conditions import next_review
 from edgewright.domain.wellknown import (
@@ -127,6 +129,19 @@ def told(row: ClusterRow) -> str:
 
 async def is_told_of(centre: Centre, cluster: UUID, kind: str) -> bool:
     return kind in [event.kind for event in await centre.audit.timeline(cluster)]
+
+
+async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: Centre) -> None:
+    cluster = await centre.create("lost-all")
+    many = [f"default/secret-{number:05}/{'k' * 60}" for number in range(30_000)]
+    async with centre.database.write() as connection:
+        await connection.execute(update(clusters).where(clusters.c.uuid == cluster).values(must_reenter=many))
+    await centre.write(cluster, "lost-all", values={"replicas": 3})
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    assert list((await centre.row(cluster)).must_reenter) == many
+    await centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+    await centre.ports.fleet.nudge(cluster)
+    await centre.until(cluster, phase(Phase.DELETED))
 
 
 async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(

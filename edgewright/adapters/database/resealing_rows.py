@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.tables import resealing_secrets, resealings
-from edgewright.domain.cluster import Resealing, ResealState
+from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
 
 MOST_SENTENCES = 10
 """Of Secrets that wait for something; the others most likely wait for the same."""
@@ -37,6 +37,8 @@ async def read_resealing(
         return None
     counted = select(func.count(), func.count().filter(_WANTED)).where(of(resealing))
     secrets, left = (await connection.execute(counted)).one()
+    missing = set(must_reenter)
+    unreadable = [path for path in await unreadable_of(connection, resealing) if path in missing]
     return Resealing(
         id=row.id,
         asked_at=row.asked_at,
@@ -44,7 +46,8 @@ async def read_resealing(
         reason=row.reason,
         secrets=secrets,
         left=left,
-        unreadable=tuple(path for path in await unreadable_of(connection, resealing) if path in set(must_reenter)),
+        unreadable=tuple(unreadable[:MOST_NAMES]),
+        unreadable_count=len(unreadable),
         waiting=tuple(await _waiting(connection, resealing)) if left else (),
         ended_at=row.ended_at,
     )

@@ -1,0 +1,77 @@
+"""How large a value may be that travels through Temporal, which carries at most 2 MB in one piece.
+
+What is longer is cut, when a value is made, read or written: a message that is refused wedges a cluster, one that is
+cut does not. The whole is in the database.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import GetCoreSchemaHandler, SerializerFunctionWrapHandler
+from pydantic_core import CoreSchema, core_schema, to_json
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Keeps the schema of a field as it is: old messages are read as before."""
+
+    most: int
+
+    def cut(self, value: Any) -> Any:
+        """The value, or what fits of it."""
+        raise NotImplementedError
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(
+            self.cut,
+            handler(source),
+            serialization=core_schema.wrap_serializer_function_ser_schema(_writing(self.cut), schema=handler(source)),
+        )
+
+
+def _writing(cut: Callable[[Any], Any]) -> Callable[[Any, SerializerFunctionWrapHandler], Any]:
+    def write(value: Any, handler: SerializerFunctionWrapHandler) -> Any:
+        return handler(cut(value))
+
+    return write
+
+
+@dataclass(frozen=True)
+class AtMost(_Cut):
+    """The first ``most`` characters of a text, items of a tuple, or entries of an object."""
+
+    def cut(self, value: Any) -> Any:
+        if value is None or len(value) <= self.most:
+            return value
+        if isinstance(value, dict):
+            return dict(islice(value.items(), self.most))
+        return value[: self.most - 1] + "…" if isinstance(value, str) else value[: self.most]
+
+
+@dataclass(frozen=True)
+class WithinBytes(_Cut):
+    """The first items of a tuple that fit into ``most`` bytes of JSON; an object whole or empty: no part of it can
+    be trusted."""
+
+    def cut(self, value: Any) -> Any:
+        if not isinstance(value, tuple):
+            return value if len(to_json(value)) <= self.most else {}
+        left, fitting = self.most - 2, 0
+        for item in value:
+            left -= len(to_json(item)) + 1
+            if left < 0:
+                break
+            fitting += 1
+        return value[:fitting]
+
+
+Word = Annotated[str, AtMost(320)]
+"""A name, an identifier, a code, a digest."""
+Place = Annotated[str, AtMost(600)]
+"""``namespace/name/key``."""
+Sentence = Annotated[str, AtMost(1000)]
+"""What is said to people."""
+STATUS_BYTES = 64 * 1024
+"""Of an edge's status."""
