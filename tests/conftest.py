@@ -17,7 +17,24 @@ LONGEST_FIRST = (
     "tests/observability/",
     "tests/mistakes/",
     "tests/api/",
+    "tests/real/bootstrap/test_scenarios.py",
+    "tests/real/backup/test_drill.py",
+    "tests/real/edge/whole/test_registration.py",
+    "tests/real/edge/whole/test_faults.py",
+    "tests/real/edge/test_bootstrap_script.py",
+    "tests/real/edge/test_fleet.py",
+    "tests/real/edge/test_detach_late.py",
+    "tests/real/edge/whole/test_way_out.py",
+    "tests/real/backup/",
+    "tests/real/edge/whole/",
+    "tests/real/story/",
+    "tests/real/production/",
+    "tests/real/edge/",
+    "tests/real/chaos/",
+    "tests/real/bootstrap/",
+    "tests/real/manifests/",
 )
+"""Files that take minutes, and folders of such; a process takes the next file when it has done one."""
 
 WATCH = pytest.StashKey[Popen[bytes]]()
 

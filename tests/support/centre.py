@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sandbox import sandboxed
+from supervised import pause
 from temporalio.client import Client, WorkflowHandle
 
 from activities.composition import WorkerPorts, build_activities
@@ -119,8 +121,11 @@ async def eventually(
     """Waits until a condition holds; fails with what was seen last."""
     try:
         async with asyncio.timeout(seconds):
+            began = asked = time.monotonic()
             while not await holds():
-                await asyncio.sleep(0.02)
+                now = time.monotonic()
+                await asyncio.sleep(pause(asking=now - asked, waited=now - began))
+                asked = time.monotonic()
     except TimeoutError:
         raise AssertionError(f"not within {seconds} s; last seen: {shows()}") from None
 

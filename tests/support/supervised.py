@@ -40,11 +40,7 @@ LONGEST_PAUSE = 0.2
 
 
 def eventually(condition: Callable[[], object], *, seconds: float = 60.0) -> None:
-    """Returns when a condition holds; fails the test if it does not in time.
-
-    Asking takes processor time from what is waited for. So it pauses for twice as long as asking takes, and longer
-    the longer it has waited already: at most a tenth of that is lost.
-    """
+    """Returns when a condition holds; fails the test if it does not in time."""
     began = time.monotonic()
     while True:
         asked = time.monotonic()
@@ -52,7 +48,16 @@ def eventually(condition: Callable[[], object], *, seconds: float = 60.0) -> Non
             return
         now = time.monotonic()
         assert now - began < seconds, "it did not happen in time"
-        time.sleep(min(max(0.01, 2 * (now - asked), (now - began) / 10), LONGEST_PAUSE))
+        time.sleep(pause(asking=now - asked, waited=now - began))
+
+
+def pause(*, asking: float, waited: float) -> float:
+    """Seconds until the next question.
+
+    Asking takes processor time from what is waited for. So this is twice as long as asking takes, and longer the
+    longer it was waited already: at most a tenth of that is lost.
+    """
+    return min(max(0.01, 2 * asking, waited / 10), LONGEST_PAUSE)
 
 
 def living(pid: int) -> bool:

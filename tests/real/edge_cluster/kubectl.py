@@ -97,5 +97,5 @@ def write_config(
 
 def surroundings() -> dict[str, str]:
     """Nothing of this shell's own clusters and proxies."""
-    kept = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", MARK)
+    kept = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", "GOGC", MARK)
     return {name: os.environ[name] for name in kept if name in os.environ}

@@ -27,7 +27,7 @@ from edge_cluster.cluster import READY_SECONDS, Cluster
 from edge_cluster.kubectl import surroundings
 from edge_cluster.pods import pod
 
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.4
 RESTART_SECONDS = 0.5
 NOT_NOW = (httpx.HTTPError, RuntimeError, subprocess.TimeoutExpired)
 """The API server is away, or an account or a Secret of the pod is not there: there is a next look."""

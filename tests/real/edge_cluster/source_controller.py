@@ -4,7 +4,6 @@ What it fetches with, and through which proxies, is what the real one takes: the
 password and ``ca.crt``, and the variables of the pod.
 """
 
-import json
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -12,11 +11,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
+import httpx
+
 from edge_cluster.cluster import Cluster
-from edge_cluster.sources import Source
+from edge_cluster.sources import KINDS, Source
 
 ROUND_SECONDS = 2.0
-NOT_NOW = (RuntimeError, AssertionError, subprocess.TimeoutExpired)
+NOT_NOW = (httpx.HTTPError, AssertionError, subprocess.TimeoutExpired)
 """The API server is away, the object has gone meanwhile, or something takes too long: there is a next round."""
 
 
@@ -55,10 +56,10 @@ class SourceController:
                     self._round()
 
     def _round(self) -> None:
-        listed = self._cluster.kubectl.try_("get", "gitrepositories", "--all-namespaces", "--output", "json")
-        if listed.returncode != 0:
+        listed = self._cluster.http.get(f"{KINDS}/gitrepositories")
+        if not listed.is_success:
             return
-        for each in json.loads(listed.stdout)["items"]:
+        for each in listed.json()["items"]:
             if not each["spec"].get("suspend"):
                 self._refresh(each["metadata"]["namespace"], each["metadata"]["name"])
 

@@ -17,9 +17,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 
+import httpx
+
 from edge_cluster.cluster import Cluster
 
 BRANCH = "main"
+KINDS = "/apis/source.toolkit.fluxcd.io/v1"
 READS = '!f() { cat "$GIT_CREDENTIAL"; }; f'
 
 
@@ -57,14 +60,14 @@ class Source:
 
     def fetch(self) -> str:
         """Fetches the branch and hands it to Flux; returns the commit."""
-        found = self._find("gitrepository", self._name)
+        found = self._repository()
         commit = self._fetched(found["spec"])
         self._hand_over(found, commit)
         return commit
 
     def refresh(self) -> None:
         """The same, but hands over nothing where Flux has it already."""
-        found = self._find("gitrepository", self._name)
+        found = self._repository()
         commit = self._fetched(found["spec"])
         known = (found.get("status") or {}).get("artifact", {}).get("revision", "").rpartition(":")[2]
         conditions = (found.get("status") or {}).get("conditions", ())
@@ -86,7 +89,7 @@ class Source:
 
     def fails(self, message: str) -> None:
         """States, as source-controller does, that the repository cannot be fetched; what was fetched stays."""
-        self._state(self._find("gitrepository", self._name), "False", "GitOperationFailed", message)
+        self._state(self._repository(), "False", "GitOperationFailed", message)
 
     def _state(self, found: Any, ready: str, reason: str, message: str, **more: object) -> None:
         generation = found["metadata"]["generation"]
@@ -99,13 +102,15 @@ class Source:
             "observedGeneration": generation,
         }
         status = {"conditions": [condition], "observedGeneration": generation, **more}
-        self._cluster.kubectl(
-            *("patch", "gitrepository", self._name, "--namespace", self._namespace),
-            *("--subresource=status", "--type=merge", "--patch", json.dumps({"status": status})),
+        answer = self._cluster.http.patch(
+            f"{self._path}/status",
+            content=json.dumps({"status": status}),
+            headers={"Content-Type": "application/merge-patch+json"},
         )
+        assert answer.is_success, answer.text
 
     def _fetched(self, spec: dict[str, Any]) -> str:
-        secret = self._find("secret", spec["secretRef"]["name"])["data"]
+        secret = self._found(f"/api/v1/namespaces/{self._namespace}/secrets/{spec['secretRef']['name']}")["data"]
         user, password = (base64.b64decode(secret[key]).decode() for key in ("username", "password"))
         credential = self._kept("credential", f"username={user}\npassword={password}\n")
         trusted = {}
@@ -138,10 +143,17 @@ class Source:
             timeout=60,
         ).stdout
 
-    def _find(self, kind: str, name: str) -> Any:
-        found = self._cluster.kubectl.find(kind, name, namespace=self._namespace)
-        assert found is not None, f"there is no {kind} {name}"
-        return found
+    def _repository(self) -> Any:
+        return self._found(self._path)
+
+    @property
+    def _path(self) -> str:
+        return f"{KINDS}/namespaces/{self._namespace}/gitrepositories/{self._name}"
+
+    def _found(self, path: str) -> Any:
+        answer = self._cluster.http.get(path)
+        assert answer.status_code != httpx.codes.NOT_FOUND, f"there is no {path}"
+        return answer.raise_for_status().json()
 
 
 def _now() -> str:
