@@ -65,7 +65,8 @@ class ClusterActivities:
         except Stalled as problem:
             where = f" ({problem.where})" if problem.where else ""
             return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})
-        return wanted.model_copy(update={"render_digest": digest})
+        begun = wanted.rendering_begun and done is not None
+        return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
 
     async def _descends(self, cluster: UUID, desired: str, observed: str) -> bool | None:
         try:

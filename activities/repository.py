@@ -1,7 +1,7 @@
 """The steps that touch the driving repository."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
 from temporalio import activity
@@ -17,7 +17,7 @@ from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import NotFound, Stalled, Superseded, Waiting
 from edgewright.messages.steps import StepInput, StepResult
 from edgewright.ports.clusters import ClusterRow, Clusters
-from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
+from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 from edgewright.sealing import read_values, remove_keys
 
 CAS_ATTEMPTS = 20
@@ -26,8 +26,8 @@ TAKE_AWAY = "Take away"
 """What the subject begins with of a commit that takes secrets of the old hardware away; a restore looks for it."""
 
 Changes = Mapping[str, bytes | None]
-ChangesFor = Callable[[CommitId | None, list[str]], Changes]
-"""What is to be changed on a head, which has these paths; may read the repository."""
+ChangesFor = Callable[[CommitId | None, list[str]], Awaitable[Changes]]
+"""What is to be changed on a head that has these paths; after a lost race it reads again what decides that."""
 
 
 class RepositoryActivities:
@@ -53,14 +53,21 @@ class RepositoryActivities:
         """Everything that is generated, in one commit; nothing if it is there."""
         row = await self._row(step.fence.cluster)
         collected = await self._render_inputs.collect(row.uuid, row.spec, row.proven_url)
-        rendered = await self._render_inputs.render(collected)
-        digest = collected.digest
+
+        async def rendering(_: CommitId | None, paths: list[str]) -> Changes:
+            nonlocal collected
+            collected = await self._render_inputs.collect(row.uuid, row.spec, row.proven_url)
+            return render_changes(await self._render_inputs.render(collected), paths)
+
+        if row.projection is not None:
+            await self._clusters.begin_rendering(step.fence)
         commit = await self._commit(
             step.fence,
-            lambda _, paths: render_changes(rendered, paths),
+            rendering,
             subject=f"Commission {row.spec.name}" if row.projection is None else f"Render {row.spec.name}",
             actor=row.created_by if row.projection is None else step.actor,
         )
+        digest = collected.digest
         await self._clusters.record_rendering(step.fence, digest, collected.sources)
         return StepResult(commit=commit, rendered_digest=digest, note=f"The generated files are in {commit[:12]}.")
 
@@ -85,15 +92,14 @@ class RepositoryActivities:
         paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
         stale = await asyncio.to_thread(without_stale, head, list(paths))
         names = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
-        commit = head
         if stale:
             await self._clusters.record_reentry(step.fence, taken=names)
-            commit = await self._commit(
-                step.fence,
-                without_stale,
-                subject=f"{TAKE_AWAY} {len(names)} secret values sealed for the old hardware",
-                actor=step.actor,
-            )
+        commit = await self._commit(
+            step.fence,
+            lambda at, paths: asyncio.to_thread(without_stale, at, paths),
+            subject=f"{TAKE_AWAY} {len(names)} secret values sealed for the old hardware",
+            actor=step.actor,
+        )
         # Some of it may have been entered for the new hardware since the head was read.
         await self._clusters.record_reentry(step.fence, there=await asyncio.to_thread(self._keys, row.uuid, commit))
         return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again." if stale else "")
@@ -130,9 +136,13 @@ class RepositoryActivities:
         row = await self._row(step.fence.cluster)
         if await self._head_if_there(row.uuid) is None:
             return StepResult(note="There is no repository to remove anything from.")
+
+        async def removal(_: CommitId | None, paths: list[str]) -> Changes:
+            return workload_removal(paths)
+
         commit = await self._commit(
             step.fence,
-            lambda _, paths: workload_removal(paths),
+            removal,
             subject=f"Remove the workloads of {row.spec.name}",
             actor=step.actor,
         )
@@ -147,7 +157,7 @@ class RepositoryActivities:
         return StepResult()
 
     async def _commit(self, fence: Fence, changes_for: ChangesFor, *, subject: str, actor: str) -> CommitId:
-        """Commits on the present head; the fence is checked again before each attempt."""
+        """Commits on the present head; each attempt checks the fence again, and leaves it in the repository."""
         message = CommitMessage(
             subject=subject,
             actor=actor,
@@ -155,12 +165,16 @@ class RepositoryActivities:
         )
         repository = fence.cluster
         for _ in range(CAS_ATTEMPTS):
+            number = await asyncio.to_thread(self._git.fence_number, repository)
             head = await self._head(repository)
             paths = await asyncio.to_thread(self._git.list, repository, "", at=head) if head else []
-            changes = await asyncio.to_thread(changes_for, head, list(paths))
+            changes = await changes_for(head, list(paths))
             await self._clusters.check_fence(fence)
+            stored = WriterFence(fence.trailer(), number)
             try:
-                return await asyncio.to_thread(self._git.commit, repository, changes, message, expected_head=head)
+                return await asyncio.to_thread(
+                    self._git.commit, repository, changes, message, expected_head=head, fence=stored
+                )
             except HeadMoved:
                 continue
         raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)

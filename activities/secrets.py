@@ -14,8 +14,10 @@ from edgewright.domain.cluster import Desired
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
-from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
 from edgewright.ports.secret_staging import SecretStaging, StagedChange
+
+Files = Mapping[str, bytes | None]
 
 REQUEST_TRAILER = "Edgewright-Request"
 BATCH = 200
@@ -49,9 +51,10 @@ class SecretActivities:
     async def _commit_staged(self, cluster: UUID) -> CommitSecretsResult:
         """One attempt.
 
-        The head is read before the row and what is staged: whatever another worker commits after that, a removal of
-        the workloads or a newer value of the same key, moves the head, and this attempt begins anew and sees it.
+        Fence and head are read before the row and what is staged: whatever another worker does after that, a removal
+        of the workloads or a newer value of the same key, moves one of them; then this attempt begins anew.
         """
+        number = await self._fence_number(cluster)
         head = await self._head(cluster)
         row = await self._clusters.get(cluster)
         if row is None:
@@ -76,8 +79,15 @@ class SecretActivities:
             request: changes for request, changes in requests.items() if request not in set().union(*found.values())
         }
         make = self._commit_resealed if resealed else self._commit
-        newest = await make(row, head, left) if left else None
+        newest = await make(row, head, left, WriterFence(f"{row.generation}/{row.change}", number)) if left else None
         return CommitSecretsResult(commit=newest or next(iter(found), None), requests=len(requests), more=more)
+
+    async def _fence_number(self, repository: UUID) -> int:
+        """0 also for a repository that does not exist."""
+        try:
+            return await asyncio.to_thread(self._git.fence_number, repository)
+        except NotFound:
+            return 0
 
     async def _head(self, repository: UUID) -> CommitId | None:
         """None also for a repository that does not exist."""
@@ -99,8 +109,13 @@ class SecretActivities:
         """Requests whose commit exists although no row says so: an attempt died between the two."""
         return already_committed(await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK), requests)
 
+    async def _commit_on(
+        self, cluster: UUID, head: CommitId, files: Files, message: CommitMessage, fence: WriterFence
+    ) -> CommitId:
+        return await asyncio.to_thread(self._git.commit, cluster, files, message, expected_head=head, fence=fence)
+
     async def _commit(
-        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
+        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]], fence: WriterFence
     ) -> CommitId | None:
         """One commit on this head; None if no request can be committed. ``HeadMoved``: somebody was faster."""
         applied = await asyncio.to_thread(
@@ -111,12 +126,12 @@ class SecretActivities:
         if not applied.taken:
             return None
         message = _message(row, requests, applied.taken)
-        commit = await asyncio.to_thread(self._git.commit, row.uuid, applied.files, message, expected_head=head)
+        commit = await self._commit_on(row.uuid, head, applied.files, message, fence)
         await self._staging.committed(applied.taken, commit)
         return commit
 
     async def _commit_resealed(
-        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]]
+        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]], fence: WriterFence
     ) -> CommitId | None:
         """The same for re-sealed values; what has something else in its place by now is left out, and said so."""
         newest: CommitId | None = None
@@ -127,7 +142,7 @@ class SecretActivities:
             if not left:
                 continue
             message = _message(row, {request: left}, [request])
-            newest = await asyncio.to_thread(self._git.commit, row.uuid, files, message, expected_head=newest or head)
+            newest = await self._commit_on(row.uuid, newest or head, files, message, fence)
             await self._staging.committed([request], newest)
         return newest
 

@@ -269,6 +269,7 @@ class Wanted(Frozen):
         commissioning: which commissioning; raised when an entry is written again or a recreation is asked for.
         closed: the deletion has finished; nothing is left to do.
         render_digest: digest of everything that the generated files depend on.
+        rendering_begun: files may have been committed of which nobody has recorded what they were rendered from.
         render_problem: why the files cannot be rendered, if so (a sentence with file, path and reason).
         bootstrapped: a credential was registered in this generation.
         can_answer: the agent has an active credential; without one, nothing is ever heard of the edge.
@@ -299,6 +300,7 @@ class Wanted(Frozen):
     desired: Desired
     closed: bool = False
     render_digest: Word | None = None
+    rendering_begun: bool = False
     render_problem: Sentence | None = None
     bootstrapped: bool = False
     can_answer: bool = True

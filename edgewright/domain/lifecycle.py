@@ -57,7 +57,7 @@ def plan_for(wanted: Wanted, done: Done) -> Plan:
         return Plan(key=f"remove/{wanted.commissioning}", steps=_removal(wanted, done))
     if (done.generation, done.commissioning) != (wanted.generation, wanted.commissioning):
         return _commissioning(wanted, done)
-    if wanted.render_digest is not None and wanted.render_digest != done.rendered_digest:
+    if wanted.render_digest is not None and (wanted.rendering_begun or wanted.render_digest != done.rendered_digest):
         return Plan(key=f"render/{wanted.render_digest[:16]}/{wanted.change}", steps=RENDERING)
     return Plan(key=IDLE)
 

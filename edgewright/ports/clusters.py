@@ -300,6 +300,10 @@ class Clusters(Protocol):
     async def write_git_entry(self, fence: Fence, path: str) -> None:
         """Writes the Git repository configuration entry, fenced."""
 
+    async def begin_rendering(self, fence: Fence) -> None:
+        """Records that a commit of generated files may come about, so that they are rendered again even for a wish
+        that was taken back meanwhile; fenced. ``record_rendering`` ends that."""
+
     async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
         """Remembers which entries (app, object) the generated files came from."""
 

@@ -48,6 +48,23 @@ class CommitSummary:
     at: int
 
 
+@dataclass(frozen=True)
+class WriterFence:
+    """Lets a repository refuse an attempt at a commit that another one has overtaken.
+
+    An attempt may sleep anywhere between its last check and its commit, for as long as a disk stalls; nobody can
+    cancel a thread. Whatever moved the head meanwhile refuses it by ``expected_head``. An attempt that found nothing
+    to change moves no head: it writes its fence into the repository instead.
+
+    Args:
+        change: generation and change of the row that the attempt serves, as ``3/17``; kept for whoever looks.
+        number: what ``fence_number`` returned before the attempt read anything that it decides by.
+    """
+
+    change: str
+    number: int
+
+
 class GitServer(Protocol):
     """Bare repositories with one branch, ``main``; named by UUID on disk.
 
@@ -69,6 +86,12 @@ class GitServer(Protocol):
     def head(self, repository: UUID) -> CommitId | None:
         """The commit of ``main``, or None while it has none."""
 
+    def fence_number(self, repository: UUID) -> int:
+        """How many fences attempts have written that found nothing to change; 0 in a new repository.
+
+        Read it, then the head, then everything else that decides what is committed.
+        """
+
     def commit(
         self,
         repository: UUID,
@@ -76,6 +99,7 @@ class GitServer(Protocol):
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         """Commits all changes at once, compare-and-set on ``main``; durable when it returns.
 
@@ -83,12 +107,14 @@ class GitServer(Protocol):
             changes: path -> new content, or None to delete; a path that is absent may be deleted. Folders
                 that become empty vanish. Content of other paths is untouched.
             expected_head: what ``main`` must still point to; None for the first commit.
+            fence: of an attempt that others may overtake. If nothing would change, it is written: from then on every
+                attempt that read an earlier number is refused.
 
         Returns:
             The new commit; ``expected_head`` itself if nothing would change (no empty commits).
 
         Raises:
-            HeadMoved: ``main`` points elsewhere; nothing was changed.
+            HeadMoved: ``main`` points elsewhere, or another fence was written; nothing was changed.
             edgewright.errors.Invalid: a path that could leave the repository or is not portable
                 (code ``path_invalid``).
         """

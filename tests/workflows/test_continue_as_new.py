@@ -15,7 +15,7 @@ from cluster_states import at_phase, at_step, is_told, kinds, stage, staged, sta
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
 from edgewright.messages import names
 from edgewright.ports.fleet import FleetUnavailable
-from edgewright.ports.git_server import CommitId, CommitMessage
+from edgewright.ports.git_server import CommitId, CommitMessage, WriterFence
 from edgewright.ports.secret_staging import StagedState
 from workflows import policies
 
@@ -192,11 +192,12 @@ class SlowCommits:
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         until = time.monotonic() + 8
         while self.slow and time.monotonic() < until:
             time.sleep(0.05)
-        commit: CommitId = self._real.commit(repository, changes, message, expected_head=expected_head)
+        commit: CommitId = self._real.commit(repository, changes, message, expected_head=expected_head, fence=fence)
         return commit
 
 

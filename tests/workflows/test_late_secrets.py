@@ -15,7 +15,7 @@ from activities.secrets import SecretActivities
 from edgewright.domain.kubernetes_names import secret_path
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
-from edgewright.ports.git_server import CommitId, CommitMessage, GitServer
+from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, WriterFence
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, parse_certificate, read_values, seal
 
@@ -58,11 +58,12 @@ class Frozen:
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         meanwhile, self._meanwhile = self._meanwhile, None
         if meanwhile is not None:
             asyncio.run_coroutine_threadsafe(_await(meanwhile), self._loop).result(30)
-        return self._real.commit(repository, changes, message, expected_head=expected_head)
+        return self._real.commit(repository, changes, message, expected_head=expected_head, fence=fence)
 
 
 async def _await(what: Callable[[], Awaitable[object]]) -> None:
@@ -101,6 +102,20 @@ async def test_an_older_value_never_wins_over_a_newer_one(idle_centre: Centre, n
     await commit(idle_centre, cluster, Frozen(idle_centre.git, another_worker))
     assert await present_value(idle_centre, cluster) == second.ciphertext
     assert [row.state for row in await staging.request(second.request)] == [StagedState.COMMITTED]
+
+
+async def test_a_value_whose_deletion_was_confirmed_meanwhile_stays_away(idle_centre: Centre) -> None:
+    """To delete what is not there changes nothing, and the head stays where it was."""
+    cluster = await committed_cluster(idle_centre, "deleted-meanwhile")
+    written, deleted = staged(cluster, b"v"), staged(cluster, None)
+    await idle_centre.ports.staging.stage([written])
+
+    async def another_worker() -> None:
+        await idle_centre.ports.staging.stage([deleted])
+        await commit(idle_centre, cluster)
+
+    await commit(idle_centre, cluster, Frozen(idle_centre.git, another_worker))
+    assert await present_value(idle_centre, cluster) is None
 
 
 async def test_nothing_is_committed_after_a_pause_has_been_recorded(idle_centre: Centre) -> None:

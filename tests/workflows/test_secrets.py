@@ -16,7 +16,7 @@ from activities.secrets import SecretActivities
 from edgewright.domain.kubernetes_names import secret_path
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets
-from edgewright.ports.git_server import CommitId, CommitMessage
+from edgewright.ports.git_server import CommitId, CommitMessage, WriterFence
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, SealedValue, change_values, parse_certificate, read_values, seal
 
@@ -225,11 +225,12 @@ class HangingCommits:
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         if self.hang:
             raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=5)
         commit: CommitId = self._real.commit(  # type: ignore[attr-defined] - stands for any real server
-            repository, changes, message, expected_head=expected_head
+            repository, changes, message, expected_head=expected_head, fence=fence
         )
         return commit
 

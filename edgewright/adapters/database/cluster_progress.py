@@ -133,6 +133,11 @@ class ClusterProgress:
             at = await self._database.now(connection)
             await put_entry(connection, at, APP_GIT_REPOSITORY, fence.cluster, {"path": path})
 
+    async def begin_rendering(self, fence: Fence) -> None:
+        async with self._database.write() as connection:
+            await hold_fence(connection, fence)
+            await update_row(connection, fence.cluster, rendered_digest=None)
+
     async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
         async with self._database.write() as connection:
             await hold_fence(connection, fence)

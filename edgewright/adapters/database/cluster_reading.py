@@ -208,6 +208,7 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         commissioning=row.commissioning,
         desired=Desired(row.desired),
         closed=row.closed_at is not None,
+        rendering_begun=row.rendered_digest is None,
         bootstrapped=bool(held),
         can_answer=_can_answer(held),
         acceptance=Acceptance(row.acceptance),

@@ -18,11 +18,18 @@ from edgewright.adapters.git.layout import (
     repository_folder,
 )
 from edgewright.adapters.git.objects import ObjectStore
-from edgewright.adapters.git.refs import head_moved, move_head, read_head, sole_writer
+from edgewright.adapters.git.refs import (
+    head_moved,
+    move_head,
+    read_fence,
+    read_head,
+    sole_writer,
+    write_fence,
+)
 from edgewright.adapters.git.trees import amend, change_tree, find_blob, walk_files
 from edgewright.adapters.git.upkeep import remove_stale_locks, repack_if_worth_it
 from edgewright.errors import Invalid, Stalled
-from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, WriterFence
 
 _ANCESTRY_TIMEOUT = 30.0
 
@@ -87,6 +94,11 @@ class BareGitServer:
         with self._opened(repository) as folder:
             return read_head(folder)
 
+    def fence_number(self, repository: UUID) -> int:
+        """See the port."""
+        with self._opened(repository) as folder:
+            return read_fence(folder)
+
     def commit(
         self,
         repository: UUID,
@@ -94,6 +106,7 @@ class BareGitServer:
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         """See the port.
 
@@ -113,6 +126,8 @@ class BareGitServer:
                     raise Invalid("The first commit needs at least one file.", code="commit_empty")
                 tree = objects.write("tree", b"")
             if head and tree == before:
+                if fence is not None:
+                    write_fence(folder, fence, expected=head, patience=self._patience)
                 return head
             at = int(self._clock())
             commit = objects.write("commit", encode_commit(tree, head, message, at=at))
@@ -121,6 +136,7 @@ class BareGitServer:
                 folder,
                 commit,
                 expected=expected_head,
+                fence=fence,
                 patience=self._patience,
                 stale_after=self._stale_after,
             )

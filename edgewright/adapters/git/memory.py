@@ -9,11 +9,11 @@ from uuid import UUID
 
 from edgewright.adapters.git.commits import author_name, message_text
 from edgewright.adapters.git.failures import unknown_commit, unknown_repository
-from edgewright.adapters.git.refs import head_moved
+from edgewright.adapters.git.refs import head_moved, overtaken
 from edgewright.adapters.git.trees import not_both
 from edgewright.domain.repository_paths import check_path
 from edgewright.errors import Invalid
-from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, WriterFence
 
 Files = Mapping[str, bytes]
 
@@ -28,6 +28,7 @@ class _Commit:
 @dataclass
 class _Repository:
     head: CommitId | None = None
+    fence_number: int = 0
     commits: dict[CommitId, _Commit] = field(default_factory=dict)
 
 
@@ -60,6 +61,10 @@ class MemoryGitServer:
         """See the port."""
         return self._get(repository).head
 
+    def fence_number(self, repository: UUID) -> int:
+        """See the port."""
+        return self._get(repository).fence_number
+
     def commit(
         self,
         repository: UUID,
@@ -67,6 +72,7 @@ class MemoryGitServer:
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         """See the port."""
         for path in changes:
@@ -75,11 +81,14 @@ class MemoryGitServer:
             stored = self._get(repository)
             if stored.head != expected_head:
                 raise head_moved(expected_head, stored.head)
+            if fence is not None and fence.number != stored.fence_number:
+                raise overtaken(fence)
             before = stored.commits[stored.head].files if stored.head else {}
             files = _amended(before, changes)
             if stored.head is None and not files:
                 raise Invalid("The first commit needs at least one file.", code="commit_empty")
             if stored.head is not None and files == before:
+                stored.fence_number += fence is not None
                 return stored.head
             at, text = int(self._clock()), message_text(message)
             author = author_name(message.actor)

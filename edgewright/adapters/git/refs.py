@@ -20,11 +20,13 @@ from pathlib import Path
 from edgewright.adapters.git.commits import is_commit_id
 from edgewright.adapters.git.failures import busy, damaged
 from edgewright.adapters.git.objects import fsync_folder
-from edgewright.ports.git_server import CommitId, HeadMoved
+from edgewright.ports.git_server import CommitId, HeadMoved, WriterFence
 
 MAIN = "refs/heads/main"
 WRITER_LOCK = "edgewright.writer"
 DRAFT = "edgewright.draft"
+FENCE = "edgewright.fence"
+"""Holds the number of the newest fence that moved no head, and generation and change of who wrote it."""
 
 
 def read_head(repository: Path) -> CommitId | None:
@@ -53,20 +55,28 @@ def _read_packed_head(repository: Path) -> CommitId | None:
 
 
 def move_head(
-    repository: Path, new: CommitId, *, expected: CommitId | None, patience: float, stale_after: float
+    repository: Path,
+    new: CommitId,
+    *,
+    expected: CommitId | None,
+    fence: WriterFence | None = None,
+    patience: float,
+    stale_after: float,
 ) -> None:
     """Points ``main`` to ``new`` if it still points to ``expected``; durable when it returns.
 
     Args:
+        fence: refuses an attempt that another one has overtaken without moving the head.
         patience: seconds to wait for other writers.
         stale_after: age in seconds from which a lock file has no living owner.
 
     Raises:
-        HeadMoved: it points elsewhere.
+        HeadMoved: it points elsewhere, or another fence was written.
         edgewright.errors.Waiting: code ``repository_busy``.
     """
     deadline = time.monotonic() + patience
     with sole_writer(repository, deadline=deadline):
+        _hold(repository, fence)
         lock, draft = repository / f"{MAIN}.lock", repository / DRAFT
         _clear_away(draft, lock)
         try:
@@ -85,6 +95,48 @@ def move_head(
         fsync_folder(lock.parent)
 
 
+def write_fence(repository: Path, fence: WriterFence, *, expected: CommitId | None, patience: float) -> None:
+    """Refuses from now on every attempt that was begun before; durable when it returns.
+
+    A push may move the head at the same moment: that refuses them as well.
+
+    Raises:
+        HeadMoved: ``main`` does not point to ``expected``, or another fence was written.
+        edgewright.errors.Waiting: code ``repository_busy``.
+    """
+    with sole_writer(repository, deadline=time.monotonic() + patience):
+        _hold(repository, fence)
+        head = read_head(repository)
+        if head != expected:
+            raise head_moved(expected, head)
+        draft = repository / f"{FENCE}.draft"
+        draft.unlink(missing_ok=True)
+        _write_draft(draft, f"{fence.number + 1} {fence.change}")
+        draft.rename(repository / FENCE)
+        fsync_folder(repository)
+
+
+def read_fence(repository: Path) -> int:
+    """The number of the newest fence; 0 where none was ever written.
+
+    Raises:
+        edgewright.errors.Stalled: code ``repository_damaged``.
+    """
+    try:
+        number = (repository / FENCE).read_text("ascii", errors="replace").split(" ", 1)[0]
+    except FileNotFoundError:
+        return 0
+    if not number.isdecimal():
+        raise damaged(f"{FENCE} does not begin with a number")
+    return int(number)
+
+
+def _hold(repository: Path, fence: WriterFence | None) -> None:
+    """Lets an attempt go on that no other has overtaken; call it as ``sole_writer``."""
+    if fence is not None and fence.number != read_fence(repository):
+        raise overtaken(fence)
+
+
 def _clear_away(draft: Path, lock: Path) -> None:
     """Removes what a writer of ours left when it was killed; no other lives, for we are the sole writer.
 
@@ -98,9 +150,9 @@ def _clear_away(draft: Path, lock: Path) -> None:
     draft.unlink(missing_ok=True)
 
 
-def _write_draft(draft: Path, head: CommitId) -> None:
+def _write_draft(draft: Path, line: str) -> None:
     with draft.open("xb") as file:
-        file.write(head.encode() + b"\n")
+        file.write(line.encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
 
@@ -110,6 +162,14 @@ def head_moved(expected: CommitId | None, head: CommitId | None) -> HeadMoved:
     return HeadMoved(
         f"main points to {head or 'nothing'}, not to {expected or 'nothing'}.",
         hint="Read the head again and repeat the change on top of it.",
+    )
+
+
+def overtaken(fence: WriterFence) -> HeadMoved:
+    """The refusal of an attempt that began before another one, which found nothing to change."""
+    return HeadMoved(
+        f"Another attempt has written its fence since this one of {fence.change} began.",
+        hint="Read again what is wanted, and the head, and repeat the change on top of it.",
     )
 
 

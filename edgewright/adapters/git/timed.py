@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
-from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, WriterFence
 
 Observe = Callable[[str, float], None]
 """Takes the name of an operation and the seconds that it took, also of one that failed."""
@@ -38,6 +38,10 @@ class TimedGit:
         with self._timed("head"):
             return self._git.head(repository)
 
+    def fence_number(self, repository: UUID) -> int:
+        with self._timed("fence_number"):
+            return self._git.fence_number(repository)
+
     def commit(
         self,
         repository: UUID,
@@ -45,9 +49,10 @@ class TimedGit:
         message: CommitMessage,
         *,
         expected_head: CommitId | None,
+        fence: WriterFence | None = None,
     ) -> CommitId:
         with self._timed("commit"):
-            return self._git.commit(repository, changes, message, expected_head=expected_head)
+            return self._git.commit(repository, changes, message, expected_head=expected_head, fence=fence)
 
     def read(self, repository: UUID, path: str, *, at: CommitId) -> bytes | None:
         with self._timed("read"):

@@ -30,6 +30,7 @@ FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
     "withdraw_setup_status": lambda store, fence: store.clusters.withdraw_setup_status(fence),
     "allocate_address": lambda store, fence: store.clusters.allocate_address(fence, "Edgewright-zombie"),
     "write_git_entry": lambda store, fence: store.clusters.write_git_entry(fence, "cluster/zombie"),
+    "begin_rendering": lambda store, fence: store.clusters.begin_rendering(fence),
     "record_rendering": lambda store, fence: store.clusters.record_rendering(fence, "zombie", []),
     "record_reentry": lambda store, fence: store.clusters.record_reentry(fence, taken=["default/zombie"]),
     "begin_deletion": lambda store, fence: store.clusters.begin_deletion(fence),
@@ -266,6 +267,18 @@ async def test_the_users_of_a_template_are_known(store: Store) -> None:
     assert await store.clusters.using_template(*flux) == [one, two]
     await store.clusters.record_rendering(await store.fence(one), "d3", [chart])
     assert await store.clusters.using_template(*flux) == [two]
+
+
+async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
+    for begun in (False, True, False):
+        if begun:
+            await store.clusters.begin_rendering(await store.fence(cluster))
+        wanted = await store.clusters.read_wanted(cluster)
+        assert wanted is not None and wanted.rendering_begun is begun
+        if begun:
+            await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
 
 
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:

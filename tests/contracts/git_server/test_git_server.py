@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from edgewright.errors import Invalid, NotFound
-from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
+from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 
 BY_TEST = CommitMessage("Change files", "token:test")
 
@@ -117,6 +117,38 @@ def test_commit_upon_an_old_head_is_refused_and_changes_nothing(server: GitServe
 def test_first_commit_upon_a_head_that_never_was_is_refused(server: GitServer, repository: UUID) -> None:
     with pytest.raises(HeadMoved):
         server.commit(repository, {"b": b"3"}, BY_TEST, expected_head="0" * 40)
+
+
+def test_attempt_that_was_overtaken_by_one_without_a_change_is_refused(server: GitServer, repository: UUID) -> None:
+    """Its fence was checked, and then its disk stalled: the wish was taken back, and nothing differs any more."""
+    head = put(server, repository, {"a": b"1"})
+    late = WriterFence("1/5", server.fence_number(repository))
+    newest = WriterFence("1/6", server.fence_number(repository))
+    assert server.commit(repository, {"a": b"1"}, BY_TEST, expected_head=head, fence=newest) == head
+    for changes in ({"a": b"taken back"}, {"a": b"1"}):
+        with pytest.raises(HeadMoved):
+            server.commit(repository, changes, BY_TEST, expected_head=head, fence=late)
+    assert server.head(repository) == head
+    begun_later = WriterFence("1/6", server.fence_number(repository))
+    assert begun_later.number == newest.number + 1
+    assert server.commit(repository, {"a": b"2"}, BY_TEST, expected_head=head, fence=begun_later) != head
+
+
+def test_fence_of_an_attempt_on_an_old_head_is_not_written(server: GitServer, repository: UUID) -> None:
+    first = put(server, repository, {"a": b"1"})
+    put(server, repository, {"a": b"2"})
+    fence = WriterFence("1/5", server.fence_number(repository))
+    with pytest.raises(HeadMoved):
+        server.commit(repository, {"a": b"1"}, BY_TEST, expected_head=first, fence=fence)
+    assert server.fence_number(repository) == fence.number
+
+
+def test_commit_that_changes_something_writes_no_fence(server: GitServer, repository: UUID) -> None:
+    """It moves the head, which refuses whoever began before."""
+    fence = WriterFence("1/1", server.fence_number(repository))
+    head = server.commit(repository, {"a": b"1"}, BY_TEST, expected_head=None, fence=fence)
+    assert server.fence_number(repository) == fence.number == 0
+    server.commit(repository, {"a": b"2"}, BY_TEST, expected_head=head, fence=fence)
 
 
 def test_racing_writers_lose_nothing(server: GitServer, repository: UUID) -> None:
@@ -236,6 +268,7 @@ def test_every_call_on_an_unknown_repository_is_not_found(server: GitServer) -> 
     assert not server.exists(unknown)
     calls = [
         lambda: server.head(unknown),
+        lambda: server.fence_number(unknown),
         lambda: server.commit(unknown, {"a": b""}, BY_TEST, expected_head=None),
         lambda: server.read(unknown, "a", at="0" * 40),
         lambda: server.list(unknown, "", at="0" * 40),

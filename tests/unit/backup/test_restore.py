@@ -23,6 +23,7 @@ from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.projection import Done
 from edgewright.errors import EdgewrightError
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.git_server import CommitMessage, WriterFence
 from edgewright.ports.secret_staging import StagedState
 
 pytestmark = pytest.mark.timeout(300)
@@ -203,6 +204,22 @@ def test_repositories_that_are_there_are_kept_and_missing_or_damaged_ones_restor
     assert home.git.head(ahead) == newer
     for cluster in (missing, damaged):
         assert home.git.read(cluster, "edo/file", at=home.git.head(cluster) or "") == b"first"
+
+
+def test_fence_of_what_happened_after_the_backup_holds_up_no_restored_cluster(home: StoppedHome) -> None:
+    """The database is back at a lower change; the repository that was kept knows of a higher one."""
+    cluster = home.create()
+    made = home.back_up()
+    head = home.git.head(cluster)
+    message = CommitMessage(subject="Change", actor="test")
+    for number in range(3):
+        newest = WriterFence(f"1/{900 + number}", home.git.fence_number(cluster))
+        home.git.commit(cluster, {}, message, expected_head=head, fence=newest)
+    home.restore(made, keep_repositories=True)
+    row = asyncio.run(row_of(home, cluster))
+    assert row.change < 900
+    fence = WriterFence(f"1/{row.change}", home.git.fence_number(cluster))
+    assert home.git.commit(cluster, {"edo/file": b"anew"}, message, expected_head=head, fence=fence) != head
 
 
 def test_every_open_cluster_is_rendered_again_and_told_of_the_restore(home: StoppedHome) -> None:

@@ -60,6 +60,14 @@ def test_a_changed_rendering_is_committed_without_unreadying() -> None:
     assert StepName.WITHDRAW_STATUS not in plan.steps
 
 
+def test_a_wish_that_was_taken_back_while_it_was_rendered_is_rendered_all_the_same() -> None:
+    """Nothing differs from what is known to be committed; but an attempt at the other wish may still be under way."""
+    taken_back = wanted(change=3, rendering_begun=True)
+    plan = plan_for(taken_back, COMMISSIONED)
+    assert plan.steps == RENDERING
+    assert plan_for(wanted(change=3), finish(plan, taken_back, COMMISSIONED, "a" * 64)).steps == ()
+
+
 def test_a_template_that_cannot_be_rendered_changes_nothing_that_is_there() -> None:
     assert plan_for(wanted(render_digest=None, render_problem="bad"), COMMISSIONED).steps == ()
 

@@ -1,0 +1,135 @@
+"""A commit whose disk stalls, in a thread that nobody can cancel: it wakes when the cluster has moved on."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from centre import Centre, eventually, working
+from cluster_states import is_told
+
+from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
+from edgewright.ports.clusters import ClusterRow
+
+
+class StallingDisk:
+    """Once armed, the first object that is to be on disk is not, until somebody lets it."""
+
+    def __init__(self, fsync: Callable[[int], None]) -> None:
+        self._fsync = fsync
+        self._armed = threading.Event()
+        self.stalled, self.goes_on = threading.Event(), threading.Event()
+
+    def arm(self) -> None:
+        self._armed.set()
+
+    def fsync(self, descriptor: int) -> None:
+        if self._armed.is_set():
+            self._armed.clear()
+            self.stalled.set()
+            assert self.goes_on.wait(60)
+        self._fsync(descriptor)
+
+
+class Watched:
+    """Git that notes what became of each attempt at a commit."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.under_way = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def commit(self, *arguments: Any, **options: Any) -> Any:
+        self.under_way += 1
+        try:
+            return self._real.commit(*arguments, **options)
+        finally:
+            self.under_way -= 1
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> StallingDisk:
+    disk = StallingDisk(os.fsync)
+    monkeypatch.setattr(os, "fsync", disk.fsync)
+    return disk
+
+
+def is_current(row: ClusterRow) -> bool:
+    return row.projection is not None and row.projection.change_done == row.change
+
+
+async def rests(centre: Centre, cluster: UUID) -> None:
+    await centre.until(cluster, is_current)
+    await eventually(lambda: is_told(centre, cluster))
+
+
+async def rendered(centre: Centre, cluster: UUID) -> bytes:
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head
+    files = await asyncio.to_thread(centre.git.list, cluster, "edo/cluster", at=head)
+    return b"".join([centre.git.read(cluster, path, at=head) or b"" for path in files])
+
+
+async def wakes(disk: StallingDisk, git: Watched) -> None:
+    disk.goes_on.set()
+
+    async def has_ended() -> bool:
+        return git.under_way == 0
+
+    await eventually(has_ended)
+
+
+async def test_a_change_that_was_taken_back_is_not_delivered_when_its_disk_goes_on(
+    idle_centre: Centre, disk: StallingDisk
+) -> None:
+    git = Watched(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("late", values={"replicas": 1})
+        before = await asyncio.to_thread(idle_centre.git.head, cluster)
+        disk.arm()
+        await idle_centre.write(cluster, "late", values={"replicas": 2})
+        assert await asyncio.to_thread(disk.stalled.wait, 60)
+        await idle_centre.write(cluster, "late", values={"replicas": 1})
+        await rests(idle_centre, cluster)
+        assert git.under_way == 1, "the attempt that nobody waits for any more"
+        await wakes(disk, git)
+        await rests(idle_centre, cluster)
+    assert b"replicas: 1" in await rendered(idle_centre, cluster)
+    assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
+
+
+async def test_a_template_that_was_taken_back_is_not_delivered_when_its_disk_goes_on(
+    idle_centre: Centre, disk: StallingDisk
+) -> None:
+    """The cluster's own wish is the same all the time, and so is its change."""
+    git = Watched(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("late-template")
+        before = await asyncio.to_thread(idle_centre.git.head, cluster)
+        change = (await idle_centre.row(cluster)).change
+        template = await idle_centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+        assert template is not None
+        changed = {**template.body, "values": {**template.body["values"], "late": True}}
+
+        async def put(body: Any) -> None:
+            await idle_centre.ports.entries.put(
+                APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, body, actor="token:test"
+            )
+            await idle_centre.ports.fleet.nudge(cluster)
+
+        disk.arm()
+        await put(changed)
+        assert await asyncio.to_thread(disk.stalled.wait, 60)
+        await put(template.body)
+
+        await eventually(lambda: is_told(idle_centre, cluster))
+        await wakes(disk, git)
+        await rests(idle_centre, cluster)
+    assert (await idle_centre.row(cluster)).change == change
+    assert b"late: " not in await rendered(idle_centre, cluster)
+    assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
