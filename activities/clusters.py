@@ -9,7 +9,7 @@ from temporalio import activity
 from activities.rendering import RenderInputs, digest_of
 from edgewright.domain.cluster import Desired, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem
-from edgewright.errors import NotFound, Refused, Stalled
+from edgewright.errors import NotFound, Refused, Stalled, Waiting
 from edgewright.messages.steps import (
     Publish,
     Reading,
@@ -69,9 +69,10 @@ class ClusterActivities:
         return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
 
     async def _descends(self, cluster: UUID, desired: str, observed: str) -> bool | None:
+        """None where the repository cannot tell: what else is wanted, a deletion for one, does not wait for that."""
         try:
             return await asyncio.to_thread(self._git.is_ancestor, cluster, desired, observed)
-        except NotFound:
+        except (NotFound, Stalled, Waiting):
             return None
 
     @activity.defn(name="publish")

@@ -9,15 +9,13 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.resealed_values import put_in_place, together
-from activities.staged_files import apply_requests
+from activities.staged_files import Files, apply_requests
 from edgewright.domain.cluster import Desired
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
 from edgewright.ports.secret_staging import SecretStaging, StagedChange
-
-Files = Mapping[str, bytes | None]
 
 REQUEST_TRAILER = "Edgewright-Request"
 BATCH = 200

@@ -188,8 +188,9 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
         namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
         if not file.endswith(".yaml") or head is None:
             continue
+        document = gateway.git.read(row.uuid, path, at=head)
         try:
-            values = read_values(gateway.git.read(row.uuid, path, at=head) or b"", where=path)
+            values = read_values(document or b"", where=path)
         except Stalled:
             unreadable.append(path)
             continue

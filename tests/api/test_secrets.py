@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from cluster_states import remove_content
 from gateway_centre import STATUS_APP, Edge, GatewayCentre
 from sealing_keys import certificate_pem, open_envelope, private_key
 
@@ -63,6 +64,23 @@ async def test_the_bodys_bytes_are_sealed_whatever_the_content_type(
     assert answer.status_code == 204
     assert answer.headers["Edgewright-Commit"] == centre.git.head(cluster)
     assert in_git(centre, cluster, "default", "db") == {"password": value}
+
+
+async def test_a_damaged_repository_is_called_damaged_and_loses_no_other_key(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
+) -> None:
+    assert (await admin.put(path(cluster, key="user"), content=b"u")).status_code == 204
+    head = centre.git.head(cluster)
+    remove_content(centre.git.folder(cluster), "edo/secrets/default/db.yaml")
+    for answer in (
+        await admin.put(path(cluster), content=b"v"),
+        await admin.put(path(cluster), content=b"v", params={"dryrun": "true"}),
+        await admin.delete(path(cluster, key="user")),
+        await admin.get(f"/v1/cluster/{cluster}/secret"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (409, "repository_damaged")
+        assert "the content of edo/secrets/default/db.yaml is missing" in answer.json()["detail"]
+    assert centre.git.head(cluster) == head
 
 
 async def test_an_empty_value_is_a_value(centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient) -> None:

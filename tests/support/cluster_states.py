@@ -1,9 +1,11 @@
 """What tests of the workflow ask of a centre: is it there yet, how often, and has the workflow told it?"""
 
 import asyncio
+import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -39,6 +41,13 @@ async def stage(centre: Centre, cluster: UUID, key: str) -> StagedChange:
     change = staged(cluster, "db", key)
     await centre.ports.staging.stage([change])
     return change
+
+
+def remove_content(repository: Path, path: str) -> None:
+    """Loses the object that holds a file's content at the head of a bare repository."""
+    command = ["git", f"--git-dir={repository}", "rev-parse", f"main:{path}"]
+    name = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    (repository / "objects" / name[:2] / name[2:]).unlink()
 
 
 async def states(centre: Centre, changes: Sequence[StagedChange]) -> Counter[StagedState]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from centre import Centre, eventually, working
+from cluster_states import remove_content
 from loop_watch import watched_loop
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
@@ -131,6 +132,22 @@ async def test_a_request_that_cannot_be_committed_is_refused_alone(idle_centre: 
     assert [row.state for row in rows] == [StagedState.COMMITTED, StagedState.REFUSED, StagedState.COMMITTED]
     assert rows[1].refusal_code == "sealed_secret_malformed"
     assert await keys(idle_centre, cluster, "db") == {"k", "l"}
+
+
+async def test_a_secret_whose_file_is_damaged_is_refused_and_loses_nothing(idle_centre: Centre) -> None:
+    """A missing object is no missing file: a file written anew would lack every other key."""
+    async with working(idle_centre):
+        cluster = await idle_centre.create("damaged")
+        await put(idle_centre, [staged(cluster, "db", "user", b"v")])
+    head = await asyncio.to_thread(idle_centre.git.head, cluster)
+    remove_content(idle_centre.git.folder(cluster), secret_path("default", "db"))
+    for count in (1, 2):
+        rows = await commit_all(idle_centre, [staged(cluster, "db", f"k{n}", b"v") for n in range(count)])
+        assert {(row.state, row.refusal_code) for row in rows} == {(StagedState.REFUSED, "repository_damaged")}
+        assert secret_path("default", "db") in rows[0].refusal
+    assert await asyncio.to_thread(idle_centre.git.head, cluster) == head
+    [row] = await commit_all(idle_centre, [staged(cluster, "other", "k", b"v")])
+    assert row.state is StagedState.COMMITTED, "the rest of the repository is whole"
 
 
 async def test_staged_secrets_that_nobody_waits_for_any_more_are_committed_all_the_same(

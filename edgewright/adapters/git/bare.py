@@ -10,7 +10,7 @@ from uuid import UUID
 
 from edgewright.adapters.git.commands import run_git
 from edgewright.adapters.git.commits import Commit, decode_commit, encode_commit, is_commit_id
-from edgewright.adapters.git.failures import storage_errors, unknown_commit, unknown_repository
+from edgewright.adapters.git.failures import damaged, storage_errors, unknown_commit, unknown_repository
 from edgewright.adapters.git.layout import (
     archive_repository,
     is_whole,
@@ -119,7 +119,7 @@ class BareGitServer:
             head = read_head(folder)
             if head != expected_head:
                 raise head_moved(expected_head, head)
-            before = _commit(objects, head).tree if head else None
+            before = _ancestor(objects, head).tree if head else None
             tree = amend(objects, before, change)
             if tree is None:
                 if head is None:
@@ -145,12 +145,12 @@ class BareGitServer:
     def read(self, repository: UUID, path: str, *, at: CommitId) -> bytes | None:
         """See the port. An unknown commit is ``NotFound`` (code ``commit_unknown``)."""
         with self._opened(repository) as folder, self._objects(folder) as objects:
-            return find_blob(objects, _commit(objects, at).tree, path)
+            return find_blob(objects, _commit(objects, at, of=folder).tree, path)
 
     def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
         """See the port. An unknown commit is ``NotFound`` (code ``commit_unknown``)."""
         with self._opened(repository) as folder, self._objects(folder) as objects:
-            return sorted(walk_files(objects, _commit(objects, at).tree, prefix))
+            return sorted(walk_files(objects, _commit(objects, at, of=folder).tree, prefix))
 
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """See the port."""
@@ -202,11 +202,24 @@ class BareGitServer:
                 raise unknown_repository(repository) from None
 
 
-def _commit(objects: ObjectStore, commit: CommitId) -> Commit:
+def _commit(objects: ObjectStore, commit: CommitId, *, of: Path) -> Commit:
+    """A commit that somebody names. Only that of ``main`` is known to have been there."""
     content = objects.read(commit, "commit") if is_commit_id(commit) else None
     if content is None:
-        raise unknown_commit(commit)
+        raise _missing(commit) if commit == read_head(of) else unknown_commit(commit)
     return decode_commit(content)
+
+
+def _ancestor(objects: ObjectStore, commit: CommitId) -> Commit:
+    """A commit that ``main`` or one of its ancestors names."""
+    content = objects.read(commit, "commit")
+    if content is None:
+        raise _missing(commit)
+    return decode_commit(content)
+
+
+def _missing(commit: CommitId) -> Stalled:
+    return damaged(f"commit {commit} of main is missing")
 
 
 def _is_commit(objects: ObjectStore, commit: CommitId) -> bool:
@@ -222,7 +235,7 @@ def _newest_first(objects: ObjectStore, head: CommitId | None) -> Iterator[tuple
         for name in names:
             if name not in seen:
                 seen.add(name)
-                commit = _commit(objects, name)
+                commit = _ancestor(objects, name)
                 heapq.heappush(pending, (-commit.at, len(seen), name, commit))
 
     visit([head] if head else [])

@@ -117,11 +117,20 @@ def not_both(path: str) -> Invalid:
 
 
 def find_blob(objects: ObjectStore, tree: str, path: str) -> bytes | None:
-    """The content of the file at a path below a tree; None if there is no file."""
+    """The content of the file at a path below a tree; None if the tree names no such file.
+
+    Raises:
+        Stalled: code ``repository_damaged``: it names one whose content is not there.
+    """
     *folders, name = path.split("/")
     found = _descend(objects, tree, folders)
     mode, object_id = read_entries(objects, found).get(_key(name), (b"", "")) if found else (b"", "")
-    return objects.read(object_id, "blob") if mode not in {b"", FOLDER, SUBMODULE} else None
+    if mode in {b"", FOLDER, SUBMODULE}:
+        return None
+    content = objects.read(object_id, "blob")
+    if content is None:
+        raise damaged(f"the content of {path} is missing (object {object_id})")
+    return content
 
 
 def walk_files(objects: ObjectStore, tree: str, prefix: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.errors import Stalled
+from edgewright.errors import NotFound, Stalled
 from edgewright.ports.git_server import CommitId, CommitMessage
 
 BY_TEST = CommitMessage("Add files", "token:ci", [("Fence", "3/17")], body="Because.")
@@ -231,6 +232,44 @@ def test_object_that_a_power_cut_emptied_is_written_again(server: BareGitServer,
         assert head is not None
         assert server.read(repository, "README.md", at=head) == FILES["README.md"]
         put(server, repository, {"copy": None})
+
+
+def remove_object(server: BareGitServer, repository: UUID, revision: str) -> None:
+    folder = server.folder(repository)
+    name = git(folder, "rev-parse", revision).strip()
+    (folder / "objects" / name[:2] / name[2:]).unlink()
+
+
+def test_file_whose_content_is_missing_is_damage_and_not_a_missing_file(
+    server: BareGitServer, repository: UUID
+) -> None:
+    head = put(server, repository, {"a/b": b"content", "a/c": b"other"})
+    remove_object(server, repository, "main:a/b")
+    with pytest.raises(Stalled, match="content of a/b is missing") as refusal:
+        server.read(repository, "a/b", at=head)
+    assert refusal.value.code == "repository_damaged"
+    assert server.read(repository, "a/c", at=head) == b"other"
+    assert server.list(repository, "a", at=head) == ["a/b", "a/c"]
+
+
+def test_missing_commit_of_main_is_damage(server: BareGitServer, repository: UUID) -> None:
+    first = put(server, repository, {"a": b"1"})
+    head = put(server, repository, {"a": b"2"})
+    remove_object(server, repository, first)
+    with pytest.raises(NotFound):
+        server.read(repository, "a", at=first)
+    with pytest.raises(Stalled, match=f"commit {first} of main is missing"):
+        server.log(repository, limit=5)
+    remove_object(server, repository, head)
+    calls: list[Callable[[], object]] = [
+        lambda: server.read(repository, "a", at=head),
+        lambda: server.list(repository, "", at=head),
+        lambda: put(server, repository, {"b": b"1"}),
+        lambda: server.log(repository, limit=1),
+    ]
+    for call in calls:
+        with pytest.raises(Stalled, match=f"commit {head} of main is missing"):
+            call()
 
 
 def test_damage_is_named_and_not_retried(server: BareGitServer, repository: UUID) -> None:
