@@ -7,8 +7,8 @@ ENVIRONMENT := .venv/.complete
 
 # How many test processes; the tests often wait for real servers, so one more than cores keeps both of those busy.
 TEST_PROCESSES ?= 3
-# Those of an edge wait more: for leases, heartbeats, and Kubernetes' collection of garbage.
-REAL_PROCESSES ?= 4
+# Those of an edge, and the long ones, wait more: for leases, heartbeats, and Kubernetes' collection of garbage.
+WAITING_PROCESSES ?= 4
 
 # Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
 # so they run beside the real components.
@@ -19,6 +19,7 @@ WHOLE_FILES := --dist loadfile --no-loadscope-reorder
 PARALLEL := -n $(TEST_PROCESSES) $(WHOLE_FILES)
 
 SIDE_BY_SIDE = $(BIN)/python tests/support/side_by_side.py
+BESIDE = $(MAKE) --no-print-directory
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
@@ -61,9 +62,9 @@ edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
 	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
 
 ##@ Prove
-.PHONY: test test-real lint components test-python test-long
+.PHONY: test test-real lint components test-python test-long test-long-ones test-postgresql
 test: $(ENVIRONMENT) ## lint, types, import rules and every test that PyPI can supply, side by side
-	@$(SIDE_BY_SIDE) "$(MAKE) --no-print-directory lint" "$(MAKE) --no-print-directory test-python"
+	@$(SIDE_BY_SIDE) "$(BESIDE) lint" "$(BESIDE) test-python"
 
 lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 	@.tools/bin/uv lock --check --offline --quiet || \
@@ -77,15 +78,20 @@ test-python: $(ENVIRONMENT)
 	$(PYTEST) tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
 test-real: $(ENVIRONMENT) ## the long tests while real components are built, once, outside the checkout; then those against them
-	@$(SIDE_BY_SIDE) "$(MAKE) --no-print-directory components" "$(MAKE) --no-print-directory test-long"
-	$(PYTEST) tests/real -m real -n $(REAL_PROCESSES) $(WHOLE_FILES) --durations 40 </dev/null
+	@$(SIDE_BY_SIDE) "nice $(BESIDE) components" "$(BESIDE) test-long"
+	$(PYTEST) tests/real -m real -n $(WAITING_PROCESSES) $(WHOLE_FILES) --durations 40 </dev/null
 
 components: $(ENVIRONMENT) ## build what real components are not there yet
 	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py
 
 test-long: $(ENVIRONMENT)
-	$(PYTEST) $(LONG_ONES) $(PARALLEL) --durations 25 </dev/null
-	$(PYTEST) tests/contracts/database --store postgresql $(PARALLEL) </dev/null
+	@$(SIDE_BY_SIDE) "$(BESIDE) test-postgresql" "$(BESIDE) test-long-ones"
+
+test-long-ones: $(ENVIRONMENT)
+	$(PYTEST) $(LONG_ONES) -n $(WAITING_PROCESSES) $(WHOLE_FILES) --durations 25 </dev/null
+
+test-postgresql: $(ENVIRONMENT)
+	$(PYTEST) tests/contracts/database --store postgresql -n 2 $(WHOLE_FILES) </dev/null
 
 .PHONY: fuzz
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again

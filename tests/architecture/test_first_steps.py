@@ -194,6 +194,13 @@ def test_ci_runs_nothing_but_the_two_suites(root: Path) -> None:
     assert "for target in test test-real; do" in commands
 
 
+def test_a_build_gives_way_to_the_tests_that_run_beside_it(checkout: Path, machine: Path) -> None:
+    (machine / "python3").symlink_to(sys.executable)
+    assert _run("make", "install", cwd=checkout, path=machine).returncode == 0
+    shown = _run("make", "-n", "test-real", cwd=checkout, path=machine).stdout
+    assert '"nice make --no-print-directory components" "make --no-print-directory test-long"' in shown
+
+
 def test_shell_scripts_are_clean(root: Path) -> None:
     scripts = [*sorted((root / "bin").iterdir()), root / ".ci/run"]
     shellcheck = Path(sys.executable).with_name("shellcheck")

@@ -1,7 +1,6 @@
 """Runs two commands of the Makefile at the same time; it fails as soon as one of them fails, and the other is ended.
 
-What the first one says is shown in one piece when it has ended, so that both can be read. It gives way to the second
-one where both want the same processor.
+What the first one says is shown in one piece when it has ended, so that both can be read.
 """
 
 import os
@@ -23,7 +22,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started us may ignore it, and so would they
     with tempfile.TemporaryFile() as said:
-        beside = _begin(f"nice {first}", said)
+        beside = _begin(first, said)
         running = {beside.pid: beside}
         try:
             front = _begin(second, None)

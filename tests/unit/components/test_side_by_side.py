@@ -37,9 +37,3 @@ def test_a_second_command_that_fails_ends_the_first_with_all_it_has_started(tmp_
     child = Path("/proc") / (tmp_path / "child").read_text().strip()
     while child.exists() and "Z" not in (child / "stat").read_text().split(")")[1][:3]:
         time.sleep(0.05)
-
-
-def test_what_the_first_starts_runs_at_low_priority(tmp_path: Path) -> None:
-    done = run("nice >first", "nice >second", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert int((tmp_path / "first").read_text()) > int((tmp_path / "second").read_text())
