@@ -6,6 +6,7 @@ from uuid import UUID
 from api.bodies import json_object
 from api.gateway import Gateway
 from api.live import Live
+from api.without_effect import refuse_without_effect
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
@@ -41,8 +42,10 @@ async def write_entry(
 
     Raises:
         Forbidden: code ``written_by_centre`` for what only the centre writes.
+        Invalid: code ``entry_without_effect`` for what nobody would ever read.
     """
     await _refuse_own(gateway, app, object_)
+    await refuse_without_effect(gateway, app, object_, body)
     if app == APP_CLUSTER_CONFIGURATION:
         configuration = json_object(body)
         if isinstance(configuration.get("name"), str):

@@ -8,11 +8,18 @@ from gateway_centre import CONFIGURATION_APP, SETUP_STATUS_APP, STATUS_APP, Gate
 
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.wellknown import (
+    APP_BOOTSTRAP_SCRIPT,
     APP_CONFIG_SCHEMA,
+    APP_EDGE_DEPLOYMENTS,
     APP_GIT_REPOSITORY,
     APP_INSTALLATION,
+    APP_KUBERNETES_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
     CLASS_APPLICATION,
+    CLASS_GIT_REPOSITORY,
+    CLASS_KUBERNETES_TEMPLATE,
+    OBJECT_BOOTSTRAP_SCRIPT,
+    REPOSITORY_HELM_CHARTS,
     SERVICE_CLUSTER_MANAGER,
 )
 from edgewright.ports.operators import Permission
@@ -107,6 +114,31 @@ async def test_values_that_no_rendered_file_could_hold_are_refused_at_both_doors
         for refused in (by_rest, by_entry):
             assert (refused.status_code, refused.json()["code"]) == (422, "values_undeliverable")
             assert refused.json()["where"].startswith("/values")
+
+
+async def test_an_entry_that_nobody_would_act_on_is_refused_with_a_sentence(admin: httpx.AsyncClient) -> None:
+    repository = str(uuid4())
+    for klass, uuid in ((CLASS_GIT_REPOSITORY, repository), (CLASS_KUBERNETES_TEMPLATE, str(uuid4()))):
+        assert (await admin.post("/v1/object", json={"class": str(klass), "uuid": uuid})).status_code == 201
+    charts = f"/v1/app/{APP_GIT_REPOSITORY}/object/{REPOSITORY_HELM_CHARTS}"
+    present = (await admin.get(charts)).json()
+    for app, object_, body, where in (
+        (APP_EDGE_DEPLOYMENTS, await new_object(admin), {"cluster": "x"}, None),
+        (APP_GIT_REPOSITORY, repository, {"path": "shared/mine"}, None),
+        (APP_GIT_REPOSITORY, REPOSITORY_HELM_CHARTS, {**present, "pull": {}}, None),
+        (APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT, {"files": {}, "wrapper": "#!/bin/sh"}, "/wrapper"),
+        (APP_BOOTSTRAP_SCRIPT, repository, {"files": {}}, None),
+        (APP_KUBERNETES_TEMPLATE, repository, {"template": {}}, None),
+    ):
+        for entry in (f"/v1/app/{app}/object/{object_}", f"/v2/app/{app}/object/{object_}"):
+            for refused in (await admin.put(entry, json=body), await admin.patch(entry, json=body)):
+                problem = refused.json()
+                assert (refused.status_code, problem["code"]) == (422, "entry_without_effect"), entry
+                assert (problem.get("where"), bool(problem["hint"])) == (where, True)
+    assert (await admin.put(charts, json=present)).status_code == 204
+    assert (await admin.get(charts)).json() == present
+    script = f"/v1/app/{APP_BOOTSTRAP_SCRIPT}/object/{OBJECT_BOOTSTRAP_SCRIPT}"
+    assert (await admin.put(script, json={"files": {}, "hooks": {"before": "true"}})).status_code == 204
 
 
 async def test_what_does_not_fit_the_schema_says_where(admin: httpx.AsyncClient) -> None:

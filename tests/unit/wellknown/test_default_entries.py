@@ -127,8 +127,9 @@ def test_an_edge_status_may_say_more_than_is_known_here() -> None:
     assert not accepts(wk.APP_CLUSTER_STATUS, {"kubeseal_cert": 1})
 
 
-def test_a_bootstrap_entry_of_the_older_system_can_be_stored() -> None:
-    assert accepts(wk.APP_BOOTSTRAP_SCRIPT, {"files": {"a.yaml": "---"}, "wrapper": "#!/bin/sh"})
+def test_a_bootstrap_entry_adds_files_and_hooks_and_replaces_nothing() -> None:
+    assert accepts(wk.APP_BOOTSTRAP_SCRIPT, {"files": {"a.yaml": "---"}})
+    assert not accepts(wk.APP_BOOTSTRAP_SCRIPT, {"files": {"a.yaml": "---"}, "wrapper": "#!/bin/sh"})
     assert accepts(wk.APP_BOOTSTRAP_SCRIPT, {"files": {}, "hooks": {"before": "true", "after": "true"}})
     assert not accepts(wk.APP_BOOTSTRAP_SCRIPT, {"wrapper": "#!/bin/sh"})
     assert not accepts(wk.APP_BOOTSTRAP_SCRIPT, {"files": {"../a": ""}})
