@@ -168,7 +168,11 @@ class ClusterMessages:
     async def _applied(self, number: int) -> Projection:
         """Waits until the loop has applied a verb, and shows what came of it."""
         try:
-            await workflow.wait_condition(lambda: self._answered >= number, timeout=policies.VERB_WAIT)
+            await workflow.wait_condition(
+                lambda: self._answered >= number,
+                timeout=policies.VERB_WAIT,
+                timeout_summary="patience of a caller",
+            )
         except TimeoutError:
             raise ApplicationError(
                 f"taken, but not applied yet: {self._trouble or 'the database is slow'}", type="not_applied_yet"

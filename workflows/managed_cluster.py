@@ -90,7 +90,9 @@ class ManagedCluster(ClusterMessages):
         heard = (self._nudges, self._verbs.seen)
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: heard != (self._nudges, self._verbs.seen), timeout=policies.backoff(failures)
+                lambda: heard != (self._nudges, self._verbs.seen),
+                timeout=policies.backoff(failures),
+                timeout_summary="asks the database again",
             )
 
     def _must_look(self) -> bool:
@@ -197,7 +199,7 @@ class ManagedCluster(ClusterMessages):
         """Whether a step runs of which nothing is worth telling yet: most end within milliseconds, but one may stand
         in the bulk queue for long, and an edge that fell silent meanwhile must show."""
         before = self._publication.projection
-        if not self._steps.running or self._steps.resting:
+        if not self._steps.running or self._steps.resting or self._steps.hangs:
             return False
         current = self._steps.current
         first_round = current is not None and self._steps.records[current].attempts <= 1
@@ -211,7 +213,9 @@ class ManagedCluster(ClusterMessages):
 
     async def _rest(self, seconds: float | None) -> None:
         try:
-            await workflow.wait_condition(self._something_to_do, timeout=seconds)
+            await workflow.wait_condition(
+                self._something_to_do, timeout=seconds, timeout_summary=self._steps.what_is_next
+            )
         except TimeoutError:
             return
 

@@ -77,6 +77,9 @@ def step_policy(step: StepName) -> ActivityPolicy:
     return DELETION_STEP if step in DELETION_STEPS else STEP
 
 
+LONG_ATTEMPT = timedelta(seconds=10)
+"""An attempt that runs for longer is shown with the moment at which it began."""
+
 FIRST_BACKOFF = timedelta(seconds=1)
 LONGEST_BACKOFF = timedelta(minutes=5)
 

@@ -28,6 +28,9 @@ AVAILABLE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_AVAILABLE)
 LABELS = SearchAttributeKey.for_keyword_list(names.ATTRIBUTE_LABELS)
 REVISION = SearchAttributeKey.for_keyword(names.ATTRIBUTE_REVISION)
 
+ALWAYS_SHOWN = frozenset({ConditionType.AVAILABLE, ConditionType.SYNCED})
+"""Of these, not to know is news: the edge is silent, or has not said what it has applied."""
+
 
 class Publication:
     """Publishes what differs from what was published last."""
@@ -172,7 +175,7 @@ def describe(projection: Projection, wanted: Wanted) -> str:
         lines.append("Commissioned. Waiting for the bootstrap line to be run on the edge cluster.")
     elif projection.phase is Phase.PENDING_ACCEPTANCE:
         lines.append("A cluster has registered and waits for `accept` or `reject`.")
-    stated = [c for c in projection.conditions if c.status is not ConditionStatus.UNKNOWN]
+    stated = [c for c in projection.conditions if c.status is not ConditionStatus.UNKNOWN or c.type in ALWAYS_SHOWN]
     if stated:
         lines.append("")
         lines += [f"- {c.type}: {c.status} ({c.reason}){': ' + c.message if c.message else ''}" for c in stated]

@@ -67,7 +67,9 @@ class SecretLane:
         self._waiting |= mine
         try:
             await workflow.wait_condition(
-                lambda: self._sent_away or not (mine & self._waiting), timeout=policies.SECRET_WAIT
+                lambda: self._sent_away or not (mine & self._waiting),
+                timeout=policies.SECRET_WAIT,
+                timeout_summary="patience of a caller with a secret",
             )
         except TimeoutError:
             return False
@@ -94,11 +96,17 @@ class SecretLane:
         """Between two rounds; shorter for a caller, whose patience ends long before the longest pause does."""
         at_least = min(time, policies.SECRET_PAUSE)
         try:
-            await workflow.wait_condition(lambda: self._hurried, timeout=at_least)
+            await workflow.wait_condition(
+                lambda: self._hurried, timeout=at_least, timeout_summary="next attempt at the secrets"
+            )
         except TimeoutError:
             if time > at_least:
                 with suppress(TimeoutError):
-                    await workflow.wait_condition(lambda: self._hurried or self._callers > 0, timeout=time - at_least)
+                    await workflow.wait_condition(
+                        lambda: self._hurried or self._callers > 0,
+                        timeout=time - at_least,
+                        timeout_summary="next attempt at the secrets",
+                    )
         self._hurried = False
 
     def _note_problem(self, sentence: str) -> None:

@@ -27,6 +27,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.publication import Publication, moment
     from workflows.step_attempts import attempt_alone, attempt_together
 
+TOLD_WHILE_RUNNING = "tell of attempts that take long"
+"""Patch. Runs that began before it tell of a first attempt when it has ended."""
 FINISHED = frozenset({"done", "skipped"})
 
 
@@ -60,6 +62,7 @@ class StepLane:
         """Whether steps may be run in one go; not after that has failed in the present plan."""
         self._may_run_together = together
         self._asked_for = 0
+        self._began: datetime | None = None
         self._task: asyncio.Task[tuple[FinishedStep, ...]] | None = None
         self._running: tuple[StepName, Fence] | None = None
 
@@ -76,6 +79,21 @@ class StepLane:
     @property
     def running(self) -> bool:
         return self._task is not None
+
+    @property
+    def what_is_next(self) -> str:
+        """What happens when ``wake_at`` comes, for the summary of the timer."""
+        step = self.current
+        if self.wake_at is None or step is None:
+            return "reviews the conditions"
+        return f"gives up {step}" if step in WAITS else f"next attempt at {step}"
+
+    @property
+    def hangs(self) -> bool:
+        """Whether an attempt runs for longer than one that goes well, so that people want to know since when."""
+        if self.resting or self._began is None or workflow.now() - self._began < policies.LONG_ATTEMPT:
+            return False
+        return workflow.patched(TOLD_WHILE_RUNNING)
 
     def finished(self) -> frozenset[StepName]:
         return frozenset(name for name, record in self.records.items() if record.state in FINISHED)
@@ -112,7 +130,8 @@ class StepLane:
             if self._running != (step, fence):
                 self.drop()
             elif not self._task.done():
-                self.waiting_for = f"step {step}, attempt {self.records[step].attempts}"
+                since = f", running since {moment(self._began)}" if self._began and self.hangs else ""
+                self.waiting_for = f"step {step}, attempt {self.records[step].attempts}{since}"
                 return False
             else:
                 self._end(step)
@@ -168,6 +187,7 @@ class StepLane:
                 "next_at": None,
             }
         )
+        self._began = workflow.now()
         self._asked_for = len(steps)
         if len(steps) > 1:
             self._task = asyncio.create_task(attempt_together(steps, fence))

@@ -180,6 +180,26 @@ async def is_committed(walk: Walk, cluster: UUID) -> bool:
 
 
 @path
+async def attempt_that_takes_long(walk: Walk) -> UUID:
+    git = Faulty(walk.centre.git, "create_repository", sync=True)
+    git.fault = 12.0
+    async with walk.working(git=git):
+        cluster = await walk.begin()
+
+        async def says_so() -> bool:
+            await walk.nudge(cluster)
+            await asyncio.sleep(1)
+            row = await walk.centre.row(cluster)
+            return bool(row.projection and "running since" in row.projection.waiting_for)
+
+        await eventually(says_so)
+        git.fault = None
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
 async def more_signals_than_are_taken(walk: Walk) -> UUID:
     unreadable = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{"))
     async with walk.working():
