@@ -62,6 +62,9 @@ class UpkeepActivities:
     @activity.defn(name="sweep_expire")
     async def expire(self) -> SweepResult:
         """Leases and registration tokens whose time has passed."""
+        mended = await self._reports.mend_future()
+        if mended:
+            log.warning("moments_in_the_future", of=mended)
         expired = await self._reports.expire_leases()
         tokens = await self._access.expire_tokens()
         await nudge_all(self._fleet, expired)
@@ -106,7 +109,8 @@ class UpkeepActivities:
 
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:
-        """Begins re-sealings; forgets old requests; repacks repositories and removes locks, a slice at a time."""
+        """Notes the round; begins re-sealings; forgets old requests; keeps a slice of the repositories in shape."""
+        await self._reports.sweep_ended()
         await self._reseal()
         forgotten = await self._ended.forget()
         # Drawn, not counted by the clock: sweeps of another interval would hit the same slots again and again.

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -180,6 +181,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
                 allow_plain_http=settings.allow_plain_http,
+                sweep_every=timedelta(seconds=settings.sweep_seconds),
                 change_stamp=stamp,
                 metrics=metrics,
                 tracer=tracer,

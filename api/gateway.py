@@ -48,6 +48,7 @@ class Gateway:
         change_stamp: changes with every write to the database; None: that cannot be told, and no answer is kept.
         metrics: where this gateway counts.
         tracer: makes the spans of its requests.
+        sweep_every: how often the sweep begins.
     """
 
     clusters: Clusters
@@ -69,6 +70,7 @@ class Gateway:
     external_url_is_loopback: bool = True
     organisation: str = "Edgewright"
     credential_age: timedelta | None = None
+    sweep_every: timedelta = timedelta(seconds=30)
     service: UUID = SERVICE_CLUSTER_MANAGER
     ca_bundle: str | None = None
     door: Door | None = None

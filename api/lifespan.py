@@ -13,6 +13,8 @@ from edgewright.errors import EdgewrightError
 from edgewright.event_loop import watch_lag
 
 LISTENING_SECONDS = 5.0
+SCHEDULE_SECONDS = 30.0
+"""How often each gateway looks for the schedule of the sweep."""
 
 _log = structlog.get_logger("edgewright.api")
 
@@ -22,7 +24,8 @@ async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
     """Runs the background tasks; at the end long answers end and everything that waits is written."""
     tasks = [
         _start("heartbeats", live.heartbeats.flush_forever, live),
-        _start("listening", lambda: _keep_listening(gateway), live),
+        _start("listening", lambda: _keep_listening(gateway, live), live),
+        _start("sweep", lambda: _keep_the_sweep(gateway), live),
         _start("loop lag", lambda: watch_lag(live.metrics.loop_lag.observe), live),
     ]
     try:
@@ -49,9 +52,24 @@ def _start(name: str, work: Callable[[], Coroutine[Any, Any, None]], live: Live)
     return task
 
 
-async def _keep_listening(gateway: Gateway) -> None:
-    """Leases only run out while somebody listens; this says that somebody does."""
+async def _keep_listening(gateway: Gateway, live: Live) -> None:
+    """Leases only run out while somebody listens; this says that somebody does, and finds a database that takes
+    nothing."""
     while True:
-        with suppress(EdgewrightError):
+        try:
             await gateway.edge_reports.keep_listening()
+            live.unwritable.clear()
+        except EdgewrightError as error:
+            if not live.unwritable.is_set():
+                _log.error("the database takes nothing", reason=error.detail)
+            live.unwritable.set()
         await asyncio.sleep(LISTENING_SECONDS)
+
+
+async def _keep_the_sweep(gateway: Gateway) -> None:
+    """Without the sweep leases do not expire and lost nudges stay lost: a schedule that is gone is made again."""
+    while True:
+        await asyncio.sleep(SCHEDULE_SECONDS)
+        with suppress(EdgewrightError):
+            if await gateway.fleet.restore_sweep(gateway.sweep_every):
+                _log.warning("the schedule of the sweep was gone and is made again")

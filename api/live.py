@@ -26,6 +26,7 @@ class Live:
     Args:
         closing: set when the process is told to end; long answers end then.
         broken: names of background tasks that ended by a defect; `/readyz` shows them.
+        unwritable: set while the last write to the database has failed that this process makes every few seconds.
     """
 
     nudges: Nudges
@@ -38,6 +39,7 @@ class Live:
     scrape: Scrape
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     broken: set[str] = field(default_factory=set)
+    unwritable: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def live_of(gateway: Gateway) -> Live:

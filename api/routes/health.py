@@ -10,6 +10,7 @@ from api.live import TheGateway, TheLive
 from api.metrics import CONTENT_TYPE
 from api.schemas.health import Health, Ping, Software
 from edgewright import __version__
+from edgewright.domain.conditions import late_sweep
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import EdgewrightError, Waiting
 
@@ -36,18 +37,23 @@ async def healthz() -> Health:
 
 @router.get("/readyz", summary="The gateway can work", responses={503: {"description": "A part is out of reach."}})
 async def readyz(gateway: TheGateway, live: TheLive) -> Health:
-    """503 names the part: database or Git storage. Without Temporal everything that is written is still taken."""
+    """503 names the part: database (also one that cannot be written) or Git storage. Without Temporal, or while the
+    sweep does not run, everything that is written is still taken."""
     if live.broken:
         raise Waiting(f"A background task has ended: {', '.join(sorted(live.broken))}.", code="gateway_broken")
     async with asyncio.TaskGroup() as probes:
         database = probes.create_task(_reaches_database(gateway))
         storage = probes.create_task(_reaches_git(gateway))
         temporal = probes.create_task(_reaches_temporal(gateway))
+        sweeps = probes.create_task(_sweeps(gateway))
     reached = {"database": database.result(), "git": storage.result()}
     away = [part for part, there in reached.items() if not there]
     if away:
         raise Waiting(f"Out of reach: {' and '.join(away)}.", code="not_serving", where=away[0])
-    return Health(degraded=[] if temporal.result() else ["temporal"])
+    if live.unwritable.is_set():
+        raise Waiting("The database answers, but cannot be written.", code="not_serving", where="database")
+    working = {"temporal": temporal.result(), "sweep": sweeps.result()}
+    return Health(degraded=[part for part, works in working.items() if not works])
 
 
 @router.get("/metrics", summary="Prometheus", response_class=Response)
@@ -80,3 +86,13 @@ async def _reaches_temporal(gateway: TheGateway) -> bool:
             return await gateway.fleet.healthy()
     except (EdgewrightError, TimeoutError):
         return False
+
+
+async def _sweeps(gateway: TheGateway) -> bool:
+    """Whether the sweep runs; nobody can tell before a gateway has listened for a while."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            age = await gateway.edge_reports.sweep_age()
+    except (EdgewrightError, TimeoutError):
+        return True  # the database is what is away, and is named
+    return age is None or age < late_sweep(gateway.sweep_every)

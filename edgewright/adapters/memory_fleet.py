@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from uuid import UUID
 
 from edgewright.domain.cluster import StepName
@@ -31,6 +32,7 @@ class MemoryFleet:
     Args:
         available: False: every call raises ``FleetUnavailable``, as with Temporal away.
         nudged: every nudge, in order: the cluster and whether it was a bulk one.
+        sweep_is_missing: somebody has deleted the schedule of the sweep.
         delivering: every call of ``deliver_notifications``, in order: whether there were news.
     """
 
@@ -40,6 +42,7 @@ class MemoryFleet:
     available: bool = True
     nudged: list[tuple[UUID, bool]] = field(default_factory=list)
     delivering: list[bool] = field(default_factory=list)
+    sweep_is_missing: bool = False
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
         """See the port."""
@@ -103,6 +106,12 @@ class MemoryFleet:
     async def healthy(self) -> bool:
         """See the port."""
         return self.available
+
+    async def restore_sweep(self, every: timedelta) -> bool:
+        """See the port."""
+        self._demand_available()
+        missing, self.sweep_is_missing = self.sweep_is_missing, False
+        return missing
 
     def _demand_available(self) -> None:
         if not self.available:

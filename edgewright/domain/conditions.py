@@ -16,6 +16,8 @@ from edgewright.domain.cluster import (
 )
 
 KEY_AGE_LIMIT = timedelta(days=90)
+_SWEEPS_MISSED = 10
+_SHORTEST_SILENCE = timedelta(minutes=1)
 CLOCK_TOLERANCE_SECONDS = 60.0
 MOST_NAMES = 10
 """In one sentence."""
@@ -209,3 +211,12 @@ def next_review(wanted: Wanted, now: datetime) -> datetime | None:
     if wanted.certificate is not None:
         moments += [wanted.certificate.not_after, wanted.certificate.not_before + KEY_AGE_LIMIT]
     return min((moment for moment in moments if moment is not None and moment > now), default=None)
+
+
+def late_sweep(every: timedelta) -> timedelta:
+    """After how long without a round the sweep counts as stopped.
+
+    Args:
+        every: how often it begins.
+    """
+    return max(_SHORTEST_SILENCE, every * _SWEEPS_MISSED)

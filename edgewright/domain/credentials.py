@@ -18,11 +18,14 @@ import hashlib
 import hmac
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from edgewright.domain.cluster import Role
 from edgewright.errors import Unauthenticated
 
 TOKEN_ID_BYTES = 8
+LONGEST_TOKEN_LIFE = timedelta(days=7)
+"""Of a registration token."""
 SECRET_BYTES = 32
 
 OPERATOR_PREFIX = "ew"

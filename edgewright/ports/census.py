@@ -28,6 +28,7 @@ class Counted:
         oldest_notification: seconds since the oldest of them began to wait; 0 without one.
         resealings: clusters whose secrets are being re-sealed.
         oldest_resealing: seconds since the first of these was asked for; 0 without one.
+        sweep_age: seconds for which no round of the sweep has ended while a gateway was listening.
     """
 
     phases: Mapping[Phase, int] = field(default_factory=dict)
@@ -42,6 +43,7 @@ class Counted:
     oldest_notification: float = 0.0
     resealings: int = 0
     oldest_resealing: float = 0.0
+    sweep_age: float = 0.0
 
 
 class Census(Protocol):

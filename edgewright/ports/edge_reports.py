@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -74,7 +74,19 @@ class EdgeReports(Protocol):
         current by it, or whose observed revision changed (their workflows want a nudge)."""
 
     async def keep_listening(self) -> None:
-        """Says that a gateway listens now. A gap of more than 15 s starts a new listening period."""
+        """Says that a gateway listens now. A gap of more than 15 s starts a new listening period, and so does a
+        moment in the future, which a wrong clock has left."""
+
+    async def sweep_ended(self) -> None:
+        """Says that a round of the sweep has done its work now."""
+
+    async def sweep_age(self) -> timedelta | None:
+        """For how long no round of the sweep has ended while a gateway was listening; None: none has listened."""
+
+    async def mend_future(self) -> Sequence[str]:
+        """Takes moments for now that a wrong clock has stored and that lie in the future: leases get one full lease
+        of grace, what was published counts as unread, registration tokens that would outlive the longest one expire.
+        Returns what was found, in words; an event keeps its moment."""
 
     async def expire_leases(self) -> Sequence[UUID]:
         """Turns leases to expired whose time has passed while a gateway was listening; returns their clusters."""

@@ -1,6 +1,7 @@
 """The gateway's and the activities' way to the cluster workflows."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Protocol
 from uuid import UUID
 
@@ -54,3 +55,6 @@ class Fleet(Protocol):
 
     async def healthy(self) -> bool:
         """Whether Temporal answers within a second."""
+
+    async def restore_sweep(self, every: timedelta) -> bool:
+        """Makes the schedule of the sweep if there is none; whether it did. One that is paused stays so."""

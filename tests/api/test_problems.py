@@ -1,9 +1,12 @@
 """What every answer has, and what becomes of requests that are none."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from unittest.mock import AsyncMock
 from uuid import UUID, uuid4
 
 import httpx
@@ -11,11 +14,12 @@ import pytest
 from fastapi import FastAPI
 from gateway_centre import GatewayCentre, gateway_centre, make_database
 
+from api import lifespan
 from api.app import create_app, described
 from api.openapi import PLACE, text
 from edgewright.domain.credentials import operator_token, registration_token
 from edgewright.domain.events import EVENT_KINDS
-from edgewright.errors import Waiting
+from edgewright.errors import Stalled, Waiting
 from edgewright.ports.operators import Permission
 
 INFO_APP = "64a8bfa9-7772-45c4-9d1a-9e6290690957"
@@ -194,6 +198,50 @@ async def test_a_gateway_whose_background_tasks_died_is_not_ready(
     centre.app.state.live.broken.add("heartbeats")
     answer = await anybody.get("/readyz")
     assert (answer.status_code, answer.json()["code"]) == (503, "gateway_broken")
+
+
+async def test_a_database_that_cannot_be_written_makes_no_ready_gateway(
+    centre: GatewayCentre, anybody: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifespan, "LISTENING_SECONDS", 0.01)
+    reports, live = centre.gateway.edge_reports, centre.app.state.live
+    kept, full = reports.keep_listening, Stalled("edgewright.db cannot be written: its disk is full.")
+    monkeypatch.setattr(reports, "keep_listening", AsyncMock(side_effect=full))  # no disk is filled for this
+    async with lifespan.running(centre.gateway, live):
+        while (answer := await anybody.get("/readyz")).status_code == 200:  # the answer of a write before may stand
+            await asyncio.sleep(0.01)
+        assert (answer.status_code, answer.json()["where"]) == (503, "database")
+        monkeypatch.setattr(reports, "keep_listening", kept)
+        await eventually(lambda: not live.unwritable.is_set())
+        assert (await anybody.get("/readyz")).status_code == 200
+
+
+async def test_a_sweep_that_stands_still_is_told(
+    centre: GatewayCentre, anybody: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports = centre.gateway.edge_reports
+    await reports.keep_listening()
+    assert (await anybody.get("/readyz")).json()["degraded"] == []
+    six_minutes = AsyncMock(return_value=timedelta(minutes=6))  # they are not waited for
+    monkeypatch.setattr(reports, "sweep_age", six_minutes)
+    answer = await anybody.get("/readyz")
+    assert (answer.status_code, answer.json()["degraded"]) == (200, ["sweep"])
+
+
+async def test_a_schedule_of_the_sweep_that_is_gone_is_made_again(
+    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifespan, "SCHEDULE_SECONDS", 0.01)
+    centre.fleet.sweep_is_missing = True
+    async with lifespan.running(centre.gateway, centre.app.state.live):
+        await eventually(lambda: not centre.fleet.sweep_is_missing)
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Returns when a condition holds that the background tasks bring about."""
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 async def test_metrics_label_routes_by_their_template(centre: GatewayCentre) -> None:

@@ -13,12 +13,15 @@ from uuid import UUID, uuid4
 import pytest
 from centre import Centre, eventually, open_centre, working
 from cluster_states import at_phase, has_commits, is_told, kinds
+from sqlalchemy import select
 from temporal_server import temporal_server
 from temporalio.client import ScheduleOverlapPolicy
 
 import activities.upkeep
+from edgewright.adapters.database.tables import last_sweep
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.setup import prepare, rebuild
+from edgewright.adapters.temporal.sweep_schedule import restore_schedule
 from edgewright.domain.cluster import ClusterSettings, ConditionStatus, ConditionType, Phase, TokenState
 from edgewright.errors import Waiting
 from edgewright.messages import names
@@ -292,3 +295,22 @@ async def test_what_is_prepared_sweeps_by_itself(centre: Centre) -> None:
     await change_without_a_nudge(centre, cluster, "unattended")
     await prepare(centre.client, sweep_every=timedelta(seconds=1))
     await eventually(lambda: has_commits(centre, cluster, 2))
+
+
+async def test_a_round_is_noted(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        await sweep(idle_centre)
+    async with idle_centre.database.read() as connection:
+        assert await connection.scalar(select(last_sweep.c.ended_at)) is not None
+
+
+async def test_a_deleted_schedule_is_made_again_and_a_paused_one_stays(idle_centre: Centre) -> None:
+    every, handle = timedelta(hours=1), idle_centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
+    assert await idle_centre.ports.fleet.restore_sweep(every)
+    assert not await idle_centre.ports.fleet.restore_sweep(every)
+    await handle.pause(note="maintenance")
+    assert not await restore_schedule(idle_centre.client, every)
+    assert (await handle.describe()).schedule.state.paused
+    await handle.delete()
+    assert await idle_centre.ports.fleet.restore_sweep(every)
+    assert not (await handle.describe()).schedule.state.paused

@@ -13,10 +13,10 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_rows import raise_change
-from edgewright.adapters.database.edge_reports import LISTENING_GAP
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record_all
 from edgewright.adapters.database.feed import take_positions
+from edgewright.adapters.database.presence import LISTENING_GAP
 from edgewright.adapters.database.tables import clusters, gateway_presence, projections, staged_changes
 from edgewright.domain.cluster import Desired
 from edgewright.ports.audit import NewEvent

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Select, case, func, select
 
 from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.presence import age_of_sweep
 from edgewright.adapters.database.tables import clusters, notifications, resealings, staged_changes
 from edgewright.domain.cluster import LeaseState, Phase, StepName
 from edgewright.ports.census import LEASE_AGES, Counted
@@ -48,6 +49,7 @@ class SqlCensus:
             leases = list(await connection.execute(_leases(now)))
             notified = (await connection.execute(_NOTIFICATIONS)).one()
             resealing = (await connection.execute(_RESEALINGS)).one()
+            sweep = await age_of_sweep(connection, now)
             staged = (await connection.execute(_STAGED)).one()
             return Counted(
                 phases={Phase(row[0]): row[1] for row in phases},
@@ -62,6 +64,7 @@ class SqlCensus:
                 oldest_notification=_age(notified.oldest, now),
                 resealings=resealing.clusters,
                 oldest_resealing=_age(resealing.oldest, now),
+                sweep_age=sweep.total_seconds() if sweep else 0.0,
             )
 
 

@@ -1,11 +1,11 @@
 """What edges report, and the leases that follow from it."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, bindparam, insert, select, update
+from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
@@ -24,6 +24,7 @@ from edgewright.adapters.database.entries import exchange_entry
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.heartbeat_rows import events_of, is_news, is_rendered_anew, said_columns
 from edgewright.adapters.database.lease_rows import make_current, make_expired, note_joined, renewed_lease
+from edgewright.adapters.database.presence import Presence, listens
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
@@ -37,13 +38,11 @@ from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.edge_reports import Heartbeat
 
 CERTIFICATE_FIELD = "kubeseal_cert"
-LISTENING_GAP = timedelta(seconds=15)
-"""A gateway that said so longer ago does not listen any more."""
 BATCH = 500
 """Rows that one statement names; SQLite and PostgreSQL both take far more."""
 
 
-class SqlEdgeReports(EdgeReach):
+class SqlEdgeReports(EdgeReach, Presence):
     """Implements ``EdgeReports``."""
 
     def __init__(self, database: Database) -> None:
@@ -105,20 +104,6 @@ class SqlEdgeReports(EdgeReach):
                     living = [row for row in rows if row.generation == newest[row.uuid].generation]
                     nudged += await _renew(connection, at, [(row, newest[row.uuid]) for row in living])
         return nudged
-
-    async def keep_listening(self) -> None:
-        async with self._database.write() as connection:
-            at = await self._database.now(connection)
-            presence = (await connection.execute(select(gateway_presence).with_for_update())).one_or_none()
-            if presence is None:
-                await connection.execute(
-                    insert(gateway_presence).values(id=1, listening_since=at, listening_until=at)
-                )
-                return
-            gap = at - presence.listening_until > LISTENING_GAP
-            since = at if gap else presence.listening_since
-            until = max(at, presence.listening_until)
-            await connection.execute(update(gateway_presence).values(listening_since=since, listening_until=until))
 
     async def expire_leases(self) -> Sequence[UUID]:
         expired: list[UUID] = []
@@ -189,7 +174,7 @@ class SqlEdgeReports(EdgeReach):
         """Current leases whose time has passed while a gateway was listening; None: nobody listens."""
         at = await self._database.now(connection)
         presence = (await connection.execute(select(gateway_presence))).one_or_none()
-        if presence is None or at - presence.listening_until > LISTENING_GAP:
+        if presence is None or not listens(presence.listening_since, presence.listening_until, at):
             return None
         return (
             select(clusters)

@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from edgewright.adapters.temporal.standstill import tasks_only_fail
+from edgewright.adapters.temporal.sweep_schedule import restore_schedule
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid, NotFound
@@ -197,6 +198,10 @@ class TemporalFleet:
             return await asyncio.wait_for(self._client.service_client.check_health(), timeout=1.0)
         except (RPCError, RuntimeError, TimeoutError):
             return False
+
+    async def restore_sweep(self, every: timedelta) -> bool:
+        """See the port."""
+        return await self._within(NUDGE_DEADLINE, restore_schedule(self._client, every))
 
     def _handle(self, cluster: UUID) -> "WorkflowHandle[object, object]":
         return self._client.get_workflow_handle(names.workflow_id(cluster))

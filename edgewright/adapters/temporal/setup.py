@@ -2,30 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import timedelta
 
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, RegisterNamespaceRequest
-from temporalio.client import (
-    Client,
-    Schedule,
-    ScheduleActionStartWorkflow,
-    ScheduleAlreadyRunningError,
-    ScheduleHandle,
-    ScheduleIntervalSpec,
-    ScheduleOverlapPolicy,
-    SchedulePolicy,
-    ScheduleSpec,
-    ScheduleUpdate,
-    ScheduleUpdateInput,
-)
+from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from edgewright.adapters.temporal.fleet import unavailable
 from edgewright.adapters.temporal.nudging import nudge_all
+from edgewright.adapters.temporal.sweep_schedule import renew_schedule
 from edgewright.messages import names
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.fleet import Fleet
@@ -34,9 +22,6 @@ RETENTION = timedelta(days=30)
 """How long a namespace that we make keeps closed runs; the audit log keeps what matters for good."""
 SPREADING_SECONDS = 60.0
 """How long a server may need to tell all its parts of a new namespace or attribute; two seconds are usual."""
-
-SCHEDULE_ANSWERS = timedelta(seconds=2)
-"""How long a schedule may need to say whether it is paused; one that works needs some milliseconds."""
 
 TYPES = {
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -56,7 +41,7 @@ async def prepare(client: Client, *, sweep_every: timedelta) -> None:
     try:
         await _ensure_namespace(client)
         await _register_search_attributes(client)
-        await _schedule_sweep(client, sweep_every)
+        await renew_schedule(client, sweep_every)
     except RPCError as error:
         raise unavailable(error) from error
 
@@ -113,46 +98,6 @@ async def _register_search_attributes(client: Client) -> None:
     # Until then a workflow that bears one is refused.
     query = f"{next(iter(missing))} IS NULL"
     await _until_known(lambda: client.count_workflows(query), RPCStatusCode.INVALID_ARGUMENT)
-
-
-async def _schedule_sweep(client: Client, every: timedelta) -> None:
-    """Makes the schedule anew each time: after weeks in which no server ran, the old one may never come to itself
-    again (docs/adr/0013). One that somebody has paused makes up for nothing: it stays, and stays so."""
-    schedule = Schedule(
-        action=ScheduleActionStartWorkflow(
-            names.SWEEP_TYPE,
-            id="sweep",
-            task_queue=names.CLUSTERS_QUEUE,
-            execution_timeout=timedelta(minutes=30),
-            static_summary="finds what nudges have missed",
-        ),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=every)]),
-        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=timedelta(minutes=1)),
-    )
-
-    async def renew(present: ScheduleUpdateInput) -> ScheduleUpdate:
-        schedule.state = present.description.schedule.state
-        return ScheduleUpdate(schedule=schedule)
-
-    handle = client.get_schedule_handle(names.SWEEP_SCHEDULE)
-    if await _is_paused(handle):
-        await handle.update(renew)
-        return
-    try:
-        await handle.delete()
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
-    with suppress(ScheduleAlreadyRunningError):  # somebody else has just made it
-        await client.create_schedule(names.SWEEP_SCHEDULE, schedule)
-
-
-async def _is_paused(handle: ScheduleHandle) -> bool:
-    """Whether the schedule says so; one that is not there, or says nothing, is not."""
-    try:
-        return (await handle.describe(rpc_timeout=SCHEDULE_ANSWERS)).schedule.state.paused
-    except RPCError:
-        return False
 
 
 async def rebuild(fleet: Fleet, clusters: Clusters) -> int:

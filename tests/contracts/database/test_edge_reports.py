@@ -10,7 +10,7 @@ import pytest
 from database_stores import ACTOR, NOON, Clock, Store
 from sqlalchemy.event import listens_for
 
-from edgewright.domain.cluster import CertificateFacts, ClusterSettings, Fence, Lease, LeaseState, StepName
+from edgewright.domain.cluster import CertificateFacts, ClusterSettings, Fence, Lease, LeaseState, Phase, StepName
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Superseded
 from edgewright.ports.config_store import Precondition
@@ -212,6 +212,61 @@ async def test_after_an_outage_of_the_centre_every_edge_has_one_full_lease_of_gr
     assert await timed.reports.expire_leases() == []
     await listen(timed, 10)
     assert await timed.reports.expire_leases() == [cluster]
+
+
+async def test_a_gateway_that_listened_in_the_future_listens_anew(timed: Store) -> None:
+    """A clock that was 400 days ahead for a while switched the expiry of leases off for as long."""
+    cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
+    timed.clock.advance(days=400)
+    await timed.reports.keep_listening()
+    timed.clock.advance(days=-400)
+    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await listen(timed, 60)
+    assert await timed.reports.expire_leases() == []
+    await listen(timed, 10)
+    assert await timed.reports.expire_leases() == [cluster]
+
+
+async def test_an_edge_that_was_heard_in_the_future_has_one_full_lease_of_grace(timed: Store) -> None:
+    cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
+    timed.clock.advance(days=400)
+    await report(timed, cluster)
+    await timed.publish(cluster, Phase.ACTIVE, ready=True)
+    await timed.token(cluster, expires_in=timedelta(days=7))
+    timed.clock.advance(days=-400)
+    assert await timed.reports.mend_future() == [
+        "heartbeats",
+        "publications",
+        "reports of edges",
+        "events",
+        "registration tokens",
+    ]
+    assert await timed.reports.mend_future() == ["events"], "those are never changed"
+    assert (await timed.row(cluster)).projected_at == timed.clock.at
+    assert await timed.access.expire_tokens() == 1
+    await listen(timed, 60)
+    assert await timed.reports.expire_leases() == []
+    await listen(timed, 10)
+    assert await timed.reports.expire_leases() == [cluster]
+
+
+async def test_how_long_the_sweep_stands_still_counts_while_a_gateway_listens(timed: Store) -> None:
+    assert await timed.reports.sweep_age() is None
+    await listen(timed, 30)
+    assert await timed.reports.sweep_age() == timedelta(seconds=30), "since there is somebody who could tell"
+    await timed.reports.sweep_ended()
+    await listen(timed, 20)
+    assert await timed.reports.sweep_age() == timedelta(seconds=20)
+    assert (await timed.census.count()).sweep_age == 20.0
+    timed.clock.advance(hours=5)
+    assert await timed.reports.sweep_age() == timedelta(seconds=20), "the centre was stopped meanwhile"
+    await timed.reports.keep_listening()
+    assert await timed.reports.sweep_age() == timedelta(0)
+    timed.clock.advance(days=400)
+    await timed.reports.sweep_ended()
+    timed.clock.advance(days=-400)
+    await listen(timed, 60)
+    assert await timed.reports.sweep_age() == timedelta(seconds=60), "a round in the future is none"
 
 
 async def test_a_short_gap_is_no_outage(timed: Store) -> None:
