@@ -1,7 +1,6 @@
 """The *Edge cluster status* over HTTP: who may write which certificate. What follows is decided in one place
 for all doors, ``activities.edge_status``."""
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,19 +10,26 @@ from api.gateway import Gateway
 from edgewright.domain.json import canonical_json
 from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.config_store import ALWAYS, Precondition
+from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 from edgewright.sealing import parse_certificate
 
 CERTIFICATE_FIELD = "kubeseal_cert"
 
 
-def status_digest(status: Mapping[str, Any]) -> str:
-    """What the agent echoes in its heartbeats, so that a status that got lost is noticed."""
-    return hashlib.sha256(canonical_json(dict(status))).hexdigest()
+NOT_STORED = "-"
 
 
-def with_certificate_of(stored: Mapping[str, Any], reported: Mapping[str, Any]) -> Mapping[str, Any]:
+def status_digest(stored: Entry | None, reported: Mapping[str, Any]) -> str:
+    """What the agent echoes in its heartbeats, so that a status that got lost is noticed: the revision of the stored
+    one, which costs nothing to compare. ``NOT_STORED`` if another one is stored by now."""
+    if stored is None:
+        return NOT_STORED
+    wanted = _with_certificate_of(stored.body, reported)
+    return stored.etag if canonical_json(stored.body) == canonical_json(wanted) else NOT_STORED
+
+
+def _with_certificate_of(stored: Mapping[str, Any], reported: Mapping[str, Any]) -> Mapping[str, Any]:
     """A reported status as it is stored: a certificate that was refused is not in it."""
     others = {name: value for name, value in reported.items() if name != CERTIFICATE_FIELD}
     return {**others, CERTIFICATE_FIELD: stored[CERTIFICATE_FIELD]} if CERTIFICATE_FIELD in stored else others

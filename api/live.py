@@ -25,6 +25,7 @@ class Live:
 
     Args:
         closing: set when the process is told to end; long answers end then.
+        edge_bodies, edge_statuses, edge_secrets: what each cluster may send, report and register in a while.
         broken: names of background tasks that ended by a defect; `/readyz` shows them.
         unwritable: set while the last write to the database has failed that this process makes every few seconds.
     """
@@ -35,6 +36,8 @@ class Live:
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
     edge_bodies: Allowance
+    edge_statuses: Allowance
+    edge_secrets: Allowance
     metrics: Metrics
     scrape: Scrape
     closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,6 +56,18 @@ def live_of(gateway: Gateway) -> Live:
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
         edge_bodies=edge_bodies(),
+        edge_statuses=Allowance(
+            burst=300,
+            per_second=1,
+            code="status_too_often",
+            sentence="This cluster reports its status too often.",
+        ),
+        edge_secrets=Allowance(
+            burst=30,
+            per_second=1 / 30,
+            code="credentials_too_often",
+            sentence="This cluster registers new credentials too often.",
+        ),
         metrics=gateway.metrics,
         scrape=Scrape(gateway, heartbeats),
     )

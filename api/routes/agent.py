@@ -10,7 +10,7 @@ from starlette.responses import Response
 from api.auth import AcceptedAgent, Agent, EdgeCaller
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.detaching import detach_order, not_detaching
-from api.edge_status import status_digest, take_status, with_certificate_of
+from api.edge_status import status_digest, take_status
 from api.gateway import Gateway
 from api.live import TheGateway, TheLive
 from api.reach import link_of, reach_of, told_when, told_where
@@ -75,6 +75,7 @@ async def heartbeat(
 )
 async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway, live: TheLive) -> Response:
     """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens."""
+    live.edge_statuses.spend(agent.cluster, 1)
     body = json_object(await json_value(request, STATUS_JSON))
     applied = observed_commit(body.get("observed_revision"))
     if applied is not None:
@@ -82,15 +83,19 @@ async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway
     if await take_status(gateway, agent.row, body, agent):
         await live.nudges.nudge(agent.cluster)
     stored = await gateway.config.get(APP_CLUSTER_STATUS, agent.cluster)
-    told = body if stored is None else with_certificate_of(stored.body, body)
-    return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(told)})
+    return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(stored, body)})
 
 
 @router.post("/v1/agent/credential", summary="Register the successor of a credential")
 async def rotate_credential(
-    *, agent: AcceptedAgent, wish: Annotated[NewCredential, Depends(JsonBody(NewCredential))], gateway: TheGateway
+    *,
+    agent: AcceptedAgent,
+    wish: Annotated[NewCredential, Depends(JsonBody(NewCredential))],
+    gateway: TheGateway,
+    live: TheLive,
 ) -> CredentialBody:
     """Pending until its first use, which revokes the older one; until then both work."""
+    live.edge_secrets.spend(agent.cluster, 1)
     secret = parse_cluster_secret(wish.secret)
     if secret.role is not wish.role:
         raise Invalid("The secret is spelled for the other role.", code="request_invalid", where="/secret")
@@ -139,11 +144,10 @@ async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
 
 
 def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
-    status = agent.row.edge_status
+    known = agent.row.status_etag
     projection = agent.row.projection
     report_empty = projection is not None and projection.order is Order.REPORT_EMPTY
     order = detach_order(agent)
-    known = None if status is None else status_digest(status)
     return {
         "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
         "suspended": False,

@@ -185,6 +185,8 @@ async def _write(
 async def _write_status(
     gateway: Gateway, live: Live, cluster: UUID, body: Any, *, caller: Caller, precondition: Precondition
 ) -> None:
+    if isinstance(caller, EdgeCaller):
+        live.edge_statuses.spend(cluster, 1)
     row = caller.row if isinstance(caller, EdgeCaller) else await open_cluster(gateway, cluster)
     if await take_status(gateway, row, json_object(body), caller, precondition=precondition):
         await live.nudges.nudge(cluster)

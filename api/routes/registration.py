@@ -75,6 +75,7 @@ async def register(
     live: TheLive,
 ) -> Response:
     """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
+    live.edge_secrets.spend(token.cluster, 1)
     registration = await gateway.edge_access.register(
         token_id=token.id,
         secret_sha256=token.secret_sha256,

@@ -36,6 +36,7 @@ EventKind = Literal[
     "credential.suspended",
     "delete.refused",
     "edge.accepted",
+    "edge.events_omitted",
     "edge.fork_ended",
     "edge.forked",
     "edge.goodbye",

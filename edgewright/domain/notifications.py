@@ -72,7 +72,8 @@ class NotificationFacts(Frozen):
 
     Args:
         message: one sentence for people, as the timeline has it; cut off after 2,000 characters.
-        detail: a few facts for machines; which ones depends on the type.
+        detail: a few facts for machines; which ones depends on the type. ``coalesced``: how many earlier ones of the
+            same type and cluster this one stands for; absent: none.
     """
 
     cluster: NotifiedCluster

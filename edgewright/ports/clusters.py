@@ -36,7 +36,8 @@ class ClusterRow:
         spec_etag: its revision; None while there is no entry.
         certificate_pem: the sealing certificate in use.
         proposed_pem: the one that a signal proposed and nobody has confirmed.
-        edge_status: the *Edge cluster status* entry.
+        edge_status: the *Edge cluster status* entry; None also where it was left out.
+        status_etag: its revision; None while there is no entry.
         resealing: the re-sealing under way, or the last one that has found something unreadable.
         reach: None: the agent has not said.
         proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
@@ -66,6 +67,7 @@ class ClusterRow:
     proposed: ProposedCertificate | None = None
     proposed_pem: str | None = None
     edge_status: Mapping[str, Any] | None = None
+    status_etag: str | None = None
     observed_revision: str | None = None
     must_reenter: Sequence[str] = ()
     resealing: UUID | None = None

@@ -115,7 +115,10 @@ class EdgeAccess(Protocol):
         """All credentials of a cluster that are not revoked, newest first."""
 
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
-        """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster."""
+        """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster.
+
+        Its ``edge_status`` is left out: it may be large, and every heartbeat asks for this.
+        """
 
     async def holder(self, cluster: UUID) -> Holder | None:
         """The same with little of the cluster, for who asks all the time; None also for one without credentials."""

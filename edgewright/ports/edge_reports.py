@@ -67,6 +67,10 @@ class EdgeReports(Protocol):
             generation: of the reporting credential; None for an operator. ``Superseded`` if it is an old one.
             precondition: what the present entry has to be. ``PreconditionFailed`` if it is another one.
             proposes: the certificate is noted as proposed, and the one in use stays until somebody confirms it.
+
+        Raises:
+            TooMany: code ``edge_changes_too_often``: the edge has brought other certificates just before. What else
+                it reports is taken, however often; the timeline tells how much of it has no event.
         """
 
     async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:

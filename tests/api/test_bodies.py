@@ -1,6 +1,7 @@
 """What the gateway reads of a request, and what it refuses before or while reading."""
 
 import json
+import secrets
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
@@ -15,6 +16,8 @@ from api import bodies
 from api.allowances import PAYER_LIMIT, Allowance
 from api.bodies import ENTRY_JSON, LEAST_CHARGE, OFF_LOOP, SMALL_JSON, STATUS_JSON
 from api.json_text import JsonLimits, parse_json
+from edgewright.domain.cluster import Role
+from edgewright.domain.credentials import cluster_secret
 from edgewright.errors import EdgewrightError, TooMany
 
 AGENT_DOORS = (("POST", "/v1/agent/heartbeat"), ("POST", "/v1/agent/credential"), ("PUT", "/v1/agent/status"))
@@ -196,3 +199,26 @@ def test_an_allowance_remembers_a_bounded_number_of_callers() -> None:
     allowance.spend(0, 1)
     with pytest.raises(TooMany):
         allowance.spend(2, 1)
+
+
+async def test_an_edge_that_reports_too_often_is_told_when_to_come_again(centre: GatewayCentre, edge: Edge) -> None:
+    allowance = Allowance(burst=2, per_second=0.1, code="status_too_often", sentence="Slowly.", clock=Hand())
+    object.__setattr__(centre.app.state.live, "edge_statuses", allowance)
+    agent = centre.client(edge.as_agent)
+    assert (await agent.put("/v1/agent/status", json={"hosts": []})).status_code == 204
+    path = f"/v1/app/{STATUS_APP}/object/{edge.cluster}"
+    assert (await agent.put(path, json={"hosts": []})).status_code == 204
+    for door in ("/v1/agent/status", path):
+        refused = await agent.put(door, json={"hosts": []})
+        assert code_of(refused) == (429, "status_too_often")
+        assert refused.headers["Retry-After"] == "10"
+    assert (await agent.post("/v1/agent/heartbeat", json={})).status_code == 200
+
+
+async def test_an_edge_that_makes_credentials_without_end_has_to_wait(centre: GatewayCentre, edge: Edge) -> None:
+    allowance = Allowance(burst=1, per_second=0.1, code="credentials_too_often", sentence="Slowly.", clock=Hand())
+    object.__setattr__(centre.app.state.live, "edge_secrets", allowance)
+    agent = centre.client(edge.as_agent)
+    fresh = {"role": "flux", "secret": cluster_secret(Role.FLUX, secrets.token_bytes(32)).text}
+    assert (await agent.post("/v1/agent/credential", json=fresh)).status_code == 200
+    assert code_of(await agent.post("/v1/agent/credential", json=fresh)) == (429, "credentials_too_often")

@@ -272,12 +272,12 @@ def record_with_lease() -> Select[Any]:
     return select(clusters, _LISTENING_SINCE.label("listening_since"))
 
 
-_WHOLE = (
+_WITHOUT_STATUS = (
     select(
         clusters,
         projections.c.body.label("projection"),
         _configuration.c.etag.label("spec_etag"),
-        _status.c.body.label("edge_status"),
+        _status.c.etag.label("status_etag"),
         _LISTENING_SINCE.label("listening_since"),
     )
     .select_from(
@@ -290,12 +290,19 @@ _WHOLE = (
     )
     .where(clusters.c.uuid == bindparam("here"))
 )
+_WHOLE = _WITHOUT_STATUS.add_columns(_status.c.body.label("edge_status"))
 
 
 async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
     """Everything of one cluster; None for a UUID that was never a cluster."""
     row = (await connection.execute(_WHOLE, {"here": cluster})).one_or_none()
-    return None if row is None else _cluster_row(row)
+    return None if row is None else _cluster_row(row, row.edge_status)
+
+
+async def read_row_without_status(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
+    """``read_row``, but for ``edge_status``."""
+    row = (await connection.execute(_WITHOUT_STATUS, {"here": cluster})).one_or_none()
+    return None if row is None else _cluster_row(row, None)
 
 
 async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow:
@@ -306,7 +313,7 @@ async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRo
     return row
 
 
-def _cluster_row(row: Row[Any]) -> ClusterRow:
+def _cluster_row(row: Row[Any], edge_status: Mapping[str, Any] | None) -> ClusterRow:
     return ClusterRow(
         uuid=row.uuid,
         generation=row.generation,
@@ -330,7 +337,8 @@ def _cluster_row(row: Row[Any]) -> ClusterRow:
         certificate_pem=row.certificate_pem,
         proposed=proposed_from(row),
         proposed_pem=row.proposed_pem,
-        edge_status=row.edge_status,
+        edge_status=edge_status,
+        status_etag=row.status_etag,
         observed_revision=row.observed_revision,
         must_reenter=tuple(row.must_reenter),
         resealing=row.resealing,

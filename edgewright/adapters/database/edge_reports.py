@@ -18,6 +18,7 @@ from edgewright.adapters.database.cluster_rows import (
     refuse_old,
     update_row,
 )
+from edgewright.adapters.database.edge_events import EdgeEvents
 from edgewright.adapters.database.edge_reach import EdgeReach
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import exchange_entry
@@ -30,6 +31,7 @@ from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
 from edgewright.domain.conditions import KEY_AGE_LIMIT
+from edgewright.domain.event_room import CERTIFICATE_COST
 from edgewright.domain.events import NewEvent
 from edgewright.domain.notifications import CERTIFICATE_CHANGED
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
@@ -69,12 +71,12 @@ class SqlEdgeReports(EdgeReach, Presence):
                 refuse_old(row, generation)
                 await make_current(connection, at, row)
                 await update_row(connection, cluster, **renewed_lease(row, at))
+            events = EdgeEvents(row, at, is_bounded=generation is not None)
             if proposes and certificate is not None:
                 certified = await _propose_certificate(connection, at, row, certificate, actor=actor)
             else:
-                certified = await _take_certificate(
-                    connection, at, row, certificate=certificate, problem=certificate_problem, actor=actor
-                )
+                reported = (certificate, certificate_problem)
+                certified = await _take_certificate(connection, at, row, reported, events=events, actor=actor)
             if certificate_problem is not None or (proposes and certificate is not None):
                 body = _with_certificate_in_use(body, row)
             entry, before = await exchange_entry(
@@ -89,7 +91,9 @@ class SqlEdgeReports(EdgeReach, Presence):
                 await update_row(connection, cluster, edge_reported_at=at, news_at=at)
             await note_joined(connection, at, row, actor=actor)
             if changed:
-                await tell_status(connection, at, row, before.body if before else None, body, actor=actor)
+                was = before.body if before else None
+                await tell_status(connection, at, row, was, body, events=events, actor=actor)
+            await events.write(connection, at)
             return True
 
     async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:
@@ -202,19 +206,22 @@ async def _renew(
     if not heard:
         return []
     nudged: list[UUID] = []
-    events: list[NewEvent] = []
+    told: list[NewEvent] = []
     renewals: list[dict[str, Any]] = []
     for row, beat in heard:
         said = said_columns(row, beat, at)
         news = is_news(row, beat, said)
         change = row.change + 1 if is_rendered_anew(row, beat, said) else row.change
         moment = at if news else row.news_at
-        renewals.append({"beating": row.uuid, **renewed_lease(row, at), **said, "change": change, "news_at": moment})
+        events = EdgeEvents(row, at)
+        events.tell(events_of(row, said))
+        columns = {**said, **events.columns(), "change": change, "news_at": moment}
+        renewals.append({"beating": row.uuid, **renewed_lease(row, at), **columns})
+        told += events.told
         turned = await make_current(connection, at, row)
         if turned or news:
             nudged.append(row.uuid)
-        events += events_of(row, said)
-    await record_all(connection, at, events)
+    await record_all(connection, at, told)
     await connection.execute(update(clusters).where(clusters.c.uuid == bindparam("beating")), renewals)
     return nudged
 
@@ -223,32 +230,31 @@ async def _take_certificate(
     connection: AsyncConnection,
     at: datetime,
     row: ClusterRecord,
+    reported: tuple[tuple[CertificateFacts, str] | None, str | None],
     *,
-    certificate: tuple[CertificateFacts, str] | None,
-    problem: str | None,
+    events: EdgeEvents,
     actor: str,
 ) -> bool:
-    """Puts an accepted certificate to use, or notes why the reported one was refused; whether anything differs."""
+    """Puts an accepted certificate to use, or notes why the reported one was refused; whether anything differs.
+
+    Raises:
+        TooMany: code ``edge_changes_too_often``: the edge has brought others just before.
+    """
+    certificate, problem = reported
     if certificate is None:
         if problem is None or problem == row.certificate_problem:
             return False
         await update_row(connection, row.uuid, certificate_problem=problem)
         message = f"{row.name} has reported a certificate that cannot be used. {problem}"
-        await record(
-            connection,
-            at,
-            cluster=row.uuid,
-            actor=actor,
-            kind="certificate.refused",
-            message=message,
-            problem=problem,
-        )
+        events.note("certificate.refused", message, actor=actor, problem=problem)
         return True
     facts, pem = certificate
     if facts.fingerprint == row.certificate_fingerprint:
         if row.certificate_problem is not None:
             await update_row(connection, row.uuid, certificate_problem=None)
         return row.certificate_problem is not None
+    if row.certificate_fingerprint is not None:
+        events.demand(CERTIFICATE_COST, "another sealing certificate")
     await update_row(
         connection,
         row.uuid,

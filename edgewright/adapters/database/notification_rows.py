@@ -26,6 +26,7 @@ TOLD: Select[Any] = (
         notifications.c.attempts,
         notifications.c.refused_since,
         notifications.c.problem,
+        notifications.c.coalesced,
         events.c.id,
         events.c.cluster,
         events.c.kind,
@@ -61,8 +62,12 @@ def events_behind(cursor: int, limit: int) -> Select[Any]:
     )
 
 
-def new_row(event: RowMapping, at: datetime) -> dict[str, Any]:
-    """The notification of an event, as it begins to wait."""
+def new_row(event: RowMapping, at: datetime, turn: int) -> dict[str, Any]:
+    """The notification of an event, as it begins to wait.
+
+    Args:
+        turn: the lower, the sooner it is sent.
+    """
     return {
         "position": event["position"],
         "cluster": event["cluster"],
@@ -71,6 +76,8 @@ def new_row(event: RowMapping, at: datetime) -> dict[str, Any]:
         "attempts": 0,
         "refused_since": None,
         "problem": "",
+        "turn": turn,
+        "coalesced": 0,
     }
 
 
@@ -90,7 +97,7 @@ def body_of(row: Row[Any]) -> Notification:
         data=NotificationFacts(
             cluster=NotifiedCluster(uuid=row.cluster, name=row.name),
             message=message_of(row.message),
-            detail=facts_of(kind, row.detail),
+            detail=facts_of(kind, row.detail) | ({"coalesced": row.coalesced} if row.coalesced else {}),
         ),
     )
 

@@ -1,6 +1,6 @@
 """The webhook, and what waits for it. Everybody imports these from ``tables``."""
 
-from sqlalchemy import Column, Index, Integer, LargeBinary, Table, Text, Uuid
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, Table, Text, Uuid, text
 
 from edgewright.adapters.database.columns import MOMENT, POSITION, metadata
 
@@ -33,6 +33,8 @@ notifications = Table(
     Column("attempts", Integer, nullable=False),
     Column("refused_since", MOMENT),
     Column("problem", Text, nullable=False),
+    Column("turn", BigInteger, nullable=False, server_default=text("0")),
+    Column("coalesced", Integer, nullable=False, server_default=text("0")),
     Index(None, "cluster", "position"),
-    Index(None, "attempts", "position"),  # the order in which they are sent
+    Index(None, "attempts", "turn", "position"),  # the order in which they are sent
 )

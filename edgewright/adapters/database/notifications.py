@@ -8,6 +8,7 @@ from sqlalchemy import and_, delete, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.fair_queue import coalesce, next_turns
 from edgewright.adapters.database.feed import inserting_if_absent
 from edgewright.adapters.database.giving_up import give_up_old, give_up_refused, is_late, old_since
 from edgewright.adapters.database.notification_rows import (
@@ -65,11 +66,14 @@ class SqlNotifications:
             webhook = await locked_webhook(connection)
             if webhook is None or webhook.cursor != cursor:
                 return 0  # somebody else has looked through them
-            rows = [new_row(event, at) for event in found if type_of(event["kind"], event["detail"]) is not None]
-            if rows:
+            told = [event for event in found if type_of(event["kind"], event["detail"]) is not None]
+            if told:
+                turns = await next_turns(connection, {event["cluster"] for event in told})
+                rows = [new_row(event, at, turns.take(event["cluster"])) for event in told]
                 await connection.execute(inserting_if_absent(connection, notifications), rows)
+                await coalesce(connection, {event["cluster"] for event in told})
             await connection.execute(update(webhooks).values(cursor=reached))
-            return len(rows)
+            return len(told)
 
     async def _give_up_some(self) -> int:
         async with self._database.read() as connection:
@@ -92,7 +96,7 @@ class SqlNotifications:
             at = await self._database.now(connection)
             now = (
                 TOLD.where(notifications.c.next_at <= at, _OLDEST_OF_ITS_CLUSTER)
-                .order_by(notifications.c.attempts, notifications.c.position)
+                .order_by(notifications.c.attempts, notifications.c.turn, notifications.c.position)
                 .limit(limit)
             )
             due = tuple([due_of(row) for row in await connection.execute(now)])

@@ -9,8 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_rows import ClusterRecord
-from edgewright.adapters.database.events import record
-from edgewright.adapters.database.tables import events
+from edgewright.adapters.database.edge_events import EdgeEvents
+from edgewright.adapters.database.tables import events as told
 from edgewright.domain.status_news import STIR, status_news
 
 EDGE_STATUS: Final = "edge.status"
@@ -25,19 +25,17 @@ async def tell_status(
     before: Mapping[str, Any] | None,
     now: Mapping[str, Any],
     *,
+    events: EdgeEvents,
     actor: str,
 ) -> None:
-    """Writes one line on what differs, unless a recent line speaks for all of it."""
+    """Tells in one line what differs, unless a recent line speaks for all of it."""
     news = status_news(before, now)
     if not news.facts and not (news.passing and set(news.passing) - await _spoken_for(connection, row.uuid, at)):
         return
-    await record(
-        connection,
-        at,
-        cluster=row.uuid,
+    events.note(
+        EDGE_STATUS,
+        news.sentence(row.name),
         actor=actor,
-        kind=EDGE_STATUS,
-        message=news.sentence(row.name),
         hosts=len(now.get("hosts") or ()),
         passing=",".join(news.passing),
     )
@@ -46,9 +44,9 @@ async def tell_status(
 async def _spoken_for(connection: AsyncConnection, cluster: UUID, at: datetime) -> set[str]:
     """The passing things that recent lines have named."""
     newest = (
-        select(events.c.kind, events.c.at, events.c.detail)
-        .where(events.c.cluster == cluster)
-        .order_by(events.c.position.desc())
+        select(told.c.kind, told.c.at, told.c.detail)
+        .where(told.c.cluster == cluster)
+        .order_by(told.c.position.desc())
         .limit(_LOOKED_AT)
     )
     recent = [each for each in await connection.execute(newest) if each.kind == EDGE_STATUS and at - each.at < STIR]

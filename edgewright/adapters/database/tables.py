@@ -23,6 +23,7 @@ from edgewright.adapters.database.columns import metadata as metadata  # noqa: P
 from edgewright.adapters.database.notification_tables import notifications as notifications  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.notification_tables import webhooks as webhooks  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import gateway_presence as gateway_presence  # noqa: PLC0414 - everybody finds it here
+from edgewright.adapters.database.presence_tables import idempotency_keys as idempotency_keys  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import last_sweep as last_sweep  # noqa: PLC0414 - everybody finds it here
 
 
@@ -148,6 +149,9 @@ clusters = Table(
     Column("proposed_fingerprint", String(64)),
     *(Column(name, MOMENT) for name in ("proposed_not_after", "proposed_at")),
     Column("proposed_pem", Text),
+    Column("event_room", Float),
+    Column("event_room_at", MOMENT),
+    Column("events_omitted", Integer, nullable=False, server_default=text("0")),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
@@ -341,19 +345,6 @@ resealing_secrets = Table(
     Column("unreadable", Text, nullable=False),
     Column("size", Integer, nullable=False),
     Column("gathered", Text),
-)
-
-idempotency_keys = Table(
-    "idempotency_keys",
-    metadata,
-    Column("scope", Text, primary_key=True),
-    Column("key", Text, primary_key=True),
-    Column("request_digest", Text, nullable=False),
-    Column("status", Integer, nullable=False),
-    Column("claimed_at", MOMENT, nullable=False),
-    Column("expires_at", MOMENT, nullable=False, index=True),
-    Column("headers", DOCUMENT, nullable=False),
-    Column("body", DOCUMENT, nullable=False),
 )
 
 events = Table(

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -127,6 +128,19 @@ async def test_a_cluster_is_read_with_its_credentials(store: Store) -> None:
     await store.access.revoke(cluster, actor="token:test")
     assert await store.access.with_credentials(cluster) == (await store.row(cluster), [])
     assert await store.access.with_credentials(uuid4()) is None
+
+
+async def test_what_a_heartbeat_is_let_in_by_does_not_hold_the_status(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.register(await store.token(cluster))
+    await store.reports.write_status(
+        cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=1, actor="agent"
+    )
+    known, whole = await store.access.with_credentials(cluster), await store.row(cluster)
+    assert known is not None
+    assert whole.edge_status == {"hosts": []}
+    assert known[0] == replace(whole, edge_status=None)
+    assert whole.status_etag is not None
 
 
 async def test_what_credentials_are_worth_is_read_with_them(store: Store) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from database_stores import NOON, Clock, Store
 from notification_queue import FAILED, batch, report, rows, set_webhook, settle, told
 
+from edgewright.adapters.database.fair_queue import MOST_ALIKE
 from edgewright.domain.notifications import (
     GIVE_UP_AFTER,
     LONGEST_BACKOFF,
@@ -222,3 +223,35 @@ async def test_what_waits_is_in_the_census(open_store: Callable[..., Store]) -> 
     store.clock.advance(minutes=20)
     counted: Any = await store.census.count()
     assert (counted.notifications, counted.oldest_notification) == (1, 1200.0)
+
+
+async def test_a_cluster_with_much_to_tell_takes_turns_with_those_with_little(timed: Store) -> None:
+    await set_webhook(timed)
+    loud = await timed.create("loud")
+    for number in range(4):
+        await report(timed, loud, fingerprint=f"{number}")
+    await settle(timed, await batch(timed, 1), "")
+    await report(timed, await timed.create("quiet"))
+    served = []
+    for _ in range(2):
+        now = await batch(timed, 1)
+        served += [due.body.data.cluster.name for due in now.due]
+        await settle(timed, now, "")
+    assert served == ["loud", "quiet"]
+
+
+async def test_many_alike_become_one_that_says_so(timed: Store) -> None:
+    await set_webhook(timed)
+    loud = await timed.create("loud")
+    await report(timed, loud, fingerprint="first")
+    for number in range(1, 13):
+        timed.clock.advance(minutes=10)
+        await report(timed, loud, fingerprint=f"{number}")
+        await timed.notifications.collect()
+    assert await rows(timed) <= 1 + MOST_ALIKE
+    told_of: list[dict[str, Any]] = []
+    while (now := await batch(timed, 1)).due:
+        told_of += [due.body.data.detail for due in now.due if due.body.type is NotificationType.CERTIFICATE_CHANGED]
+        await settle(timed, now, "")
+    assert told_of[-1]["fingerprint"] == "12"
+    assert sum(1 + detail.get("coalesced", 0) for detail in told_of) == 13

@@ -3,9 +3,14 @@
 from typing import Any
 from uuid import UUID
 
+import pytest
 from database_stores import ACTOR, Store
+from notification_queue import report as report_certificate
 
+from edgewright.domain.event_room import BURST
+from edgewright.errors import TooMany
 from edgewright.ports.audit import Event
+from edgewright.ports.edge_reports import Heartbeat
 
 
 def status(
@@ -115,3 +120,65 @@ async def test_the_lines_of_one_cluster_speak_for_no_other(timed: Store) -> None
     for cluster in (one, two):
         await report(timed, cluster, status("n1", flux="no route"))
     assert len(await lines(timed, one)) == len(await lines(timed, two)) == 2
+
+
+async def report_versions(store: Store, cluster: UUID, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        await report(store, cluster, status("n1", version=f"v{number}"))
+
+
+async def test_an_edge_that_reports_without_end_gets_no_endless_timeline(timed: Store) -> None:
+    """What it reports is stored all the same, and one line says how much of it has none."""
+    cluster = await timed.create("press-shop")
+    await report_versions(timed, cluster, 1, 200)
+    assert len(await lines(timed, cluster)) == BURST
+    timed.clock.advance(minutes=1)
+    await report_versions(timed, cluster, 201, 1)
+    *_, omitted, newest = await timed.audit.timeline(cluster)
+    assert (omitted.kind, omitted.detail) == ("edge.events_omitted", {"omitted": 140})
+    assert newest.message == "The edge status of press-shop: host n1 is changed."
+    assert len(await lines(timed, cluster)) == BURST + 1
+
+
+async def test_an_edge_that_falls_quiet_has_its_omissions_told_by_the_next_heartbeat(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    await report_versions(timed, cluster, 1, 63)
+    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    assert (await timed.audit.timeline(cluster))[-1].kind == "edge.status"
+    timed.clock.advance(minutes=3)
+    for _ in range(2):
+        await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    told = [event for event in await timed.audit.timeline(cluster) if event.kind == "edge.events_omitted"]
+    assert [event.detail for event in told] == [{"omitted": 3}]
+
+
+async def test_one_loud_edge_takes_no_room_from_another(timed: Store) -> None:
+    loud, quiet = await timed.create("press-shop"), await timed.create("paint-shop")
+    await report_versions(timed, loud, 1, 100)
+    await report(timed, quiet, status("n1"))
+    assert len(await lines(timed, quiet)) == 1
+
+
+async def test_what_an_operator_reports_is_told_however_much_it_is(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    await report_versions(timed, cluster, 1, 70)
+    await timed.reports.write_status(
+        cluster, status("n1", version="v0"), certificate=None, certificate_problem=None, generation=None, actor=ACTOR
+    )
+    assert (await timed.audit.timeline(cluster))[-1].actor == ACTOR
+
+
+async def test_certificates_that_flip_have_to_wait_and_are_not_put_to_use(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    for number in range(6):
+        await report_certificate(timed, cluster, fingerprint=f"{number}")
+    with pytest.raises(TooMany) as refusal:
+        await report_certificate(timed, cluster, fingerprint="6")
+    assert refusal.value.code == "edge_changes_too_often"
+    used = (await timed.row(cluster)).certificate
+    assert used is not None
+    assert used.fingerprint == "5"
+    timed.clock.advance(seconds=refusal.value.retry_after)
+    await report_certificate(timed, cluster, fingerprint="6")
+    changed = [event for event in await timed.audit.timeline(cluster) if event.kind == "certificate.changed"]
+    assert len(changed) == 7
