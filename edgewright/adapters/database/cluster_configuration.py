@@ -40,6 +40,7 @@ from edgewright.adapters.database.events import is_recorded, record
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.domain.cluster import ClusterSettings, Desired
+from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS
@@ -101,13 +102,15 @@ class ClusterConfiguration:
             await raise_change(connection, row, **settings_columns(row, settings))
             await write_labels(connection, cluster, settings.labels)
             entry, _ = await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, body)
+            changes = changed_fields(row.settings, settings.entry())
             await record(
                 connection,
                 at,
                 cluster=cluster,
                 actor=actor,
                 kind="cluster.changed",
-                message=f"The settings of {row.name} were changed.",
+                message=sentence_of(f"The settings entry of {row.name}", changes),
+                fields=names_of(changes),
                 etag=entry.etag,
             )
             return entry
@@ -163,13 +166,16 @@ class ClusterConfiguration:
             await raise_change(connection, row, commissioning=row.commissioning + 1, **values)
             await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, body)
             where = "for new hardware" if new_hardware else "on the same hardware"
+            differing = changed_fields(row.spec, body if isinstance(body, dict) else {})
+            told = f" {sentence_of('Its configuration', differing)}" if differing else ""
             await record(
                 connection,
                 at,
                 cluster=cluster,
                 actor=actor,
                 kind="cluster.recreated",
-                message=f"The cluster {row.name} is commissioned anew {where}.",
+                message=f"The cluster {row.name} is commissioned anew {where}.{told}",
+                fields=names_of(differing),
                 event=request,
                 generation=values.get("generation", row.generation),
                 commissioning=row.commissioning + 1,

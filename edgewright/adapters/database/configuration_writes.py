@@ -44,6 +44,7 @@ from edgewright.domain.cluster import (
     Phase,
     Workloads,
 )
+from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
 from edgewright.domain.names import name_key
 from edgewright.domain.verdicts import NOT_BEGUN, Trouble
 from edgewright.domain.wellknown import (
@@ -143,15 +144,19 @@ async def change_cluster(
     if order.settings is not None:
         await _keep_settings(connection, at, order.cluster, order.settings)
     entry, _ = await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body)
+    changes = changed_fields(row.spec, dict(order.body))
+    if order.settings is not None:
+        changes = [*changes, *changed_fields(row.settings, order.settings.entry())]
+    anew = f"The removed cluster {row.name} is commissioned anew."
+    told = sentence_of(f"The configuration of {row.name}", changes)
     await record(
         connection,
         at,
         cluster=order.cluster,
         actor=order.actor,
         kind="cluster.recreated" if recreated else "cluster.changed",
-        message=f"The removed cluster {row.name} is commissioned anew."
-        if recreated
-        else f"The configuration of {row.name} was changed.",
+        message=told if not recreated else f"{anew} {told}" if changes else anew,
+        fields=names_of(changes),
         commissioning=commissioning,
         etag=entry.etag,
     )

@@ -46,6 +46,19 @@ async def test_a_new_cluster_is_wanted_present(store: Store) -> None:
     assert await store.clusters.find("pReSS-shop") == cluster
 
 
+async def test_a_changed_configuration_says_which_fields_and_no_values(store: Store) -> None:
+    cluster = await store.create(values={"password": "old-s3cr3t"}, settings=LABELLED)
+    await store.write(cluster, bare=True, values={"password": "new-s3cr3t"})
+    await store.clusters.write_settings(cluster, {"labels": {"site": "bonn"}, "lease_seconds": 60}, actor=ACTOR)
+    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False, changes={"bare": False})
+    *_, changed, settled, recreated = await store.audit.timeline(cluster)
+    assert changed.message == "The configuration of press-shop was changed: /bare (unset → true), /values/password."
+    assert changed.detail["fields"] == "/bare,/values/password"
+    assert settled.message == 'The settings entry of press-shop was changed: /labels/site ("aachen" → "bonn").'
+    assert recreated.message.endswith("Its configuration was changed: /bare (true → false).")
+    assert "s3cr3t" not in str([changed, settled, recreated])
+
+
 async def test_a_uuid_that_was_never_a_cluster_is_none(store: Store) -> None:
     assert await store.clusters.get(uuid4()) is None
     assert await store.clusters.read_wanted(uuid4()) is None
