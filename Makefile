@@ -7,16 +7,13 @@ ENVIRONMENT := .venv/.complete
 
 # How many test processes; the tests often wait for real servers, so one more than cores keeps both of those busy.
 TEST_PROCESSES ?= 3
-# Those of an edge, and the long ones, wait more: for leases, heartbeats, and Kubernetes' collection of garbage.
-WAITING_PROCESSES ?= 4
 
 # Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
-# so they run beside the real components.
+# so they run while real components are built, and beside the tests against those.
 LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py \
 	tests/workflows/test_long_life.py tests/fuzz tests/faults tests/security \
 	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
-WHOLE_FILES := --dist loadfile --no-loadscope-reorder
-PARALLEL := -n $(TEST_PROCESSES) $(WHOLE_FILES)
+PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 SIDE_BY_SIDE = $(BIN)/python tests/support/side_by_side.py
 BESIDE = $(MAKE) --no-print-directory
@@ -62,7 +59,7 @@ edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
 	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
 
 ##@ Prove
-.PHONY: test test-real lint components test-python test-long test-long-ones test-postgresql
+.PHONY: test test-real lint components test-python test-components test-long
 test: $(ENVIRONMENT) ## lint, types, import rules and every test that PyPI can supply, side by side
 	@$(SIDE_BY_SIDE) "$(BESIDE) lint" "$(BESIDE) test-python"
 
@@ -77,21 +74,18 @@ lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 test-python: $(ENVIRONMENT)
 	$(PYTEST) tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
-test-real: $(ENVIRONMENT) ## the long tests while real components are built, once, outside the checkout; then those against them
-	@$(SIDE_BY_SIDE) "nice $(BESIDE) components" "$(BESIDE) test-long"
-	$(PYTEST) tests/real -m real -n $(WAITING_PROCESSES) $(WHOLE_FILES) --durations 40 </dev/null
+test-real: $(ENVIRONMENT) ## the long tests, while real components are built once, outside the checkout, and tests run against those
+	@$(SIDE_BY_SIDE) "$(BESIDE) test-long" "$(BESIDE) test-components"
 
 components: $(ENVIRONMENT) ## build what real components are not there yet
-	$(HERMETIC) UV_SYSTEM_CERTS=1 $(BIN)/python tests/real/components.py
+	$(HERMETIC) UV_SYSTEM_CERTS=1 nice $(BIN)/python tests/real/components.py
+
+test-components: components
+	$(PYTEST) tests/real -m real $(PARALLEL) --durations 40 </dev/null
 
 test-long: $(ENVIRONMENT)
-	@$(SIDE_BY_SIDE) "$(BESIDE) test-postgresql" "$(BESIDE) test-long-ones"
-
-test-long-ones: $(ENVIRONMENT)
-	$(PYTEST) $(LONG_ONES) -n $(WAITING_PROCESSES) $(WHOLE_FILES) --durations 25 </dev/null
-
-test-postgresql: $(ENVIRONMENT)
-	$(PYTEST) tests/contracts/database --store postgresql -n 2 $(WHOLE_FILES) </dev/null
+	$(PYTEST) $(LONG_ONES) $(PARALLEL) --durations 25 </dev/null
+	$(PYTEST) tests/contracts/database --store postgresql $(PARALLEL) </dev/null
 
 .PHONY: fuzz
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again

@@ -194,11 +194,14 @@ def test_ci_runs_nothing_but_the_two_suites(root: Path) -> None:
     assert "for target in test test-real; do" in commands
 
 
-def test_a_build_gives_way_to_the_tests_that_run_beside_it(checkout: Path, machine: Path) -> None:
+def test_long_tests_run_while_components_are_built_and_the_build_gives_way(checkout: Path, machine: Path) -> None:
     (machine / "python3").symlink_to(sys.executable)
     assert _run("make", "install", cwd=checkout, path=machine).returncode == 0
     shown = _run("make", "-n", "test-real", cwd=checkout, path=machine).stdout
-    assert '"nice make --no-print-directory components" "make --no-print-directory test-long"' in shown
+    assert "side_by_side.py" in shown and " test-long" in shown and " test-components" in shown
+    build, tests = _run("make", "-n", "test-components", cwd=checkout, path=machine).stdout.splitlines()
+    assert " nice .venv/bin/python tests/real/components.py" in build
+    assert "pytest tests/real -m real" in tests
 
 
 def test_shell_scripts_are_clean(root: Path) -> None:
