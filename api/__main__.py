@@ -1,9 +1,12 @@
 """``python -m api``: runs one gateway on the settings of its environment until SIGTERM or SIGINT."""
 
 import asyncio
+import math
 import signal
+import socket
+import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -12,24 +15,28 @@ import uvicorn
 from fastapi import FastAPI
 
 from api.app import build
+from api.connections.limits import raise_descriptor_limit
+from api.connections.protocol import bounded_http
+from api.live import Live
 from api.metrics_port import serving_metrics
-from edgewright.errors import EdgewrightError
+from edgewright.errors import EdgewrightError, Stalled
 from edgewright.event_loop import new_event_loop
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
 
 FAREWELL_SECONDS = 10
 """How long answers that are under way may take to finish."""
-KEEP_ALIVE_SECONDS = 75
-"""Longer than proxies keep idle connections, so that they close them first."""
+
+_log = structlog.get_logger("edgewright.api")
 
 
 class Server(uvicorn.Server):
     """Ends long answers first: otherwise it would wait for them before it tells the application to end."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, *, has_tls: bool) -> None:
         super().__init__(config)
         self._gateway_app = app
+        self._has_tls = has_tls
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -47,6 +54,11 @@ class Server(uvicorn.Server):
         self._gateway_app.state.live.closing.set()
         super().handle_exit(sig, frame)
 
+    def _log_started_message(self, listeners: Sequence[socket.SocketType]) -> None:
+        """Unlike uvicorn's own, knows whether there is TLS: that begins after a connection has got its place."""
+        for listener in listeners:
+            _log.info("listening", address=listener.getsockname()[:2], tls=self._has_tls)
+
 
 async def serve(settings: Settings) -> bool:
     """Serves until told to end; returns whether it started."""
@@ -55,34 +67,52 @@ async def serve(settings: Settings) -> bool:
             app,
             host=settings.bind,
             port=settings.gateway_port,
-            ssl_certfile=settings.tls_cert,
-            ssl_keyfile=settings.tls_key,
-            http="httptools",
+            http=bounded_http(app.state.live.places, _tls(settings)),
             ws="none",
             log_config=None,
             access_log=False,  # ours leaves query strings out
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=FAREWELL_SECONDS,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_keep_alive=math.ceil(app.state.live.places.limits.idle_seconds),
         )
-        server = Server(config, app)
-        async with serving_metrics(app.state.live.scrape, settings.metrics_bind, settings.metrics_port):
+        server = Server(config, app, has_tls=settings.tls_cert is not None)
+        live: Live = app.state.live
+        async with serving_metrics(live.scrape, live.metrics, settings.metrics_bind, settings.metrics_port):
             await server.serve()
         return server.started
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    """What connections are secured with; None: plain http.
+
+    Raises:
+        Stalled: code ``tls_unusable``.
+    """
+    if settings.tls_cert is None or settings.tls_key is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key)
+    except OSError as error:
+        raise Stalled(
+            f"The certificate or its key cannot be used ({error.strerror or error}).",
+            code="tls_unusable",
+            hint="EDGEWRIGHT_TLS_CERT and EDGEWRIGHT_TLS_KEY name PEM files that belong together.",
+        ) from error
+    return context
 
 
 def main() -> int:
     """The exit code: 0 after a clean end, 1 if the gateway could not start."""
     settings = Settings()
     configure_logs(settings.log_level)
+    raise_descriptor_limit()
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return 0 if runner.run(serve(settings)) else 1
     except EdgewrightError as error:
-        structlog.get_logger("edgewright.api").critical(
-            "cannot start", detail=error.detail, code=error.code, hint=error.hint
-        )
+        _log.critical("cannot start", detail=error.detail, code=error.code, hint=error.hint)
         return 1
 
 

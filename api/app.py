@@ -7,7 +7,10 @@ from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from api.connections.limits import descriptor_limit, limits_for
+from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.gateway import Gateway
 from api.kept_answers import KeptAnswers
@@ -127,7 +130,10 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
         app.include_router(router)
     install_problems(app)
     app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
+    app.add_middleware(ProxiedCallers, places=live.places)
     app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)
+    if gateway.connections.trusted_proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(gateway.connections.trusted_proxies))
     return app
 
 
@@ -182,6 +188,12 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 temporal_namespace=settings.temporal_namespace,
                 allow_plain_http=settings.allow_plain_http,
                 sweep_every=timedelta(seconds=settings.sweep_seconds),
+                connections=limits_for(
+                    descriptor_limit(),
+                    overall=settings.connections,
+                    per_address=settings.connections_per_address,
+                    trusted_proxies=settings.trusted_proxies,
+                ),
                 change_stamp=stamp,
                 metrics=metrics,
                 tracer=tracer,

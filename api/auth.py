@@ -22,6 +22,7 @@ import structlog
 from fastapi import Depends, Request
 
 from api.bodies import charge_bodies
+from api.connections.callers import identify_caller
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
@@ -111,6 +112,7 @@ async def identified(request: Request, gateway: Gateway, live: Live, match_edge:
     Raises:
         Unauthenticated: no credentials, or wrong ones (those are counted).
         Forbidden: code ``foreign_page``: a browser sent them on behalf of a page of somebody else.
+        TooManyConnections: operators, or that cluster, have too many connections.
     """
     presented = _presented(request)
     if presented is None:
@@ -122,9 +124,12 @@ async def identified(request: Request, gateway: Gateway, live: Live, match_edge:
         count_wrong(request, live)
         hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"
         raise Unauthenticated("These credentials are not valid.", hint=hint)
-    if not isinstance(caller, OperatorToken):
-        about_cluster(caller.cluster)
-        charge_bodies(request, live.edge_bodies, caller.cluster)
+    if isinstance(caller, OperatorToken):
+        identify_caller(live.places, request.scope, cluster=None)
+        return caller
+    about_cluster(caller.cluster)
+    identify_caller(live.places, request.scope, cluster=caller.cluster)
+    charge_bodies(request, live.edge_bodies, caller.cluster)
     return caller
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from opentelemetry.trace import NoOpTracer, Tracer
 
+from api.connections.limits import ConnectionLimits
 from api.metrics import Metrics
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.domain.reach import Door
@@ -45,6 +46,7 @@ class Gateway:
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
         allow_plain_http: a webhook may be reached without TLS off loopback, too.
+        connections: what a connection, an address, and all connections together may take.
         change_stamp: changes with every write to the database; None: that cannot be told, and no answer is kept.
         metrics: where this gateway counts.
         tracer: makes the spans of its requests.
@@ -79,6 +81,7 @@ class Gateway:
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
     allow_plain_http: bool = False
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     change_stamp: Callable[[], int | None] | None = None
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer = field(default_factory=NoOpTracer)

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from api.allowances import Allowance
 from api.bodies import edge_bodies
 from api.commit_watch import CommitWatch
+from api.connections.places import Places
 from api.gateway import Gateway
 from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
@@ -38,6 +39,7 @@ class Live:
     edge_bodies: Allowance
     edge_statuses: Allowance
     edge_secrets: Allowance
+    places: Places
     metrics: Metrics
     scrape: Scrape
     closing: asyncio.Event = field(default_factory=asyncio.Event)
@@ -49,6 +51,7 @@ def live_of(gateway: Gateway) -> Live:
     """The empty state of a gateway that starts."""
     nudges = Nudges(gateway.fleet)
     heartbeats = HeartbeatBatch(gateway.edge_reports, nudges)
+    places = Places(gateway.connections, gateway.metrics)
     return Live(
         nudges=nudges,
         heartbeats=heartbeats,
@@ -68,8 +71,9 @@ def live_of(gateway: Gateway) -> Live:
             code="credentials_too_often",
             sentence="This cluster registers new credentials too often.",
         ),
+        places=places,
         metrics=gateway.metrics,
-        scrape=Scrape(gateway, heartbeats),
+        scrape=Scrape(gateway, heartbeats, places),
     )
 
 

@@ -53,6 +53,21 @@ class Metrics:
             ("code",),
             registry=self.registry,
         )
+        self.connections = Gauge(
+            "edgewright_connections",
+            "Open connections by who has authenticated on them.",
+            ("caller",),
+            registry=self.registry,
+        )
+        self.connections_limit = Gauge(
+            "edgewright_connections_limit", "How many connections may be open at once.", registry=self.registry
+        )
+        self.connections_refused = Counter(
+            "edgewright_connections_refused_total",
+            "Connections refused or closed early, by the limit or deadline that was reached.",
+            ("reason",),
+            registry=self.registry,
+        )
         self.heartbeats_waiting = Gauge(
             "edgewright_heartbeats_waiting", "Heartbeats that are not written yet.", registry=self.registry
         )

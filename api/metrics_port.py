@@ -10,9 +10,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.metrics import CONTENT_TYPE
+from api.connections.limits import ConnectionLimits
+from api.connections.places import Places
+from api.connections.protocol import bounded_http
+from api.metrics import CONTENT_TYPE, Metrics
 from api.scrape import Scrape
 from edgewright.errors import Stalled
+
+LIMITS = ConnectionLimits(overall=64, per_address=32)
+"""Of this port, for itself: whoever reaches it takes nothing of the gateway's."""
 
 
 class _Server(uvicorn.Server):
@@ -24,7 +30,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving_metrics(scrape: Scrape, host: str, port: int | None) -> AsyncIterator[None]:
+async def serving_metrics(scrape: Scrape, metrics: Metrics, host: str, port: int | None) -> AsyncIterator[None]:
     """Serves ``GET /metrics`` and nothing else during the block; nothing at all if ``port`` is None.
 
     Raises:
@@ -35,7 +41,7 @@ async def serving_metrics(scrape: Scrape, host: str, port: int | None) -> AsyncI
         return
     config = uvicorn.Config(
         _answering(scrape),
-        http="httptools",
+        http=bounded_http(Places(LIMITS, metrics)),
         ws="none",
         lifespan="off",
         log_config=None,

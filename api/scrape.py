@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from api.connections.places import Places, Standing
 from api.gateway import Gateway
 from api.heartbeats import HeartbeatBatch
 from edgewright.errors import EdgewrightError
@@ -22,10 +23,16 @@ class Scrape:
     """Puts the answers of one gateway together."""
 
     def __init__(
-        self, gateway: Gateway, heartbeats: HeartbeatBatch, *, clock: Callable[[], float] = time.monotonic
+        self,
+        gateway: Gateway,
+        heartbeats: HeartbeatBatch,
+        places: Places,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gateway = gateway
         self._heartbeats = heartbeats
+        self._places = places
         self._clock = clock
         self._turn = asyncio.Lock()
         self._counted: Counted | None = None
@@ -36,6 +43,9 @@ class Scrape:
         metrics = self._gateway.metrics
         metrics.heartbeats_waiting.set(len(self._heartbeats))
         metrics.heartbeats_behind.set(self._heartbeats.behind_seconds)
+        for standing in Standing:
+            metrics.connections.labels(standing.value).set(self._places.count(standing))
+        metrics.connections_limit.set(self._places.limits.overall)
         counted, temporal = await asyncio.gather(self._census(), _or_none(self._gateway.fleet.healthy()))
         return metrics.exposition(counted, {"database": counted is not None, "temporal": bool(temporal)})
 

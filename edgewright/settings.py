@@ -6,13 +6,14 @@ else is handed the values that it needs.
 
 import re
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 from pydantic import AliasChoices, Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edgewright.domain.container_images import is_mirror, is_pinned
 from edgewright.domain.hosts import is_loopback
@@ -52,6 +53,12 @@ class Settings(BaseSettings):
         default=None, validation_alias=AliasChoices("EDGEWRIGHT_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
     )
     """Base URL of an OpenTelemetry collector's OTLP/HTTP receiver; without one nothing is traced."""
+    connections: int | None = Field(default=None, ge=8)
+    """How many connections the gateway has open at once; default: what its limit of open files allows."""
+    connections_per_address: int | None = Field(default=None, ge=1)
+    """How many of them one address may have, edges not counted; default: an eighth of them, at most 512."""
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For is believed, with commas between; none by default."""
     external_url: str | None = None
     """URL under which people and edges reach the gateway; default: its loopback address."""
     allow_plain_http: bool = False
@@ -108,6 +115,17 @@ class Settings(BaseSettings):
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.username:
             raise ValueError("must be an http(s) URL without user name and query, such as https://edge.example.com")
         return value.rstrip("/")
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _networks(cls, value: str | tuple[str, ...]) -> tuple[str, ...]:
+        given = [each.strip() for each in value.split(",")] if isinstance(value, str) else value
+        try:
+            return tuple(str(ip_network(each)) for each in given if each)
+        except ValueError:
+            raise ValueError(
+                "must be IP addresses and networks with commas between, such as 10.0.0.5,192.168.7.0/24"
+            ) from None
 
     @field_validator("registry_mirror")
     @classmethod

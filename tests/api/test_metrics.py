@@ -1,7 +1,5 @@
 """One answer to Prometheus, also when parts are out of reach; and how many series there can be."""
 
-from pathlib import Path
-
 import httpx
 import pytest
 from gateway_centre import GatewayCentre
@@ -46,8 +44,8 @@ def census(centre: GatewayCentre) -> CensusThatFails:
 async def test_database_out_of_reach_is_told_and_costs_its_own_series_only(
     centre: GatewayCentre, census: CensusThatFails
 ) -> None:
-    clock = Hand()
-    scrape = Scrape(centre.gateway, centre.app.state.live.heartbeats, clock=clock)
+    clock, live = Hand(), centre.app.state.live
+    scrape = Scrape(centre.gateway, live.heartbeats, live.places, clock=clock)
     assert b"edgewright_secrets_staged 7.0" in await scrape.exposition()
     census.away, clock.at = True, CENSUS_SECONDS
     text = await scrape.exposition()
@@ -57,8 +55,8 @@ async def test_database_out_of_reach_is_told_and_costs_its_own_series_only(
 
 
 async def test_fleet_is_counted_once_however_many_ask(centre: GatewayCentre, census: CensusThatFails) -> None:
-    clock = Hand()
-    scrape = Scrape(centre.gateway, centre.app.state.live.heartbeats, clock=clock)
+    clock, live = Hand(), centre.app.state.live
+    scrape = Scrape(centre.gateway, live.heartbeats, live.places, clock=clock)
     for _ in range(5):
         await scrape.exposition()
     assert census.asked == 1
@@ -85,9 +83,10 @@ async def test_no_path_makes_a_series_of_its_own(centre: GatewayCentre, admin: h
     assert await series() == before
 
 
-async def test_metrics_port_that_is_taken_is_named(centre: GatewayCentre, tmp_path: Path) -> None:
-    async with serving_metrics(centre.app.state.live.scrape, "127.0.0.1", 0):
+async def test_metrics_port_that_is_taken_is_named(centre: GatewayCentre) -> None:
+    live = centre.app.state.live
+    async with serving_metrics(live.scrape, live.metrics, "127.0.0.1", 0):
         pass
     with pytest.raises(Stalled, match=r"Metrics cannot be served at 256\.0\.0\.1"):
-        async with serving_metrics(centre.app.state.live.scrape, "256.0.0.1", 1):
+        async with serving_metrics(live.scrape, live.metrics, "256.0.0.1", 1):
             pass

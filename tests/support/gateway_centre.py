@@ -20,6 +20,7 @@ from activities.rendering import RenderInputs
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from api.app import create_app
+from api.connections.limits import ConnectionLimits
 from api.gateway import Gateway
 from edgewright.adapters.database.accounts import SqlAccounts
 from edgewright.adapters.database.audit import SqlAuditLog
@@ -253,7 +254,9 @@ def fence_of(row: ClusterRow) -> Fence:
 
 
 @asynccontextmanager
-async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[GatewayCentre]:
+async def gateway_centre(
+    database_file: Path, git_root: Path, limits: ConnectionLimits | None = None
+) -> AsyncIterator[GatewayCentre]:
     """A gateway whose background tasks run; everything is closed at the end."""
     url = f"sqlite+aiosqlite:///{database_file}"
     async with AsyncExitStack() as opened:
@@ -286,6 +289,7 @@ async def gateway_centre(database_file: Path, git_root: Path) -> AsyncIterator[G
             signing=WebhookKeyFile(database_file.parent / FILE_NAME),
             external_url=BASE_URL,
             temporal_ui_url="http://127.0.0.1:8233",
+            connections=limits or ConnectionLimits(),
             change_stamp=opened.enter_context(change_stamp(url)),
         )
         ensure_webhook_key(database_file.parent / FILE_NAME)

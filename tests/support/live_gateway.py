@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ import uvicorn
 from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer, gateway_centre, make_database
 from loopback import PLAIN
 
+from api.connections.limits import ConnectionLimits
+from api.connections.protocol import bounded_http
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
@@ -57,7 +60,9 @@ class Population:
 
 
 @contextmanager
-def live_gateway(folder: Path) -> Iterator[LiveGateway]:
+def live_gateway(
+    folder: Path, limits: ConnectionLimits | None = None, tls: ssl.SSLContext | None = None
+) -> Iterator[LiveGateway]:
     """Runs one until the end of the context."""
     started: list[LiveGateway] = []
     failed: list[BaseException] = []
@@ -65,13 +70,19 @@ def live_gateway(folder: Path) -> Iterator[LiveGateway]:
 
     async def serve() -> None:
         await make_database(folder / "edgewright.db")
-        async with gateway_centre(folder / "edgewright.db", folder / "repositories") as centre:
-            server = uvicorn.Server(uvicorn.Config(centre.app, port=0, log_config=None, lifespan="off"))
+        async with gateway_centre(folder / "edgewright.db", folder / "repositories", limits) as centre:
+            protocol = bounded_http(centre.app.state.live.places, tls)
+            config = uvicorn.Config(
+                centre.app, port=0, http=protocol, log_config=None, lifespan="off", proxy_headers=False
+            )
+            server = uvicorn.Server(config)
             serving = asyncio.create_task(server.serve())
             while not server.started and not serving.done():
                 await asyncio.sleep(0.01)
             port = server.servers[0].sockets[0].getsockname()[1]
-            started.append(LiveGateway(centre, asyncio.get_running_loop(), f"http://127.0.0.1:{port}"))
+            started.append(
+                LiveGateway(centre, asyncio.get_running_loop(), f"{'https' if tls else 'http'}://127.0.0.1:{port}")
+            )
             ready.set()
             await stop.wait()
             server.should_exit = server.force_exit = True

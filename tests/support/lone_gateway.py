@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ class LoneGateway:
     url: str
     temporal: str
     process: "subprocess.Popen[bytes]"
+    log: Path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -62,12 +63,21 @@ class LoneGateway:
 
 
 @contextmanager
-def lone_gateway(home: Path, *, full_disk: bool = False, database_url: str | None = None) -> Iterator[LoneGateway]:
+def lone_gateway(
+    home: Path,
+    *,
+    full_disk: bool = False,
+    database_url: str | None = None,
+    descriptors: int | str | None = None,
+    instead: Mapping[str, str] | None = None,
+) -> Iterator[LoneGateway]:
     """Runs one until the end of the context.
 
     Args:
         full_disk: its database cannot grow any more.
         database_url: another database than the SQLite file in the home.
+        descriptors: how many files it may open at most, as `prlimit` takes it.
+        instead: variables that it is told besides.
     """
     port, nowhere = free_port(), f"127.0.0.1:{free_port()}"
     prepare_home(home)
@@ -80,6 +90,10 @@ def lone_gateway(home: Path, *, full_disk: bool = False, database_url: str | Non
     }
     if database_url:
         told["EDGEWRIGHT_DATABASE_URL"] = database_url
+    told |= instead or {}
+    command = [sys.executable, "-P", "-m", "api"]
+    if descriptors is not None:
+        command = ["prlimit", f"--nofile={descriptors}", *command]
     if full_disk:
         (home / "full").mkdir()
         (home / "full" / "sitecustomize.py").write_text(FULL)
@@ -87,11 +101,9 @@ def lone_gateway(home: Path, *, full_disk: bool = False, database_url: str | Non
     log = home / "logs" / f"gateway-{port}.log"
     with (
         log.open("wb") as out,
-        subprocess.Popen(
-            [sys.executable, "-P", "-m", "api"], env={**kept, **told}, stdout=out, stderr=out
-        ) as running,
+        subprocess.Popen(command, env={**kept, **told}, stdout=out, stderr=out) as running,
     ):
-        gateway = LoneGateway(home, f"http://127.0.0.1:{port}", nowhere, running)
+        gateway = LoneGateway(home, f"http://127.0.0.1:{port}", nowhere, running, log)
         try:
             eventually(lambda: running.poll() is not None or _answers(gateway), seconds=90)
             if running.poll() is not None:

@@ -76,6 +76,7 @@ class Topology:
             "POSTGRES_PASSWORD": postgresql.password,
             "EDGEWRIGHT_EXTERNAL_URL": self.url,
             "EDGEWRIGHT_CA_BUNDLE": str(self.ca),
+            "EDGEWRIGHT_TRUSTED_PROXIES": "127.0.0.1",
             "EDGEWRIGHT_TEMPORAL_UI_URL": self.ui_url,
         }
         self.compose = ComposeFile(answered, self._places)

@@ -1,0 +1,383 @@
+"""uvicorn's HTTP protocol with bounds: of headers, of time, and of connections.
+
+uvicorn itself bounds none of them: a client may send headers for ever, or nothing. Here TLS begins after a connection
+has got its place, so that a handshake is bounded, too.
+"""
+
+import asyncio
+import math
+import ssl
+from enum import Enum, auto
+from typing import Any
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import get_remote_addr
+from uvicorn.server import ServerState
+
+from api.connections.callers import SCOPE_KEY
+from api.connections.limits import ConnectionLimits
+from api.connections.places import Connection, Places
+from api.connections.refusals import Reason
+
+BODY_PROGRESS_BYTES = 1024
+"""Of an unfinished body in each ``body_seconds``: slower than the slowest line that git is used on."""
+PIPELINED_LIMIT = 8
+"""Requests that wait for the answer to the one before."""
+LINGERING_SECONDS = 2.0
+LINGERING_BYTES = 16 * 1024 * 1024
+"""What is still read after an answer, so that the client reads that instead of an error of its system."""
+FRAMING_SHARE = 8
+"""Bytes around a chunked body for each byte of it; the smallest chunks need five."""
+
+
+class _Reading(Enum):
+    """Which part of a request is being read."""
+
+    NOTHING = auto()
+    HEAD = auto()
+    BODY = auto()
+
+
+class _Phase(Enum):
+    """What a connection is at; each has its deadline."""
+
+    HANDSHAKE = auto()
+    FRESH = auto()
+    IDLE = auto()
+    HEAD = auto()
+    BODY = auto()
+    ANSWERING = auto()
+    DRAINING = auto()
+    """The answer is complete, the request's body is not."""
+    LINGERING = auto()
+    """Refused; nothing is parsed any more."""
+
+
+class _TooMuch(Exception):
+    """Stops the parser."""
+
+
+def bounded_http(places: Places, tls: ssl.SSLContext | None = None) -> type[asyncio.Protocol]:
+    """The protocol class for ``uvicorn.Config(http=...)``. uvicorn itself must not be told of certificates."""
+
+    class Bounded(BoundedProtocol):
+        def __init__(
+            self,
+            config: Config,
+            server_state: ServerState,
+            app_state: dict[str, Any],
+            _loop: asyncio.AbstractEventLoop | None = None,
+        ) -> None:
+            super().__init__(config, server_state, app_state, _loop)
+            self._places, self._limits, self._tls = places, places.limits, tls
+
+    return Bounded
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection, from its being accepted to its end. Made by ``bounded_http``."""
+
+    _places: Places
+    _limits: ConnectionLimits
+    _tls: ssl.SSLContext | None
+    _connection: Connection | None = None
+    _handshake: "asyncio.Task[None] | None" = None
+    _timer: asyncio.TimerHandle | None = None
+    _phase = _Phase.FRESH
+    _reading = _Reading.NOTHING
+    _deadline = math.inf
+    _reason: Reason | None = None
+    _messages = 0
+    _head_bytes = 0
+    _told_bytes = 0
+    _body_bytes = 0
+    _lingered = 0
+    _framing_bytes = 0
+    _progress = 0
+    """Bytes of the body, or of the waiting answer, when the present deadline was set."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        peer = get_remote_addr(transport)
+        connection = Connection(peer[0] if peer else "unknown", close=self._abort)
+        self.transport = transport
+        reason = self._places.enter(connection)
+        if reason is not None:
+            self._turn_away(transport, reason, connection.address)
+            return
+        self._connection = connection
+        self._early = bytearray()
+        self._watch()
+        if self._tls is None:
+            super().connection_made(transport)
+            self._begin(_Phase.FRESH)
+            return
+        transport.pause_reading()
+        self.connections.add(self)
+        self._begin(_Phase.HANDSHAKE)
+        self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        try:
+            secured = await self.loop.start_tls(
+                transport, self, tls, server_side=True, ssl_handshake_timeout=2 * self._limits.handshake_seconds
+            )
+        except OSError:
+            self._abort()
+            return
+        except BaseException:
+            self._abort()
+            raise
+        if secured is None or self._connection is None:
+            transport.abort()
+            return
+        self._handshake = None
+        super().connection_made(secured)
+        self._begin(_Phase.FRESH)
+        if self._early:
+            self.data_received(bytes(self._early))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._leave()
+        if self._handshake is not None:
+            self._handshake.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._phase is _Phase.HANDSHAKE:
+            self._early += data
+            return
+        if self._phase is _Phase.LINGERING:
+            self._discard(len(data))
+            return
+        self._unset_keepalive_if_required()
+        before, body, messages = self._reading, self._body_bytes, self._messages
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # answered like any other request; nothing here can be upgraded to
+        except httptools.HttpParserError:
+            self._refuse(self._reason or Reason.MALFORMED)
+            return
+        if before is _Reading.BODY:
+            if self._messages == messages:
+                self._account_in_body(len(data), self._body_bytes - body)
+        elif self._reading is _Reading.HEAD or self._messages == messages:
+            self._account_in_head(len(data))
+        if self._is_parsing:
+            self._settle()
+
+    def _account_in_head(self, size: int) -> None:
+        """Bounds what the parser keeps of a header, or skips before a request, without telling."""
+        self._head_bytes += size
+        if self._head_bytes > self._limits.head_bytes:
+            self._refuse(Reason.HEAD_TOO_LARGE)
+
+    def _account_in_body(self, size: int, body: int) -> None:
+        """The same for what stands around the chunks of a body.
+
+        Args:
+            body: how many of the ``size`` bytes are the body's own.
+        """
+        if self._reading is not _Reading.BODY:
+            return
+        self._framing_bytes += size - body
+        if self._framing_bytes > self._limits.head_bytes + FRAMING_SHARE * self._body_bytes:
+            self._refuse(Reason.MALFORMED)
+        elif self._phase is _Phase.DRAINING:
+            self._discard(size)
+
+    # Parser callbacks
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._reading = _Reading.HEAD
+        self._messages += 1
+        self._head_bytes = self._told_bytes = self._body_bytes = self._framing_bytes = 0
+        self.scope["state"][SCOPE_KEY] = self._connection
+
+    def on_url(self, url: bytes) -> None:
+        self._tell(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._tell(len(name) + len(value) + 4)
+        if len(self.headers) >= self._limits.head_lines:
+            self._stop(Reason.HEAD_TOO_LARGE)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= PIPELINED_LIMIT:
+            self._stop(Reason.PIPELINED)
+        super().on_headers_complete()
+        self._reading = _Reading.BODY
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._reading = _Reading.NOTHING
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_parsing:
+            self._settle()
+
+    def _tell(self, size: int) -> None:
+        self._told_bytes += size
+        if self._told_bytes > self._limits.head_bytes:
+            self._stop(Reason.HEAD_TOO_LARGE)
+
+    def _stop(self, reason: Reason) -> None:
+        self._reason = reason
+        raise _TooMuch
+
+    # Phases and deadlines
+    @property
+    def _is_parsing(self) -> bool:
+        return self._connection is not None and self._phase is not _Phase.LINGERING
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _settle(self) -> None:
+        """Names what the connection is at now."""
+        answering = self._is_answering
+        if self.cycle is None and self._reading is _Reading.NOTHING:
+            return
+        if self._reading is _Reading.HEAD:
+            phase = _Phase.HEAD
+        elif self._reading is _Reading.BODY:
+            phase = _Phase.BODY if answering else _Phase.DRAINING
+        else:
+            phase = _Phase.ANSWERING if answering else _Phase.IDLE
+        if phase is not self._phase:
+            self._begin(phase)
+
+    def _begin(self, phase: _Phase) -> None:
+        self._phase = phase
+        self._deadline = self.loop.time() + self._seconds(phase)
+        self._progress = self._body_bytes if phase is _Phase.BODY else 0
+        self._lingered = 0
+        if phase is _Phase.DRAINING or phase is _Phase.LINGERING:
+            self._watch_in(LINGERING_SECONDS)
+        connection = self._connection
+        if connection is None:
+            return
+        if phase is _Phase.ANSWERING or (phase is not _Phase.IDLE and connection.is_identified):
+            self._places.work(connection)
+        else:
+            self._places.rest(connection)
+
+    def _seconds(self, phase: _Phase) -> float:
+        limits = self._limits
+        match phase:
+            case _Phase.HANDSHAKE:
+                return limits.handshake_seconds
+            case _Phase.FRESH | _Phase.HEAD:
+                return limits.head_seconds
+            case _Phase.IDLE:
+                return limits.idle_seconds
+            case _Phase.BODY:
+                return limits.body_seconds
+            case _Phase.ANSWERING:
+                return limits.answer_seconds
+            case _Phase.DRAINING | _Phase.LINGERING:
+                return LINGERING_SECONDS
+
+    def _watch(self) -> None:
+        """Looks at the deadline now and again: cheaper than a timer for each phase of each request."""
+        if self._connection is not None and self.loop.time() >= self._deadline:
+            self._overdue()
+        if self._connection is None:
+            return
+        self._watch_in(self._limits.watch_seconds)
+
+    def _watch_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._watch)
+
+    def _overdue(self) -> None:
+        match self._phase:
+            case _Phase.HANDSHAKE:
+                self._end(Reason.HANDSHAKE_DEADLINE)
+            case _Phase.FRESH:
+                self._end(Reason.SILENT)
+            case _Phase.HEAD:
+                self._refuse(Reason.HEAD_DEADLINE)
+            case _Phase.BODY:
+                self._overdue_body()
+            case _Phase.ANSWERING:
+                self._overdue_answer()
+            case _Phase.IDLE | _Phase.DRAINING | _Phase.LINGERING:
+                self._abort()
+
+    def _overdue_body(self) -> None:
+        is_our_turn = self.flow.read_paused or self.cycle.waiting_for_100_continue
+        if is_our_turn or self._body_bytes - self._progress >= BODY_PROGRESS_BYTES:
+            self._begin(_Phase.BODY)
+        else:
+            self._refuse(Reason.BODY_DEADLINE)
+
+    def _overdue_answer(self) -> None:
+        waiting = self.transport.get_write_buffer_size() if self.flow.write_paused else 0
+        if waiting and waiting == self._progress:
+            self._end(Reason.ANSWER_DEADLINE)
+            return
+        self._begin(_Phase.ANSWERING)
+        self._progress = waiting
+
+    # Ends
+    def _refuse(self, reason: Reason) -> None:
+        """Answers with a problem if nothing else is being answered, and closes the connection."""
+        place = self._connection
+        if place is None or self.transport.is_closing():
+            return
+        self._places.note(reason, place.client or place.address)
+        of_the_body = self._reading is _Reading.BODY and self._is_answering and not self.cycle.response_started
+        if self.pipeline or (self._is_answering and not of_the_body):
+            self._abort()
+            return
+        if of_the_body:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.write(reason.refusal.answer)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.flow.resume_reading()
+        self._begin(_Phase.LINGERING)
+
+    def _discard(self, size: int) -> None:
+        self._lingered += size
+        if self._lingered > LINGERING_BYTES:
+            self._abort()
+
+    def _turn_away(self, transport: asyncio.Transport, reason: Reason, address: str) -> None:
+        self._places.note(reason, address)
+        if self._tls is None:
+            transport.write(reason.refusal.answer)
+            transport.close()
+        else:
+            transport.abort()
+
+    def _end(self, reason: Reason) -> None:
+        if self._connection is not None:
+            self._places.note(reason, self._connection.client or self._connection.address)
+        self._abort()
+
+    def _abort(self) -> None:
+        self._leave()
+        if self._handshake is not None:
+            self._handshake.cancel()
+        self.transport.abort()
+
+    def _leave(self) -> None:
+        if self._connection is not None:
+            self._places.leave(self._connection)
+            self._connection = None
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,107 @@
+"""A gateway with more connections than it can have: edges get through, and somebody is told."""
+
+import json
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import httpx
+import pytest
+from gateway_centre import Edge
+from lone_gateway import LoneGateway
+from raw_client import RawClient
+from supervised import eventually
+
+IDLE = 1_100
+
+
+def heartbeat(gateway: LoneGateway, edge: Edge, source: str = "127.0.0.1") -> httpx.Response:
+    """A heartbeat on a connection of its own."""
+    transport = httpx.HTTPTransport(local_address=source)
+    with httpx.Client(transport=transport, trust_env=False, timeout=30) as client:
+        return client.post(f"{gateway.url}/v1/agent/heartbeat", headers=edge.as_agent, json={})
+
+
+def counted(gateway: LoneGateway, series: str) -> float:
+    for line in gateway.api("GET", "/metrics").text.splitlines():
+        if line.startswith(f"{series} "):
+            return float(line.rpartition(" ")[2])
+    return 0.0
+
+
+@pytest.mark.parametrize("attackers", [1, 50])
+def test_1100_idle_connections_keep_no_edge_away(lone: LoneGateway, edge: Edge, attackers: int) -> None:
+    with ExitStack() as opened:
+        for number in range(IDLE):
+            source = f"127.0.0.{100 + number % attackers}"
+            opened.enter_context(closing(RawClient(lone.url, source=source)))
+            if number % 100 == 99:
+                assert heartbeat(lone, edge).status_code == 200
+        assert heartbeat(lone, edge, source="127.0.0.100").status_code == 200
+        assert lone.api("GET", "/readyz").is_success
+    assert "Too many open files" not in lone.log.read_text()
+
+
+def test_crowd_is_in_the_log_and_in_the_metrics(lone: LoneGateway) -> None:
+    before = counted(lone, 'edgewright_connections_refused_total{reason="made_room"}')
+    with ExitStack() as opened:
+        for _ in range(300):
+            opened.enter_context(closing(RawClient(lone.url, source="127.0.0.100")))
+        assert counted(lone, 'edgewright_connections{caller="unknown"}') <= 112
+    assert counted(lone, 'edgewright_connections_refused_total{reason="made_room"}') >= before + 100
+    assert counted(lone, "edgewright_connections_limit") == 896
+    lines = [json.loads(line) for line in lone.log.read_text().splitlines()]
+    told = [line for line in lines if line.get("reason") == "made_room"]
+    assert told
+    assert told[0]["client"].startswith("127.0.0.")
+    assert len(told) < 100
+
+
+def test_busy_connections_of_one_address_are_refused_with_a_problem(lone: LoneGateway, edge: Edge) -> None:
+    token = (lone.home / "admin-token").read_text().strip()
+    stream = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    with ExitStack() as opened:
+        answers = []
+        for _ in range(113):
+            client = opened.enter_context(closing(RawClient(lone.url, source="127.0.0.7")))
+            client.send(stream)
+            answers.append(client.read_some())
+        assert answers[0].startswith(b"HTTP/1.1 200 OK\r\n")
+        assert answers[-1].startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
+        assert b"too_many_connections" in answers[-1]
+        assert heartbeat(lone, edge).status_code == 200
+
+
+def test_a_trusted_proxy_is_not_limited_but_whoever_asks_it_is(lone: LoneGateway, edge: Edge) -> None:
+    token = (lone.home / "admin-token").read_text().strip()
+
+    def stream(client: str) -> bytes:
+        return (
+            f"GET /v1/events HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 10.0.0.1, {client}\r\n"
+            f"Authorization: Bearer {token}\r\n\r\n"
+        ).encode()
+
+    with ExitStack() as opened:
+
+        def ask(client: str) -> bytes:
+            connection = opened.enter_context(closing(RawClient(lone.url, source="127.0.0.9")))
+            connection.send(stream(client))
+            return connection.read_some()
+
+        assert all(ask("198.51.100.1").startswith(b"HTTP/1.1 200 OK\r\n") for _ in range(112))
+        assert ask("198.51.100.1").startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
+        assert ask("198.51.100.2").startswith(b"HTTP/1.1 200 OK\r\n")
+        assert heartbeat(lone, edge, source="127.0.0.9").status_code == 200
+
+
+def test_x_forwarded_for_of_anybody_else_is_not_believed(lone: LoneGateway) -> None:
+    httpx.get(f"{lone.url}/ping", headers={"X-Forwarded-For": "198.51.100.77"}, trust_env=False)
+    with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.9"), trust_env=False) as proxy:
+        proxy.get(f"{lone.url}/ping", headers={"X-Forwarded-For": "198.51.100.78"})
+    eventually(lambda: "198.51.100.78" in lone.log.read_text())
+    assert "198.51.100.77" not in lone.log.read_text()
+
+
+def test_a_gateway_raises_its_soft_limit_of_files_to_the_hard_one(lone: LoneGateway) -> None:
+    limits = Path(f"/proc/{lone.process.pid}/limits").read_text()
+    soft, hard = next(line for line in limits.splitlines() if line.startswith("Max open files")).split()[3:5]
+    assert soft == hard
