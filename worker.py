@@ -38,6 +38,7 @@ from edgewright.adapters.temporal.runtime import WorkerMetrics, open_runtime
 from edgewright.adapters.tracing import open_tracer
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.adapters.webhook.sender import open_sender
+from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Waiting
 from edgewright.event_loop import new_event_loop, watch_lag
 from edgewright.logs import configure_logs
@@ -169,6 +170,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
 
 async def main() -> None:
     """Reads the settings, runs until SIGTERM or SIGINT."""
+    forbid_core_dumps()
     settings = Settings()
     configure_logs(settings.log_level)
     stop = asyncio.Event()

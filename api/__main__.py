@@ -19,6 +19,7 @@ from api.connections.limits import raise_descriptor_limit
 from api.connections.protocol import bounded_http
 from api.live import Live
 from api.metrics_port import serving_metrics
+from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Stalled
 from edgewright.event_loop import new_event_loop
 from edgewright.logs import configure_logs
@@ -105,6 +106,7 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
 
 def main() -> int:
     """The exit code: 0 after a clean end, 1 if the gateway could not start."""
+    forbid_core_dumps()
     settings = Settings()
     configure_logs(settings.log_level)
     raise_descriptor_limit()

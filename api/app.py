@@ -12,6 +12,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
 from api.document import document
+from api.documentation import serve_documentation
 from api.gateway import Gateway
 from api.kept_answers import KeptAnswers
 from api.lifespan import running
@@ -120,6 +121,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
         version=__version__,
         lifespan=lifespan,
         redirect_slashes=False,
+        docs_url=None,
         redoc_url=None,
         # FastAPI's own spans hold query strings, and with them registration tokens.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
@@ -128,6 +130,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
     app.state.live = live
     for router in sorted(ROUTERS, key=lambda each: each not in ASKED_MOST):
         app.include_router(router)
+    serve_documentation(app)
     install_problems(app)
     app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
     app.add_middleware(ProxiedCallers, places=live.places)

@@ -34,6 +34,8 @@ _CAREFUL_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
 }
+_CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""The content policy of HTML that does not bring one of its own."""
 _NO_SPAN = nullcontext(INVALID_SPAN)
 _log = structlog.get_logger("edgewright.access")
 
@@ -68,6 +70,8 @@ class Envelope:
                 headers[REQUEST_ID_HEADER] = request_id
                 for name, value in _CAREFUL_HEADERS.items():
                     headers.setdefault(name, value)
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers.setdefault("Content-Security-Policy", _CLOSED)
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request_id=request_id), self._span(scope) as span:

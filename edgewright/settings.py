@@ -27,6 +27,19 @@ _CHART_SOURCE = re.compile(
     r"(https|oci)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?|file:///[A-Za-z0-9._~/%+-]+\.tgz"
 )
 
+_BASE_URL = re.compile(
+    r"https?://([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%+@:/-]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+"""A URL that is itself in a shell, in YAML and in an HTML attribute; each quotes it all the same."""
+
+
+def _has_good_port(url: str) -> bool:
+    try:
+        return (urlsplit(url).port or 0) >= 0
+    except ValueError:
+        return False
+
 
 class Settings(BaseSettings):
     """Settings of one process, read from variables that start with ``EDGEWRIGHT_``."""
@@ -111,9 +124,11 @@ class Settings(BaseSettings):
     def _url_without_slash(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.username:
-            raise ValueError("must be an http(s) URL without user name and query, such as https://edge.example.com")
+        if _BASE_URL.fullmatch(value) is None or not _has_good_port(value):
+            raise ValueError(
+                "must be an http(s) URL without user name, query and characters that a shell reads as more than "
+                "themselves, such as https://edge.example.com"
+            )
         return value.rstrip("/")
 
     @field_validator("trusted_proxies", mode="before")

@@ -10,6 +10,7 @@ import structlog
 
 from edgewright import __version__
 from edgewright.agent.settings import AgentSettings, read_settings
+from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError
 from edgewright.logs import configure_logs
 
@@ -32,6 +33,7 @@ async def until_told(run: Run, settings: AgentSettings) -> None:
 
 def main_of(run: Run) -> int:
     """The exit code: 0 after a clean end, 1 where only a new start or a person can go on."""
+    forbid_core_dumps()
     try:
         settings = read_settings(os.environ)
     except EdgewrightError as error:

@@ -1,6 +1,7 @@
 """What a command shows: results on stdout, all other talk on stderr, so that a pipe carries results only."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,6 +28,8 @@ _STYLES = {
     "blocked": "bold red",
 }
 _EMPTY = "-"
+_ESCAPABLE = re.compile(r"[\x7f-\U0010ffff]")
+"""What JSON need not escape and a terminal may obey: C1 controls, and marks that turn the direction of text."""
 
 
 def clean(value: object) -> str:
@@ -53,7 +56,13 @@ def say(text: str) -> None:
 
 def show_json(document: object, *, indent: int | None = 2) -> None:
     """A document of the API as the result; ``indent`` None: on one line."""
-    result(json.dumps(document, indent=indent, ensure_ascii=False))
+    result(_ESCAPABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character as JSON spells it in ASCII; nothing else for one that can be seen."""
+    character = match[0]
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -88,3 +88,11 @@ def test_nothing_is_fetched_on_trust(
     assert "curl: (" in done.stderr
     assert centre.requests == []
     assert "PRIVATE" not in line
+
+
+@pytest.mark.parametrize("bundle", [None, "of somebody"])
+def test_whatever_a_url_holds_is_one_word_of_the_line(tmp_path: Path, bundle: str | None) -> None:
+    url = "https://x.invalid/'; echo broken-out; '$(echo broken-out)`echo broken-out`\"\\?token=a"
+    stand_in = 'curl() { for last; do :; done; printf %s "$last" >&2; }; '
+    told = paste(stand_in + bootstrap_line(url, ca_bundle=bundle), tmp_path / "desk")
+    assert (told.stdout, told.stderr) == ("", url)
