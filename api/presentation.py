@@ -18,6 +18,7 @@ from api.schemas.clusters import (
 )
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.ended import patience_of
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import NOT_BEGUN, awaited
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
@@ -121,4 +122,9 @@ def _check_in(row: ClusterRow) -> CheckInBody | None:
 def _deletion(row: ClusterRow) -> Deletion | None:
     if row.desired is not Desired.DELETED:
         return None
-    return Deletion(force=row.force, workloads=row.workloads, deadline=row.deadline)
+    answers = bool(row.can_answer)
+    message = patience_of(force=row.force, can_answer=answers, acceptance=row.acceptance, deadline=row.deadline)
+    waits = answers and not row.force
+    return Deletion(
+        force=row.force, workloads=row.workloads, deadline=row.deadline if waits else None, message=message
+    )

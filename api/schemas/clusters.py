@@ -111,11 +111,15 @@ class Pause(Answer):
 
 
 class Deletion(Answer):
-    """A deletion that was asked for. ``deadline``: when it stops waiting for the edge."""
+    """A deletion that was asked for.
+
+    ``deadline``: when it stops waiting for the edge; null: it does not wait. ``message``: the same as a clause.
+    """
 
     force: bool
     workloads: Workloads
     deadline: datetime | None
+    message: str = ""
 
 
 class Links(Answer):

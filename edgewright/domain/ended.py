@@ -1,9 +1,26 @@
-"""What is said of a cluster whose deletion has finished: not what a typing error gets."""
+"""What is said of a deletion: what it waits for, and once it has finished, when that was."""
 
 from datetime import datetime
 from uuid import UUID
 
+from edgewright.domain.cluster import Acceptance
 from edgewright.errors import Gone
+
+
+def patience_of(*, force: bool, can_answer: bool, acceptance: Acceptance, deadline: datetime | None) -> str:
+    """What a deletion waits for: a clause without a full stop.
+
+    Args:
+        can_answer: the agent has an active credential; without one nothing is ever heard of the edge.
+    """
+    if force:
+        return "it does not wait for the edge"
+    if not can_answer and acceptance is Acceptance.NONE:
+        return "no edge is attached: this happens at once"
+    if not can_answer:
+        return "the edge has no credential to answer with: nothing waits for it"
+    until = "" if deadline is None else f" until {deadline:%Y-%m-%dT%H:%M:%SZ} at most"
+    return f"it waits for the edge{until}"
 
 
 def cluster_deleted(cluster: UUID, name: str, ended_at: datetime) -> Gone:

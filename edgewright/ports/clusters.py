@@ -42,6 +42,7 @@ class ClusterRow:
         reach: None: the agent has not said.
         proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
         closed_at: when its deletion has finished; None: it lives.
+        can_answer: whether the agent of the present generation has an active credential; None: not asked for.
     """
 
     uuid: UUID
@@ -77,6 +78,7 @@ class ClusterRow:
     reach: Reach | None = None
     proven_url: str | None = None
     closed_at: datetime | None = None
+    can_answer: bool | None = None
 
 
 @dataclass(frozen=True)

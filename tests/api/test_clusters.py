@@ -215,6 +215,35 @@ async def test_a_deletion_asked_for_again_is_the_same_deletion(
     assert (await centre.row(cluster)).desired is Desired.DELETED
 
 
+async def test_a_deletion_says_what_it_waits_for(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    alone, attached, revoked = [await centre.create(name) for name in ("alone", "attached", "revoked")]
+    for number, cluster in enumerate((attached, revoked)):
+        await centre.register(cluster, uid=f"uid-{number}")
+    await admin.delete(f"/v1/cluster/{revoked}/credential")
+    told = {}
+    for cluster in (alone, attached, revoked):
+        asked = await admin.delete(f"/v1/cluster/{cluster}")
+        told[cluster] = asked.json()["deletion"]
+        shown = (await admin.get(f"/v1/cluster/{cluster}")).json()
+        assert shown["deletion"] == told[cluster]
+        [event] = [
+            one
+            for one in (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+            if one["kind"] == "cluster.deletion_requested"
+        ]
+        assert event["message"] == f"The deletion of {shown['name']} was requested; {told[cluster]['message']}."
+    assert (told[alone]["message"], told[alone]["deadline"]) == (
+        "no edge is attached: this happens at once",
+        None,
+    )
+    assert told[attached]["message"].startswith("it waits for the edge until 20")
+    assert told[attached]["deadline"]
+    assert told[revoked]["message"] == "the edge has no credential to answer with: nothing waits for it"
+    forced = await admin.delete(f"/v1/cluster/{attached}", params={"force": "true"})
+    assert forced.json()["deletion"]["message"] == "it does not wait for the edge"
+    assert forced.json()["deletion"]["deadline"] is None
+
+
 async def test_a_deleted_cluster_answers_with_its_end_and_its_timeline(
     centre: GatewayCentre, admin: httpx.AsyncClient
 ) -> None:

@@ -23,6 +23,7 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
+from edgewright.domain.ended import patience_of
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
 from edgewright.ports.clusters import ClusterRow
@@ -57,7 +58,7 @@ class ClusterEnding:
                 return await must_read_row(connection, cluster)
             if again:
                 await raise_change(connection, row, force=row.force or force, deadline=min(row.deadline, until))
-                message = f"The deletion of {row.name} was hastened."
+                verb = "hastened"
             else:
                 await raise_change(
                     connection,
@@ -73,7 +74,7 @@ class ClusterEnding:
                 await let_in_again(connection, cluster, row.acceptance)
                 await refuse_staged(connection, cluster, "deleting", f"The cluster {row.name} is being deleted.")
                 await delete_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster)
-                message = f"The deletion of {row.name} was requested."
+                verb = "requested"
             asked = await must_read_row(connection, cluster)
             await record(
                 connection,
@@ -81,7 +82,7 @@ class ClusterEnding:
                 cluster=cluster,
                 actor=actor,
                 kind="cluster.deletion_requested",
-                message=message,
+                message=f"The deletion of {row.name} was {verb}; {_patience(asked)}.",
                 force=asked.force,
                 deadline=until.isoformat() if asked.deadline is None else asked.deadline.isoformat(),
                 workloads=asked.workloads,
@@ -159,6 +160,12 @@ class ClusterEnding:
                 reason=reason,
                 change=row.change + 1,
             )
+
+
+def _patience(row: ClusterRow) -> str:
+    """What the deletion of a cluster waits for."""
+    answers = bool(row.can_answer)
+    return patience_of(force=row.force, can_answer=answers, acceptance=row.acceptance, deadline=row.deadline)
 
 
 async def _paused_or_resumed_at(connection: AsyncConnection, cluster: UUID) -> int:

@@ -10,17 +10,19 @@ from pydantic import ValidationError
 from sqlalchemy import Row, Select, Update, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.tables import clusters, entries, gateway_presence, labels, projections
+from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, labels, projections
 from edgewright.domain.cluster import (
     Acceptance,
     CertificateFacts,
     ClusterSettings,
     ClusterSpec,
+    CredentialState,
     Desired,
     Fence,
     Lease,
     LeaseState,
     ProposedCertificate,
+    Role,
     Workloads,
 )
 from edgewright.domain.ended import cluster_deleted
@@ -290,13 +292,23 @@ _WITHOUT_STATUS = (
     )
     .where(clusters.c.uuid == bindparam("here"))
 )
-_WHOLE = _WITHOUT_STATUS.add_columns(_status.c.body.label("edge_status"))
+_CAN_ANSWER = (
+    select(credentials.c.id)
+    .where(
+        credentials.c.cluster == clusters.c.uuid,
+        credentials.c.generation == clusters.c.generation,
+        credentials.c.role == Role.AGENT,
+        credentials.c.state == CredentialState.ACTIVE,
+    )
+    .exists()
+)
+_WHOLE = _WITHOUT_STATUS.add_columns(_status.c.body.label("edge_status"), _CAN_ANSWER.label("can_answer"))
 
 
 async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
     """Everything of one cluster; None for a UUID that was never a cluster."""
     row = (await connection.execute(_WHOLE, {"here": cluster})).one_or_none()
-    return None if row is None else _cluster_row(row, row.edge_status)
+    return None if row is None else _cluster_row(row, row.edge_status, can_answer=row.can_answer)
 
 
 async def read_row_without_status(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
@@ -313,7 +325,9 @@ async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRo
     return row
 
 
-def _cluster_row(row: Row[Any], edge_status: Mapping[str, Any] | None) -> ClusterRow:
+def _cluster_row(
+    row: Row[Any], edge_status: Mapping[str, Any] | None, *, can_answer: bool | None = None
+) -> ClusterRow:
     return ClusterRow(
         uuid=row.uuid,
         generation=row.generation,
@@ -348,6 +362,7 @@ def _cluster_row(row: Row[Any], edge_status: Mapping[str, Any] | None) -> Cluste
         reach=None if row.centre_url is None else Reach(row.centre_url, row.centre_ca, row.centre_problem),
         proven_url=row.proven_url,
         closed_at=row.closed_at,
+        can_answer=can_answer,
     )
 
 

@@ -10,7 +10,7 @@ from edgewright.cli.commands.asking import require_name
 from edgewright.cli.commands.durations import seconds_of, spoken
 from edgewright.cli.commands.naming import Named, named
 from edgewright.cli.commands.options import AsJson, ClusterName, Wait, Yes
-from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json
+from edgewright.cli.commands.screen import Document, clean, result, say, show_json
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import wait_until_gone
 
@@ -54,7 +54,9 @@ def delete(
         require_name(meant.text, yes=yes)
         began = time.monotonic()
         answer = send_once(gateway, "DELETE", meant.path, params=params).json()
-        (say if as_json else result)(f"The deletion of {meant.text} has begun; {_patience(answer['deletion'])}.")
+        (say if as_json else result)(
+            f"The deletion of {meant.text} has begun; {clean(answer['deletion']['message'])}."
+        )
         if wait:
             wait_until_gone(gateway, meant, known=answer, seconds=seconds)
             (say if as_json else result)(f"{meant.text} is deleted after {spoken(time.monotonic() - began)}.")
@@ -92,12 +94,6 @@ def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force
     if document["deletion"]:
         lines.append("  Its deletion was asked for before; this can only hasten it.")
     return lines
-
-
-def _patience(deletion: Document) -> str:
-    if deletion["force"]:
-        return "it does not wait for the edge"
-    return f"it waits for the edge until {moment(deletion['deadline'])} at most"
 
 
 def _counted(names: list[str]) -> str:

@@ -70,8 +70,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 
 
 def _deletion(deletion: Document) -> str:
-    waits = "does not wait for the edge" if deletion["force"] else f"waits until {moment(deletion['deadline'])}"
-    return f"under way, {waits}; workloads: {deletion['workloads']}"
+    return f"under way, {clean(deletion['message'])}; workloads: {deletion['workloads']}"
 
 
 def _reach(reach: Document) -> str:
