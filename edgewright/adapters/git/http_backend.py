@@ -41,7 +41,20 @@ from edgewright.errors import Forbidden, Refused, TooLarge, Waiting
 FETCH_LIMIT = 16 * MIB
 """Bytes that a fetch's request may have, unpacked; it lists commits that the client has."""
 
+FETCH_MEMORY = 1024 * MIB
+PUSH_MEMORY = 256 * MIB
+"""Bytes that one git process may allocate. A delta of a few kilobytes can claim gigabytes, and git believes it."""
+
 _GRACE = 10.0
+# Of the filters of partial clones only the one that costs nothing to apply: others make git look at each object.
+_FETCH_SETTINGS = (
+    *("-c", "pack.threads=1"),
+    *("-c", "pack.windowMemory=64m"),
+    *("-c", "core.deltaBaseCacheLimit=32m"),
+    *("-c", "uploadpack.allowFilter=true"),
+    *("-c", "uploadpackfilter.allow=false"),
+    *("-c", "uploadpackfilter.blob:none.allow=true"),
+)
 _NO_PIECES: tuple[bytes, ...] = ()
 
 
@@ -160,9 +173,11 @@ class GitHttp:
         return GitAnswer(headers(name, "result"), _Primed(await anext(pieces, None), pieces))
 
     async def _advertise(self, folder: Path, name: Service, protocol: str) -> bytes:
-        arguments = [*command(name), "--advertise-refs", str(folder)]
+        arguments = [*_FETCH_SETTINGS, *command(name), "--advertise-refs", str(folder)]
         async with self._turn():
-            exchange = await Exchange.start(arguments, _environment(protocol), deadline=self._deadline)
+            exchange = await Exchange.start(
+                arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
+            )
             try:
                 await exchange.feed(_nothing(), limit=0)
                 pieces = [piece async for piece in exchange.answer()]
@@ -173,9 +188,11 @@ class GitHttp:
         return banner(name, protocol) + b"".join(pieces)
 
     async def _fetch(self, folder: Path, protocol: str, request: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        arguments = ["-c", "pack.threads=1", *command("git-upload-pack"), str(folder)]
+        arguments = [*_FETCH_SETTINGS, *command("git-upload-pack"), str(folder)]
         async with self._turn():
-            exchange = await Exchange.start(arguments, _environment(protocol), deadline=self._deadline)
+            exchange = await Exchange.start(
+                arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
+            )
             silent = True
             try:
                 await exchange.feed(request, limit=FETCH_LIMIT)
@@ -194,7 +211,7 @@ class GitHttp:
         arguments = [*push_settings(receipt.hooks, push.limit), *command("git-receive-pack"), str(folder)]
         env = {**_environment(protocol), **receipt.environment()}
         async with self._turn():
-            exchange = await Exchange.start(arguments, env, deadline=self._deadline)
+            exchange = await Exchange.start(arguments, env, memory=PUSH_MEMORY, deadline=self._deadline)
             last = None
             try:
                 await exchange.feed(request, limit=push.limit)

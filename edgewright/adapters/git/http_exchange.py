@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
@@ -35,10 +36,11 @@ class Exchange:
         self.answered = False
 
     @classmethod
-    async def start(cls, arguments: Sequence[str], env: Mapping[str, str], *, deadline: float) -> Self:
+    async def start(cls, arguments: Sequence[str], env: Mapping[str, str], *, memory: int, deadline: float) -> Self:
         """Starts git.
 
         Args:
+            memory: bytes that it, and each process that it starts, may allocate.
             deadline: seconds after which it is ended, whatever it does.
         """
         with storage_errors():
@@ -51,6 +53,7 @@ class Exchange:
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
+        _bound_memory(process.pid, memory)
         exchange = cls(process)
         exchange._deadline = asyncio.get_running_loop().call_later(deadline, exchange._terminate)
         return exchange
@@ -153,3 +156,13 @@ class Exchange:
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
+
+
+def _bound_memory(process: int, limit: int) -> None:
+    """Bounds what a process that waits for its request may allocate; what it starts later inherits that.
+
+    Files that it maps, such as packs, do not count. Only Linux bounds a process that runs already.
+    """
+    if hasattr(resource, "prlimit"):
+        with suppress(ProcessLookupError):
+            resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))

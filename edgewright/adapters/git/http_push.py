@@ -79,6 +79,8 @@ def push_settings(hooks: Path, limit: int) -> list[str]:
     settings = {
         "core.hooksPath": str(hooks),
         "core.fsync": "all",
+        "core.deltaBaseCacheLimit": "32m",
+        "pack.threads": "1",
         "core.bigFileThreshold": "16m",  # larger files are streamed to disk, not unpacked in memory
         "receive.fsckObjects": "true",
         "receive.fsck.badFilemode": "error",  # git would only warn, and other readers see another tree then

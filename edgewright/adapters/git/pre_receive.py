@@ -15,6 +15,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from edgewright.adapters.git.push_changes import ABSENT, Entry, TooMuch, Unreadable, changed_entries
+from edgewright.adapters.git.push_size import reason_against_size
 from edgewright.adapters.git.tree_format import EXECUTABLE, FILE, SUBMODULE, SYMLINK
 from edgewright.adapters.git.tree_format import FOLDER as FOLDER_MODE
 from edgewright.domain.repository_paths import check_path, printable
@@ -58,7 +59,9 @@ def reason_against(update: Update) -> str | None:
     if reason is not None:
         return reason
     try:
-        return reason_against_entries(changed_entries(update.old, update.new))
+        return reason_against_entries(changed_entries(update.old, update.new)) or reason_against_size(
+            update.new, FOLDER
+        )
     except TooMuch:
         return _TOO_MANY
     except Unreadable:

@@ -46,7 +46,7 @@ def changed_entries(old: str, new: str) -> Iterator[Entry]:
         Unreadable: see there.
         TooMuch: see there.
     """
-    with _Trees() as trees:
+    with Trees() as trees:
         pending = [("", f"{old}^{{tree}}", f"{new}^{{tree}}")]
         while pending:
             prefix, old_tree, new_tree = pending.pop()
@@ -63,7 +63,7 @@ def changed_entries(old: str, new: str) -> Iterator[Entry]:
                     pending.append((path + "/", old_tree, new_id if mode == FOLDER else ""))
 
 
-class _Trees:
+class Trees:
     """Reads trees from one ``git cat-file --batch`` process in the current repository."""
 
     def __enter__(self) -> Self:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -145,3 +146,45 @@ def git(tmp_path: Path) -> Git:
         return done
 
     return run
+
+
+@pytest.fixture
+def work(centre, git, tmp_path):
+    """A clone of a populated repository."""
+    repository, url = centre.repository()
+    git("clone", "-q", url, "work")
+    folder = tmp_path / "work"
+
+    class Work:
+        id = repository
+        path = folder
+
+        def git(self, *arguments: str | Path, ok: bool = True, stdin: str = ""):
+            return git("-C", folder, *arguments, ok=ok, stdin=stdin)
+
+        def commit(self, **changes: str) -> str:
+            for name, text in changes.items():
+                path = folder / name.replace("__", "/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return self.commit_all()
+
+        def commit_all(self) -> str:
+            self.git("add", "-A")
+            self.git("commit", "-qm", "Change")
+            return self.git("rev-parse", "HEAD").stdout.strip()
+
+        def head(self) -> str:
+            return centre.server.head(repository)
+
+        def refusal(self, *arguments: str) -> str:
+            """What git shows of a push that must be refused and change nothing."""
+            before = self.head()
+            done = self.git("push", *(arguments or ["origin", "main"]), ok=False)
+            assert done.returncode != 0, "the push went through"
+            assert self.head() == before
+            assert centre.pushes == []
+            lines = re.findall(r"^remote: (.*?)\s*$", done.stderr, re.MULTILINE)
+            return "\n".join(lines)
+
+    return Work()

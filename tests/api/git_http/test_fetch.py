@@ -204,3 +204,19 @@ async def test_packed_body_is_unpacked_in_bounded_pieces() -> None:
     sizes = [len(piece) async for piece in decoded(body(), "gzip")]
     assert sum(sizes) == 5_000_000
     assert max(sizes) <= 65536
+
+
+def test_partial_clone_fetches_contents_when_it_needs_them(centre, git, tmp_path) -> None:
+    _, url = centre.repository()
+    git("clone", "-q", "--no-checkout", "--filter=blob:none", url, "partial")
+    missing = git("-C", "partial", "rev-list", "--objects", "--missing=print", "main").stdout
+    assert missing.count("?") == 4, "no content came along"
+    git("-C", "partial", "checkout", "-q", "main")
+    assert (tmp_path / "partial/README.md").read_bytes() == b"# A driving repository\n"
+
+
+@pytest.mark.parametrize("wanted", ["tree:0", "blob:limit=1k", "sparse:oid=main:README.md"])
+def test_filters_that_cost_more_than_they_save_are_refused(centre, git, wanted: str) -> None:
+    _, url = centre.repository()
+    done = git("clone", "-q", f"--filter={wanted}", url, "partial", ok=False)
+    assert done.returncode != 0

@@ -1,9 +1,7 @@
 """Pushing over HTTP with real git: what is accepted, and the sentence of each refusal as git shows it."""
 
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -11,48 +9,6 @@ from edgewright.adapters.git.pre_receive import MAX_CHANGED
 from edgewright.ports.git_server import CommitMessage, HeadMoved
 
 BY_CENTRE = CommitMessage("Change", "edgewright")
-
-
-@pytest.fixture
-def work(centre, git, tmp_path):
-    """A clone of a populated repository."""
-    repository, url = centre.repository()
-    git("clone", "-q", url, "work")
-    folder = tmp_path / "work"
-
-    class Work:
-        id = repository
-        path = folder
-
-        def git(self, *arguments: str | Path, ok: bool = True, stdin: str = ""):
-            return git("-C", folder, *arguments, ok=ok, stdin=stdin)
-
-        def commit(self, **changes: str) -> str:
-            for name, text in changes.items():
-                path = folder / name.replace("__", "/")
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-            return self.commit_all()
-
-        def commit_all(self) -> str:
-            self.git("add", "-A")
-            self.git("commit", "-qm", "Change")
-            return self.git("rev-parse", "HEAD").stdout.strip()
-
-        def head(self) -> str:
-            return centre.server.head(repository)
-
-        def refusal(self, *arguments: str) -> str:
-            """What git shows of a push that must be refused and change nothing."""
-            before = self.head()
-            done = self.git("push", *(arguments or ["origin", "main"]), ok=False)
-            assert done.returncode != 0, "the push went through"
-            assert self.head() == before
-            assert centre.pushes == []
-            lines = re.findall(r"^remote: (.*?)\s*$", done.stderr, re.MULTILINE)
-            return "\n".join(lines)
-
-    return Work()
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

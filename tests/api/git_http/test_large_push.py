@@ -1,0 +1,179 @@
+"""Pushes that are small on the wire and large where they are unpacked or checked out."""
+
+import hashlib
+import resource
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+
+from edgewright.adapters.git.http_backend import PUSH_MEMORY
+
+MIB = 1024 * 1024
+BLOCK = 64 * 1024
+"""Bytes that one byte of a delta can copy."""
+REF_DELTA = 7
+KINDS = {"commit": 1, "tree": 2, "blob": 3}
+
+
+def object_id(kind: str, content: bytes) -> bytes:
+    return hashlib.sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).digest()
+
+
+def varint(number: int) -> bytes:
+    out = b""
+    while number > 0x7F:
+        out, number = out + bytes([0x80 | number & 0x7F]), number >> 7
+    return out + bytes([number])
+
+
+def packed(kind: int, content: bytes, base: bytes = b"") -> bytes:
+    """One entry of a pack; the size comes in four bits first, and seven at a time after that."""
+    size, header = len(content), bytes([kind << 4 | len(content) & 0xF])
+    if size > 0xF:
+        header = bytes([0x80 | header[0]]) + varint(size >> 4)
+    return header + base + zlib.compress(content)
+
+
+def pack(entries: Sequence[bytes]) -> bytes:
+    body = b"PACK" + struct.pack(">II", 2, len(entries)) + b"".join(entries)
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
+def tree(entries: Sequence[tuple[str, str, bytes]]) -> bytes:
+    return b"".join(f"{mode} {name}".encode() + b"\0" + name_of for mode, name, name_of in entries)
+
+
+def delta_bomb(head: str, rows: dict[str, bytes], blocks: int) -> tuple[str, bytes]:
+    """A commit on a head, and its pack: one small blob, and a delta that claims ``blocks`` copies of it.
+
+    Args:
+        rows: the top entries of the head that stay, by name: object IDs of files.
+    """
+    base = bytes(BLOCK)
+    bomb = hashlib.sha1(f"blob {blocks * BLOCK}\0".encode(), usedforsecurity=False)
+    for _ in range(blocks):
+        bomb.update(base)
+    delta = varint(BLOCK) + varint(blocks * BLOCK) + b"\x80" * blocks
+    inner = tree([("100644", "bomb", bomb.digest())])
+    names = sorted([*((name, "40000" if name == "edo" else "100644", rows[name]) for name in rows)])
+    root = tree(
+        [
+            (mode, name, found)
+            for name, mode, found in sorted([*names, ("by-hand", "40000", object_id("tree", inner))])
+        ]
+    )
+    person = "A <a@example.org> 1700000000 +0000"
+    text = f"tree {object_id('tree', root).hex()}\nparent {head}\nauthor {person}\ncommitter {person}\n\nx\n"
+    commit = text.encode()
+    entries = [
+        packed(KINDS["blob"], base),
+        packed(REF_DELTA, delta, object_id("blob", base)),
+        packed(KINDS["tree"], inner),
+        packed(KINDS["tree"], root),
+        packed(KINDS["commit"], commit),
+    ]
+    return object_id("commit", commit).hex(), pack(entries)
+
+
+def push(url: str, old: str, new: str, content: bytes) -> httpx.Response:
+    line = f"{old} {new} refs/heads/main\0report-status".encode()
+    body = f"{len(line) + 4:04x}".encode() + line + b"0000" + content
+    headers = {"Content-Type": "application/x-git-receive-pack-request"}
+    return httpx.post(f"{url}/git-receive-pack", content=body, headers=headers, timeout=120, trust_env=False)
+
+
+def largest_child() -> int:
+    """Bytes that the largest process so far had in memory that this one has waited for."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+
+def top_rows(git, folder: Path) -> dict[str, bytes]:
+    lines = git(f"--git-dir={folder}", "ls-tree", "main").stdout.splitlines()
+    rows = {line.split("\t")[1]: bytes.fromhex(line.split()[2]) for line in lines}
+    del rows["by-hand"]
+    return rows
+
+
+@pytest.mark.parametrize("blocks", [20 * 16, 400 * 16])
+def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(centre, git, blocks: int) -> None:
+    """20 MiB are more than a file may have, and 400 MiB more than git may allocate."""
+    repository, url = centre.repository()
+    head = centre.server.head(repository)
+    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), blocks)
+    assert len(content) < 16 * 1024
+    before = largest_child()
+    answer = push(url, head, new, content)
+    assert answer.status_code == 200
+    assert b"ok refs/heads/main" not in answer.content
+    assert centre.server.head(repository) == head
+    assert centre.pushes == []
+    assert largest_child() <= max(before, PUSH_MEMORY)
+
+
+def test_delta_within_the_limits_is_accepted(centre, git) -> None:
+    repository, url = centre.repository()
+    head = centre.server.head(repository)
+    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), 16)
+    assert b"ok refs/heads/main" in push(url, head, new, content).content
+    assert centre.server.head(repository) == new
+
+
+def replace_by_hand(work, by_hand: str) -> None:
+    """Commits the head's tree with another ``by-hand``."""
+    rows = [row for row in work.git("ls-tree", "HEAD").stdout.splitlines() if not row.endswith("\tby-hand")]
+    tree = work.git("mktree", stdin="\n".join([*rows, f"040000 tree {by_hand}\tby-hand"]) + "\n").stdout.strip()
+    commit = work.git("commit-tree", tree, "-p", "HEAD", "-m", "x").stdout.strip()
+    work.git("update-ref", "refs/heads/main", commit)
+
+
+def folder_of(work, names: Sequence[str], blob: str) -> str:
+    rows = "".join(f"100644 blob {blob}\t{name}\n" for name in names)
+    return str(work.git("mktree", stdin=rows).stdout.strip())
+
+
+def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre, work) -> None:
+    (work.path / "by-hand/mebibyte").write_bytes(bytes(MIB))
+    blob = work.git("hash-object", "-w", "by-hand/mebibyte").stdout.strip()
+    replace_by_hand(work, folder_of(work, [f"copy{number}" for number in range(64)], blob))
+    work.git("push", "-q", "origin", "main")
+    centre.pushes.clear()
+    replace_by_hand(work, folder_of(work, [f"copy{number}" for number in range(65)], blob))
+    assert work.refusal() == (
+        "by-hand/ would have 65 MiB when it is checked out, more than 64 MiB: remove files, and keep large ones "
+        "elsewhere."
+    )
+
+
+def test_files_of_several_pushes_are_counted_together(centre, work) -> None:
+    blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
+    half = folder_of(work, [f"f{number}" for number in range(6000)], blob)
+    replace_by_hand(work, work.git("mktree", stdin=f"040000 tree {half}\ta\n").stdout.strip())
+    work.git("push", "-q", "origin", "main")
+    centre.pushes.clear()
+    rows = f"040000 tree {half}\ta\n040000 tree {half}\tb\n"
+    replace_by_hand(work, work.git("mktree", stdin=rows).stdout.strip())
+    assert work.refusal() == "by-hand/ would have 12000 files, more than 10000: push fewer."
+
+
+def test_folders_in_each_other_are_bounded(work) -> None:
+    blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
+    folder = folder_of(work, ["f"], blob)
+    for _ in range(64):
+        deepest, folder = folder, work.git("mktree", stdin=f"040000 tree {folder}\td\n").stdout.strip()
+    replace_by_hand(work, folder)
+    assert work.refusal() == "by-hand/ would have more than 64 folders in each other: push fewer."
+    work.git("reset", "-q", "origin/main")
+    replace_by_hand(work, deepest)
+    work.git("push", "-q", "origin", "main")
+
+
+def test_large_file_is_refused_although_a_later_commit_removes_it(work) -> None:
+    (work.path / "by-hand/large").write_bytes(bytes(17 * MIB))
+    work.commit_all()
+    (work.path / "by-hand/large").unlink()
+    work.commit_all()
+    assert work.refusal() == "The push has a file larger than 16 MiB: keep large files elsewhere."
