@@ -93,14 +93,18 @@ async def timeline(
     after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the page before.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
 ) -> Timeline:
-    """Complete since the UUID was made, also after the deletion."""
+    """Complete since the UUID was made, also after the deletion.
+
+    A page holds what was written next, in the order in which it happened: what a workflow does is written a moment
+    after it happened.
+    """
     row = await gateway.clusters.get(uuid)
     items = await gateway.audit.timeline(uuid, after=after, limit=limit)
     if row is None and not items and after == 0:
         raise cluster_unknown(uuid)
     projection = row.projection if row is not None and not row.closed else None
     return Timeline(
-        items=items,
+        items=sorted(items, key=lambda event: (event.at, event.position)),
         next=items[-1].position if len(items) == limit else None,
         waiting_for=awaited(projection) if projection else "",
         waiting=[step for step in projection.steps if step.state in {"waiting", "blocked"}] if projection else [],

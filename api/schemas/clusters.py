@@ -176,8 +176,9 @@ class Ready(Answer):
 
 
 class Timeline(Answer):
-    """What happened, oldest first. ``waiting``: steps that wait for their next attempt, and until when.
+    """What happened; each page in the order in which it happened.
 
+    ``waiting``: steps that wait for their next attempt, and until when.
     ``next``: send it as ``after`` for the next page; null at the end.
     """
 

@@ -10,10 +10,11 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from gateway_centre import GatewayCentre, bearer
+from gateway_centre import GatewayCentre, bearer, fence_of
 from starlette.types import Message
 
 from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.events import NewEvent
 from edgewright.domain.projection import Projection, Residue, StepRecord
 from edgewright.ports.operators import Permission
 
@@ -125,6 +126,38 @@ async def test_verbs_say_when_temporal_is_away(centre: GatewayCentre, admin: htt
         answer = await admin.post(f"/v1/cluster/{cluster}/{verb}", json={"reason": "x"})
         assert (answer.status_code, answer.json()["code"]) == (503, "temporal_unavailable")
         assert answer.headers["Retry-After"]
+
+
+async def test_the_timeline_is_in_the_order_in_which_things_happened(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    """A workflow tells of its steps when it publishes: after the end of the cluster that the last one has written."""
+    cluster = await centre.create("ending")
+    began = await centre.gateway.edge_reports.now()
+    await admin.delete(f"/v1/cluster/{cluster}")
+    fence = fence_of(await centre.row(cluster))
+    await centre.gateway.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+    for number in (2, 1):
+        step = NewEvent(
+            id=uuid4(),
+            cluster=cluster,
+            actor="centre",
+            kind="step.done",
+            message=f"Step {number}.",
+            happened_at=began - timedelta(seconds=3 - number),
+        )
+        await centre.gateway.audit.append(step)
+    path = f"/v1/cluster/{cluster}/timeline"
+    whole = (await admin.get(path)).json()["items"]
+    assert [event["at"] for event in whole] == sorted(event["at"] for event in whole)
+    told = [event["message"] for event in whole if event["kind"] in {"step.done", "cluster.deleted"}]
+    assert told == ["Step 1.", "Step 2.", "The cluster ending is deleted; its name is free."]
+    paged, after = [], 0
+    while after is not None:
+        page = (await admin.get(path, params={"after": after, "limit": 2})).json()
+        paged, after = [*paged, *page["items"]], page["next"]
+    assert {event["id"] for event in paged} == {event["id"] for event in whole}
+    assert len(paged) == len(whole)
 
 
 async def test_the_timeline_tells_who_did_what_in_pages(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:

@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -186,13 +187,15 @@ def _whole_timeline(gateway: Gateway, cluster: Named) -> dict[str, Any]:
         page = gateway.get(f"{cluster.path}/timeline", {"after": after})
         items += page["items"]
         after = page["next"]
+    items.sort(key=lambda event: (datetime.fromisoformat(event["at"]), event["position"]))  # each page is, by itself
     return {**page, "items": items}
 
 
 def _show_growing(gateway: Gateway, cluster: Named, items: list[Document], *, as_json: bool) -> None:
     """Shows events line by line until the cluster is deleted, or Ctrl-C."""
     try:
-        for event in itertools.chain(items, _events(gateway, cluster, items[-1]["position"] if items else 0)):
+        newest = max((event["position"] for event in items), default=0)
+        for event in itertools.chain(items, _events(gateway, cluster, newest)):
             if as_json:
                 show_json(event, indent=None)
             else:
