@@ -18,7 +18,7 @@ from edgewright.messages.steps import (
     RecordDeletion,
     RecordPause,
 )
-from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.clusters import ClusterRow, Clusters, Once
 from edgewright.ports.git_server import GitServer
 
 
@@ -88,7 +88,9 @@ class ClusterActivities:
     async def record_deletion(self, message: RecordDeletion) -> Receipt:
         """Records a deletion that came as a signal."""
         try:
-            await self._clusters.request_deletion(message.cluster, actor=message.actor, force=message.force)
+            await self._clusters.request_deletion(
+                message.cluster, actor=message.actor, force=message.force, once=applied_once(message.verb)
+            )
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)
         return Receipt()
@@ -103,10 +105,16 @@ class ClusterActivities:
                 reason=message.reason,
                 actor=message.actor,
                 seen=message.seen,
+                once=applied_once(message.verb),
             )
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)
         return Receipt()
+
+
+def applied_once(verb: UUID | None) -> Once | None:
+    """A verb, and the run that applies it; None for one of a run that began before verbs had IDs."""
+    return Once(verb, activity.info().workflow_run_id or "") if verb else None
 
 
 def _tells_of_first_commissioning(publication: Publish) -> bool:

@@ -2,6 +2,7 @@
 
 from temporalio import activity
 
+from activities.clusters import applied_once
 from activities.edge_status import EdgeStatusDoor
 from edgewright.errors import Refused
 from edgewright.messages.steps import Receipt, RecordEdgeStatus
@@ -24,6 +25,7 @@ class EdgeActivities:
                 actor=message.actor,
                 generation=None,
                 proposes=True,
+                once=applied_once(message.verb),
             )
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)

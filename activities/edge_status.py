@@ -8,7 +8,7 @@ from edgewright.domain.cluster import CertificateFacts
 from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid, NotFound
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.clusters import Clusters, Once
 from edgewright.ports.config_store import ALWAYS, ConfigStore, Precondition
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.sealing import parse_certificate
@@ -32,6 +32,7 @@ class EdgeStatusDoor:
         generation: int | None,
         precondition: Precondition = ALWAYS,
         proposes: bool = False,
+        once: Once | None = None,
     ) -> bool:
         """Records a status.
 
@@ -42,6 +43,7 @@ class EdgeStatusDoor:
             precondition: what the present document has to be.
             proposes: it came by a signal, and nobody knows who sent that: another certificate than the one in use is
                 noted as proposed, and the status keeps the one in use.
+            once: it came as a message to a workflow, and counts once.
 
         Returns:
             False if nothing differed.
@@ -73,6 +75,7 @@ class EdgeStatusDoor:
             actor=actor,
             precondition=precondition,
             proposes=proposes,
+            once=once,
         )
 
     async def _judge(self, pem: object) -> tuple[tuple[CertificateFacts, str] | None, Invalid | None]:

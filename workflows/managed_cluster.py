@@ -63,7 +63,7 @@ class ManagedCluster(ClusterMessages):
             together=self._together,
         )
         self._secrets = SecretLane(self._cluster)
-        self._verbs = Verbs(self._cluster, state.verbs, state.verbs_seen, state.verbs_applied)
+        self._verbs = Verbs(self._cluster, state.verbs, state.verbs_seen, state.verbs_applied, state.heard)
 
     # --- the loop --------------------------------------------------------------------------------------
 
@@ -306,6 +306,7 @@ class ManagedCluster(ClusterMessages):
                     verbs=self._verbs.waiting(),
                     verbs_seen=self._verbs.seen,
                     verbs_applied=self._verbs.applied,
+                    heard=dict(self._verbs.heard),
                     events=tuple(self._publication.events),
                     attempted=self._publication.attempted,
                     runs=self._runs + 1,

@@ -1,8 +1,10 @@
 """What signals and updates asked for, in order of arrival, until the loop has applied it."""
 
+import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
@@ -31,6 +33,12 @@ REFUSED: Mapping[str, EventKind] = {
     "resume": "resume.refused",
 }
 """What is told when a verb cannot be applied; the other ones are judged before they are taken."""
+SIGNALLED: Mapping[str, str] = {
+    "delete": names.SIGNAL_DELETE,
+    "edge_status": names.SIGNAL_EDGE_STATUS,
+    "sealing_key": names.SIGNAL_SEALING_KEY_ROTATED,
+}
+"""Verbs that come as a signal."""
 LONGEST_LINE = 1000
 LONGEST_QUEUE = 200
 """Signals that are not applied yet (the database may be away for long). More are dropped, with one event."""
@@ -70,11 +78,19 @@ def as_line(text: str) -> str:
 class Verbs:
     """A queue. Handlers add, the loop applies."""
 
-    def __init__(self, cluster: UUID, waiting: tuple[PendingVerb, ...], seen: int, applied: int) -> None:
+    def __init__(
+        self,
+        cluster: UUID,
+        waiting: tuple[PendingVerb, ...],
+        seen: int,
+        applied: int,
+        heard: Mapping[str, int] | None = None,
+    ) -> None:
         self._cluster = cluster
         self._queue = list(waiting)
         self._bytes = sum(len(verb.model_dump_json()) for verb in waiting)
         self._dropped = 0
+        self.heard = Counter(heard or {})
         self.seen = seen
         self.applied = applied
 
@@ -103,6 +119,9 @@ class Verbs:
     ) -> int:
         """Adds a verb and returns its number. The caller has seen that the queue is not ``full``."""
         self.seen += 1
+        if kind not in SIGNALLED:
+            self.heard[kind] += 1
+        said = [step, as_line(reason), force, body, seen]
         verb = PendingVerb(
             kind=kind,
             number=self.seen,
@@ -112,12 +131,20 @@ class Verbs:
             force=force,
             body=body or {},
             seen=seen,
+            id=self._id_of(kind, said),
         )
         self._queue.append(verb)
         return self.seen
 
+    def _id_of(self, kind: str, said: list[Any]) -> UUID:
+        """Updates that are refused are not counted, nor sent again to a run that is reset; signals all are."""
+        chain = workflow.info().first_execution_run_id
+        place = [chain, kind, self.heard[SIGNALLED.get(kind, kind)]]
+        return uuid5(self._cluster, json.dumps([*place, *said], sort_keys=True, default=str))
+
     def signal(self, kind: str, raw: RawValue) -> None:
         """Takes a signal, or drops it: one that is too large, one too many, or one that nobody can read."""
+        self.heard[kind] += 1
         size = len(raw.payload.data)
         if not self._has_room(kind) or (self._too_large(size) and workflow.patched(BOUNDED)):
             self._dropped += 1
@@ -205,11 +232,15 @@ class Verbs:
             case "skip_step" if verb.step and steps.can_skip(verb.step):
                 steps.skip(verb.step, verb.reason, actor=verb.actor)
             case "delete":
-                message = RecordDeletion(cluster=self._cluster, actor=verb.actor, force=verb.force)
+                message = RecordDeletion(cluster=self._cluster, actor=verb.actor, force=verb.force, verb=verb.id)
                 return await self._record("record_deletion", message)
             case "edge_status" | "sealing_key":
                 status = RecordEdgeStatus(
-                    cluster=self._cluster, actor=verb.actor, body=verb.body, merge=verb.kind == "sealing_key"
+                    cluster=self._cluster,
+                    actor=verb.actor,
+                    body=verb.body,
+                    merge=verb.kind == "sealing_key",
+                    verb=verb.id,
                 )
                 return await self._record("record_edge_status", status)
             case "pause" | "resume":
@@ -219,6 +250,7 @@ class Verbs:
                     paused=verb.kind == "pause",
                     reason=verb.reason,
                     seen=verb.seen,
+                    verb=verb.id,
                 )
                 return await self._record("record_pause", pause)
         return ""

@@ -25,6 +25,8 @@ class PendingVerb(Frozen):
     Args:
         kind: ``delete``, ``edge_status``, ``pause``, ``resume``, ``retry_step`` or ``skip_step``.
         number: place in the order of arrival.
+        id: the same in every run that gets this message, because it follows from its place among those of its kind,
+            counted through all runs, and from what it says; None: taken by a version that counted none.
         seen: of a pause or resume: the ``change`` of the row as its asker has seen it; None: it was not looked at.
     """
 
@@ -36,6 +38,7 @@ class PendingVerb(Frozen):
     force: bool = False
     body: Annotated[dict[str, JsonValue], WithinBytes(STATUS_BYTES)] = Field(default_factory=dict)
     seen: int | None = None
+    id: UUID | None = None
 
 
 class ClusterState(Frozen):
@@ -47,6 +50,7 @@ class ClusterState(Frozen):
         plan: key of the plan that the projection's steps belong to.
         verbs: asked for and not applied yet.
         verbs_applied: number of the newest verb that the loop has applied.
+        heard: how many messages of each kind have come, dropped ones too.
         events: told, but not published yet.
         attempted: sequence of the newest projection that was sent, whether or not the database has taken it.
         untold: the projection has what was never published: the run ended first.
@@ -59,6 +63,7 @@ class ClusterState(Frozen):
     verbs_applied: int = 0
     verbs_seen: int = 0
     events: Annotated[tuple[NewEvent, ...], WithinBytes(EVENTS_BYTES)] = ()
+    heard: Annotated[dict[Word, int], AtMost(16)] = Field(default_factory=dict)
     told: int = 0
     attempted: int = 0
     untold: bool = False

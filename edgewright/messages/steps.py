@@ -108,11 +108,12 @@ class CommitSecretsResult(Frozen):
 
 
 class RecordDeletion(Frozen):
-    """The `delete` signal, to be recorded as the HTTP door records it."""
+    """The `delete` signal, to be recorded as the HTTP door records it. ``verb``: see ``PendingVerb.id``."""
 
     cluster: UUID
     actor: Word
     force: bool = False
+    verb: UUID | None = None
 
 
 class RecordEdgeStatus(Frozen):
@@ -121,22 +122,26 @@ class RecordEdgeStatus(Frozen):
     Args:
         body: the JSON as sent.
         merge: ``body`` holds only what changes; the rest of the present status stays.
+        verb: see ``PendingVerb.id``.
     """
 
     cluster: UUID
     actor: Word
     body: Annotated[dict[str, JsonValue], WithinBytes(STATUS_BYTES)] = Field(default_factory=dict)
     merge: bool = False
+    verb: UUID | None = None
 
 
 class RecordPause(Frozen):
-    """An operator's `pause` or `resume`. ``seen``: see ``Clusters.set_paused``."""
+    """An operator's `pause` or `resume`. ``seen``: see ``Clusters.set_paused``; ``verb``: see
+    ``PendingVerb.id``."""
 
     cluster: UUID
     actor: Word
     paused: bool
     reason: Sentence = ""
     seen: int | None = None
+    verb: UUID | None = None
 
 
 class Receipt(Frozen):

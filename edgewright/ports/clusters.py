@@ -147,6 +147,20 @@ class Written:
     changed: bool
 
 
+@dataclass(frozen=True)
+class Once:
+    """A message to a workflow that is applied once: again by the same run it changes nothing, by another run it is a
+    ``Conflict``, code ``verb_repeated``.
+
+    Args:
+        verb: the same for the same message in every run that gets it.
+        run: the run that applies it.
+    """
+
+    verb: UUID
+    run: str
+
+
 class Clusters(Protocol):
     """Each writing call is one transaction with its audit event, and raises ``change``.
 
@@ -200,10 +214,11 @@ class Clusters(Protocol):
         force: bool = False,
         deadline: timedelta | None = None,
         workloads: Workloads = Workloads.REMOVE,
+        once: Once | None = None,
     ) -> ClusterRow:
         """Records ``desired = deleted`` and deletes the entry. Again: the same deletion (``force`` may be added,
         a deadline may only be brought forward; None: 24 h for a new deletion, unchanged for one under way).
-        Suspended credentials are let in again, to detach with."""
+        Suspended credentials are let in again, to detach with. ``once``: see there."""
 
     async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
         """Takes a deletion back while no removal commit was begun; ``Conflict`` code ``too_late`` after that.
@@ -233,12 +248,20 @@ class Clusters(Protocol):
         """
 
     async def set_paused(
-        self, cluster: UUID, *, paused: bool, reason: str, actor: str, seen: int | None = None
+        self,
+        cluster: UUID,
+        *,
+        paused: bool,
+        reason: str,
+        actor: str,
+        seen: int | None = None,
+        once: Once | None = None,
     ) -> None:
         """Records that commits are paused, or go on.
 
         ``seen`` is the ``change`` of the row when that was wished for: ``Conflict`` code ``overtaken`` if it was
         paused or resumed since. So a wish that arrives late, or once more, undoes nothing that was wished later.
+        ``once``: see there.
         """
 
     # --- reading ------------------------------------------------------------------------------------

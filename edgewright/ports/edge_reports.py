@@ -9,6 +9,7 @@ from uuid import UUID
 from edgewright.domain.cluster import CertificateFacts
 from edgewright.domain.identity import Link
 from edgewright.domain.reach import Door, Reach
+from edgewright.ports.clusters import Once
 from edgewright.ports.config_store import ALWAYS, Precondition
 
 
@@ -56,6 +57,7 @@ class EdgeReports(Protocol):
         actor: str,
         precondition: Precondition = ALWAYS,
         proposes: bool = False,
+        once: Once | None = None,
     ) -> bool:
         """Writes the *Edge cluster status* entry in one transaction with the certificate in use, the lease
         (a report is a sign of life) and the audit events. False: nothing differed, nothing was written but

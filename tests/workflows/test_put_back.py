@@ -186,12 +186,13 @@ async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Co
                 await eventually(lambda: is_told(centre, cluster))
     copied.put_back()
 
-    async def met_again() -> bool:
-        return any(event.kind == "pause.refused" for event in await centre.audit.timeline(cluster))
-
     with copied.server():
-        async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
-            await eventually(met_again)
+        async with open_centre(copied.folder / "centre", copied.address) as centre:
+            again = Late(centre.clusters, "set_paused")
+            again.go_on.set()
+            async with working(centre, clusters=again):
+                await again.reached.wait()
+                await eventually(lambda: is_told(centre, cluster))
             assert not (await centre.row(cluster)).paused
 
 

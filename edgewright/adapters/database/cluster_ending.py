@@ -8,6 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import WORKING, let_in_again, move_credentials
+from edgewright.adapters.database.applied_verbs import note_applied
 from edgewright.adapters.database.cluster_rows import (
     ClusterRecord,
     hold_fence,
@@ -26,7 +27,7 @@ from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
 from edgewright.domain.ended import patience_of
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
-from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.clusters import ClusterRow, Once
 
 PAUSED: Final = "cluster.paused"
 RESUMED: Final = "cluster.resumed"
@@ -48,10 +49,13 @@ class ClusterEnding:
         force: bool = False,
         deadline: timedelta | None = None,
         workloads: Workloads = Workloads.REMOVE,
+        once: Once | None = None,
     ) -> ClusterRow:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
+            if not await note_applied(connection, at, cluster, once):
+                return await must_read_row(connection, cluster)
             again = row.desired == Desired.DELETED
             until = row.deadline if again and deadline is None else at + (DEADLINE if deadline is None else deadline)
             if again and not _hastens(row, force=force, until=until):
@@ -133,11 +137,20 @@ class ClusterEnding:
                 await update_row(connection, row.uuid, deletion_begun_at=await self._database.now(connection))
 
     async def set_paused(
-        self, cluster: UUID, *, paused: bool, reason: str, actor: str, seen: int | None = None
+        self,
+        cluster: UUID,
+        *,
+        paused: bool,
+        reason: str,
+        actor: str,
+        seen: int | None = None,
+        once: Once | None = None,
     ) -> None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
+            if not await note_applied(connection, at, cluster, once):
+                return
             reason = reason if paused else ""
             if (row.paused, row.paused_reason) == (paused, reason):
                 return

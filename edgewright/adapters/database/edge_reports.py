@@ -9,6 +9,7 @@ from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
+from edgewright.adapters.database.applied_verbs import note_applied
 from edgewright.adapters.database.cluster_rows import (
     NOTHING_PROPOSED,
     ClusterRecord,
@@ -36,6 +37,7 @@ from edgewright.domain.events import NewEvent
 from edgewright.domain.notifications import CERTIFICATE_CHANGED
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound
+from edgewright.ports.clusters import Once
 from edgewright.ports.config_store import ALWAYS, Precondition
 from edgewright.ports.edge_reports import Heartbeat
 
@@ -62,11 +64,14 @@ class SqlEdgeReports(EdgeReach, Presence):
         actor: str,
         precondition: Precondition = ALWAYS,
         proposes: bool = False,
+        once: Once | None = None,
     ) -> bool:
         await self._schemas.check(APP_CLUSTER_STATUS, body)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
+            if not await note_applied(connection, at, cluster, once):
+                return False
             if generation is not None:
                 refuse_old(row, generation)
                 await make_current(connection, at, row)

@@ -305,6 +305,7 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 "DROP TABLE resealing_secrets",
                 "DROP TABLE resealings",
                 "DROP TABLE last_sweep",
+                "DROP TABLE applied_verbs",
                 "DROP INDEX ix_clusters_trouble",
                 *(f"ALTER TABLE clusters DROP COLUMN {column}" for column in OF_LATER_MIGRATIONS),
                 "UPDATE clusters SET waiting_for = ''",

@@ -1,0 +1,37 @@
+"""A message to a workflow counts once, whoever brings it again."""
+
+from uuid import uuid4
+
+import pytest
+from database_stores import ACTOR, Store
+
+from edgewright.errors import Conflict
+from edgewright.ports.clusters import Once
+
+
+async def test_a_repeated_attempt_of_the_same_run_changes_nothing(store: Store) -> None:
+    cluster, once = await store.joined(), Once(uuid4(), "run-1")
+    await store.clusters.set_paused(cluster, paused=True, reason="wait", actor=ACTOR, once=once)
+    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)
+    await store.clusters.set_paused(cluster, paused=True, reason="wait", actor=ACTOR, once=once)
+    assert not (await store.row(cluster)).paused
+
+
+async def test_what_another_run_brings_again_is_refused(store: Store) -> None:
+    cluster, verb = await store.joined(), uuid4()
+    await store.clusters.request_deletion(cluster, actor=ACTOR, once=Once(verb, "run-1"))
+    await store.clusters.undelete(cluster, actor=ACTOR)
+    with pytest.raises(Conflict) as refused:
+        await store.clusters.request_deletion(cluster, actor=ACTOR, once=Once(verb, "run-2"))
+    assert refused.value.code == "verb_repeated"
+    assert (await store.row(cluster)).desired == "present"
+
+
+async def test_what_fails_is_not_noted_as_applied(store: Store) -> None:
+    cluster, once = await store.joined(), Once(uuid4(), "run-1")
+    await store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR)
+    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)
+    with pytest.raises(Conflict):
+        await store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR, seen=0, once=once)
+    await store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR, once=once)
+    assert (await store.row(cluster)).paused
