@@ -1,38 +1,72 @@
-"""How many Git exchanges each cluster has under way.
+"""How many Git exchanges each caller has under way.
 
-The gateway runs a bounded number of git processes. Without a bound for each cluster, one edge (or whoever holds its
-flux credential) that sends its requests slowly would keep all the others from their repositories.
+The gateway runs a bounded number of git processes. Without a bound for each caller, one edge or token that sends its
+requests slowly would keep all the others from their repositories; without one for all operators, a few tokens would.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
-from edgewright.errors import Waiting
+from edgewright.errors import TooMany, Waiting
 
 AT_ONCE = 4
 """Exchanges of one cluster; Flux fetches its own repository and the charts, each one at a time."""
+OF_ONE_TOKEN = 8
+"""Exchanges of one operator token, its sessions among them."""
+OF_OPERATORS = 16
+"""Exchanges of all operators together; half of the processes stay free for edges."""
 
 
 class GitGuests:
-    """The counts of one gateway. Whoever enters leaves."""
+    """The counts of one gateway."""
 
     def __init__(self) -> None:
-        self._here: Counter[UUID] = Counter()
+        self._here: Counter[UUID | str] = Counter()
+        self._operators = 0
 
-    def enter(self, cluster: UUID) -> None:
-        """Counts an exchange.
+    def __len__(self) -> int:
+        return self._here.total()
+
+    @contextmanager
+    def of_cluster(self, cluster: UUID) -> Iterator[None]:
+        """An exchange of a cluster, for as long as it lasts.
 
         Raises:
-            Waiting: code ``git_busy``: it would be one too many.
+            TooMany: code ``git_busy``: it would be one too many.
         """
-        if self._here[cluster] >= AT_ONCE:
-            raise Waiting(
-                f"This cluster has {AT_ONCE} Git requests under way already.", code="git_busy", retry_after=5.0
-            )
-        self._here[cluster] += 1
+        with self._counted(cluster, AT_ONCE, "This cluster"):
+            yield
 
-    def leave(self, cluster: UUID) -> None:
-        """The exchange has ended."""
-        self._here[cluster] -= 1
-        if not self._here[cluster]:
-            del self._here[cluster]
+    @contextmanager
+    def of_operator(self, token: str) -> Iterator[None]:
+        """An exchange of an operator, for as long as it lasts.
+
+        Args:
+            token: ID of the token, or of the one that opened the session.
+
+        Raises:
+            TooMany: code ``git_busy``: it would be one too many of this token.
+            Waiting: the same code: it would be one too many of all operators.
+        """
+        with self._counted(token, OF_ONE_TOKEN, "This token"):
+            if self._operators >= OF_OPERATORS:
+                raise Waiting("Operators have too many Git requests under way.", code="git_busy", retry_after=5.0)
+            self._operators += 1
+            try:
+                yield
+            finally:
+                self._operators -= 1
+
+    @contextmanager
+    def _counted(self, guest: UUID | str, most: int, named: str) -> Iterator[None]:
+        if self._here[guest] >= most:
+            raise TooMany(f"{named} has {most} Git requests under way already.", code="git_busy", retry_after=5.0)
+        self._here[guest] += 1
+        try:
+            yield
+        finally:
+            self._here[guest] -= 1
+            if not self._here[guest]:
+                del self._here[guest]

@@ -10,6 +10,7 @@ from api.allowances import Allowance
 from api.bodies import edge_bodies
 from api.commit_watch import CommitWatch
 from api.connections.places import Places
+from api.event_streams import EventStreams
 from api.gateway import Gateway
 from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
@@ -36,6 +37,7 @@ class Live:
     secret_lane: SecretLane
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
+    event_streams: EventStreams
     edge_bodies: Allowance
     edge_statuses: Allowance
     edge_secrets: Allowance
@@ -58,6 +60,7 @@ def live_of(gateway: Gateway) -> Live:
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
+        event_streams=EventStreams(),
         edge_bodies=edge_bodies(),
         edge_statuses=Allowance(
             burst=300,

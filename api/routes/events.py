@@ -9,14 +9,17 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
 import structlog
 from fastapi import APIRouter, Header, Query
 from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Receive, Scope, Send
 
-from api.auth import Reader, still_granted
+from api.auth import Reader, asker, still_granted
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from edgewright.errors import EdgewrightError
@@ -60,12 +63,26 @@ async def events(
     position = await gateway.audit.last_position() if known is None else known
     opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
     stream = _stream(gateway, live, operator, position=position, cluster=cluster, opening=opening)
-    return EventSourceResponse(stream, ping=KEEP_ALIVE_SECONDS, headers={"X-Accel-Buffering": "no"})
+    with ExitStack() as seat:
+        seat.enter_context(live.event_streams.seat(asker(operator)))
+        return _Seated(stream, seat.pop_all())
 
 
 def _opening(position: int) -> ServerSentEvent:
     told = json.dumps({"position": position})
     return ServerSentEvent(data=told, event=POSITION, id=str(position), retry=RECONNECT_MILLISECONDS)
+
+
+class _Seated(EventSourceResponse):
+    """A stream whose end, whatever it is, frees its seat."""
+
+    def __init__(self, stream: AsyncIterator[ServerSentEvent], seat: ExitStack) -> None:
+        super().__init__(stream, ping=KEEP_ALIVE_SECONDS, headers={"X-Accel-Buffering": "no"})
+        self._seat = seat
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._seat:
+            await super().__call__(scope, receive, send)
 
 
 async def _stream(
@@ -81,9 +98,10 @@ async def _stream(
     while not live.closing.is_set():
         started = time.monotonic()
         try:
-            if not await _may_go_on(gateway, operator):
+            if not await live.event_streams.grants.of(operator.id, partial(_may_go_on, gateway, operator)):
                 return
-            found = await gateway.audit.events(after=position, cluster=cluster)
+            head = await live.event_streams.head.of("head", gateway.audit.last_position)
+            found = await gateway.audit.events(after=position, cluster=cluster) if head > position else []
         except EdgewrightError as error:
             _log.warning("event stream waits", reason=error.detail)
             found = []

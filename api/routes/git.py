@@ -1,8 +1,8 @@
 """Driving repositories over Git's smart HTTP protocol; nothing is buffered on the way."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import ExitStack, closing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
@@ -11,8 +11,8 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from api.auth import actor_of, require, require_active
-from api.bodies import bounded_stream
+from api.auth import actor_of, asker, require, require_active
+from api.bodies import bounded_body, bounded_stream
 from api.gateway import Gateway
 from api.git_callers import GitCaller, KnownToGit
 from api.git_guests import GitGuests
@@ -31,6 +31,8 @@ SHARED = {HELM_CHARTS_REPOSITORY_PATH.removeprefix("shared/"): REPOSITORY_HELM_C
 """Repositories that every cluster reads, by name."""
 REQUEST_LIMIT = 1024 * 1024 * 1024
 """Bytes after which a request is broken off; pushes and fetches have smaller limits of their own."""
+FETCH_LIMIT = 4 * 1024 * 1024
+"""Bytes of a fetch's request as it comes, which is held as a whole; it lists commits that the client has."""
 EVENT_ATTEMPTS = 3
 
 router = APIRouter(tags=["git"])
@@ -132,26 +134,34 @@ async def _rpc(
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
         push = PushContext(on_pushed=_teller(gateway, live, admitted, actor_of(caller)))
-    exchange = gateway.git_http.rpc(
-        admitted,
-        service,
-        bounded_stream(request, REQUEST_LIMIT),
-        media_type=request.headers.get("content-type"),
-        content_encoding=request.headers.get("content-encoding"),
-        git_protocol=request.headers.get("git-protocol"),
-        push=push,
-    )
-    if isinstance(caller, OperatorToken):
-        return _streamed(await exchange)
-    return await _as_guest(live.git_guests, caller.cluster, exchange)
-
-
-async def _as_guest(guests: GitGuests, cluster: UUID, exchange: Coroutine[Any, Any, GitAnswer]) -> Response:
-    with closing(exchange), ExitStack() as visit:
-        guests.enter(cluster)
-        visit.callback(guests.leave, cluster)
-        answer = await exchange
+    with ExitStack() as visit:
+        visit.enter_context(_visit(live.git_guests, caller))
+        answer = await gateway.git_http.rpc(
+            admitted,
+            service,
+            bounded_stream(request, REQUEST_LIMIT) if push else await _whole(request),
+            media_type=request.headers.get("content-type"),
+            content_encoding=request.headers.get("content-encoding"),
+            git_protocol=request.headers.get("git-protocol"),
+            push=push,
+        )
         return _AnswerToGuest(answer, visit.pop_all())
+
+
+def _visit(guests: GitGuests, caller: GitCaller) -> AbstractContextManager[None]:
+    return (
+        guests.of_operator(asker(caller)) if isinstance(caller, OperatorToken) else guests.of_cluster(caller.cluster)
+    )
+
+
+async def _whole(request: Request) -> AsyncIterator[bytes]:
+    """The request of a fetch, read to its end: who sends it slowly holds no git process meanwhile."""
+    body = await bounded_body(request, FETCH_LIMIT)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield body
+
+    return pieces()
 
 
 async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *, pushes: bool) -> UUID:
@@ -203,10 +213,6 @@ class _AnswerToGuest(StreamingResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._visit:
             await super().__call__(scope, receive, send)
-
-
-def _streamed(answer: GitAnswer) -> Response:
-    return StreamingResponse(answer.body, headers=dict(answer.headers))
 
 
 def _teller(gateway: Gateway, live: Live, repository: UUID, actor: str) -> Callable[[Pushed], Awaitable[None]]:

@@ -4,15 +4,17 @@ import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
 import uvicorn
-from gateway_centre import Edge, GatewayCentre, basic
+from gateway_centre import Edge, GatewayCentre, basic, bearer
 
-from api.git_guests import AT_ONCE
+from api.git_guests import AT_ONCE, OF_ONE_TOKEN, OF_OPERATORS
+from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
@@ -221,7 +223,7 @@ async def test_one_cluster_cannot_keep_the_others_from_git(centre: GatewayCentre
     held: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
     async with asyncio.timeout(20):
         try:
-            while await fetch(slow) != 503:  # a fetch may itself have taken a place that was meant to be held
+            while await fetch(slow) != 429:  # a fetch may itself have taken a place that was meant to be held
                 held.append(await asyncio.open_connection("127.0.0.1", port))
                 held[-1][1].write(head.encode())
             assert len(held) >= AT_ONCE
@@ -231,6 +233,50 @@ async def test_one_cluster_cannot_keep_the_others_from_git(centre: GatewayCentre
                 writer.close()
         while await fetch(slow) != 200:
             await asyncio.sleep(0.05)
+
+
+async def test_who_sends_a_fetch_slowly_holds_no_git_process(centre: GatewayCentre, port: int, cluster: UUID) -> None:
+    edge, token = await centre.register(cluster), await centre.token(Permission.READ)
+    object.__setattr__(centre.gateway, "git_http", GitHttp(centre.git, processes=1, patience=1))
+    head = (
+        f"POST /uuid/{cluster}/git-upload-pack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token.text}\r\n"
+        "Content-Type: application/x-git-upload-pack-request\r\nContent-Length: 100\r\n\r\n0011"
+    )
+    kind = {"Content-Type": "application/x-git-upload-pack-request"}
+    held: list[asyncio.StreamWriter] = []
+    async with asyncio.timeout(60):
+        try:
+            for _ in range(OF_ONE_TOKEN):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                held.append(writer)
+                writer.write(head.encode())
+            while len(centre.app.state.live.git_guests) < OF_ONE_TOKEN:
+                await asyncio.sleep(0.05)
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=edge.as_flux) as client:
+                answer = await client.post(f"/uuid/{cluster}/git-upload-pack", content=b"0000", headers=kind)
+                assert answer.status_code == 200, answer.text
+        finally:
+            for writer in held:
+                writer.close()
+
+
+async def test_one_token_cannot_keep_the_others_from_git(centre: GatewayCentre, cluster: UUID) -> None:
+    guests = centre.app.state.live.git_guests
+    path, kind = f"/uuid/{cluster}/git-upload-pack", {"Content-Type": "application/x-git-upload-pack-request"}
+    token = await centre.token(Permission.READ)
+    client = centre.client(bearer(token.text))
+    with ExitStack() as under_way:
+        for _ in range(OF_ONE_TOKEN):
+            under_way.enter_context(guests.of_operator(token.id))
+        refused = await client.post(path, content=b"0000", headers=kind)
+        assert (refused.status_code, refused.json()["code"]) == (429, "git_busy")
+        assert refused.headers["Retry-After"] == "5"
+        other = await centre.operator(Permission.READ)
+        assert (await other.post(path, content=b"0000", headers=kind)).status_code == 200
+        for _ in range(OF_OPERATORS - OF_ONE_TOKEN):
+            under_way.enter_context(guests.of_operator("another"))
+        assert (await other.post(path, content=b"0000", headers=kind)).status_code == 503
+    assert (await client.post(path, content=b"0000", headers=kind)).status_code == 200
 
 
 async def test_a_service_that_git_has_not_is_refused(centre: GatewayCentre, cluster: UUID) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -13,6 +13,7 @@ import pytest
 from gateway_centre import GatewayCentre, bearer, fence_of
 from starlette.types import Message
 
+from api.event_streams import FRESH_SECONDS, OF_ONE_TOKEN, TOGETHER, SharedAnswer
 from edgewright.domain.cluster import Phase, StepName
 from edgewright.domain.events import NewEvent
 from edgewright.domain.projection import Projection, Residue, StepRecord
@@ -273,6 +274,46 @@ async def test_a_stream_ends_when_the_gateway_does(centre: GatewayCentre) -> Non
         assert (await asyncio.wait_for(opened.messages.get(), 20))["status"] == 200
         centre.app.state.live.closing.set()
         await opened.end()
+
+
+async def test_a_token_has_a_bounded_number_of_streams(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    streams = centre.app.state.live.event_streams
+    token = await centre.token(Permission.READ)
+    client = centre.client(bearer(token.text))
+    with ExitStack() as seats:
+        for _ in range(OF_ONE_TOKEN):
+            seats.enter_context(streams.seat(token.id))
+        refused = await client.get("/v1/events")
+        assert (refused.status_code, refused.json()["code"]) == (429, "event_streams_busy")
+        assert refused.headers["Retry-After"] == "5"
+        async with stream(centre) as other:
+            assert (await asyncio.wait_for(other.messages.get(), 20))["status"] == 200
+        for number in range(TOGETHER - OF_ONE_TOKEN):
+            seats.enter_context(streams.seat(f"another {number}"))
+        assert (await admin.get("/v1/events")).status_code == 503
+
+
+async def test_a_stream_that_ends_frees_its_seat(centre: GatewayCentre) -> None:
+    streams = centre.app.state.live.event_streams
+    async with stream(centre) as opened:
+        assert (await asyncio.wait_for(opened.messages.get(), 20))["status"] == 200
+        assert len(streams) == 1
+    assert len(streams) == 0
+
+
+async def test_streams_that_look_at_once_ask_the_database_once() -> None:
+    now: list[float] = [0.0]
+    asked: list[float] = []
+    shared = SharedAnswer[int](lambda: now[0])
+
+    async def ask() -> int:
+        asked.append(now[0])
+        return len(asked)
+
+    assert [await shared.of("head", ask) for _ in range(100)] == [1] * 100
+    assert await shared.of("another", ask) == 2
+    now[0] += FRESH_SECONDS
+    assert await shared.of("head", ask) == 3
 
 
 @pytest.mark.parametrize("position", ["x", "-1", "9" * 30])
