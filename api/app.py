@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from api.connections.limits import descriptor_limit, limits_for
@@ -17,15 +18,18 @@ from api.gateway import Gateway
 from api.kept_answers import KeptAnswers
 from api.lifespan import running
 from api.live import Live, live_of
+from api.methods import HeadFromGet
 from api.metrics import Metrics
 from api.middleware import Envelope
 from api.problems import install_problems
 from api.routes import (
     agent,
     bootstrap,
+    classes,
     clusters,
     config_store,
     detaching,
+    entry_search,
     events,
     flux,
     git,
@@ -81,6 +85,8 @@ ROUTERS = tuple(
         resealing,
         git,
         config_store,
+        classes,
+        entry_search,
         tokens,
         webhook,
     )
@@ -88,6 +94,10 @@ ROUTERS = tuple(
 """In the order of the document."""
 ASKED_MOST = (git.router, agent.router)
 """What every edge asks all the time; matched first, as routes are tried one after the other."""
+
+
+EXPOSED = ("ETag", "Edgewright-Commit", "Location", "Retry-After", "X-Request-Id")
+"""Headers of answers that pages of other origins may read."""
 
 
 @cache
@@ -131,8 +141,17 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
     for router in sorted(ROUTERS, key=lambda each: each not in ASKED_MOST):
         app.include_router(router)
     serve_documentation(app)
-    install_problems(app)
+    install_problems(app, [*app.routes, *(route for router in ROUTERS for route in router.routes)])
     app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
+    app.add_middleware(HeadFromGet)
+    if gateway.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=gateway.cors_origins,
+            allow_methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
+            allow_headers=("*",),
+            expose_headers=EXPOSED,
+        )
     app.add_middleware(ProxiedCallers, places=live.places)
     app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)
     if gateway.connections.trusted_proxies:
@@ -187,6 +206,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 door=settings.read_door(),
                 registry_mirror=settings.registry_mirror,
                 agent_image=settings.agent_image,
+                cors_origins=settings.allowed_origins,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
                 allow_plain_http=settings.allow_plain_http,

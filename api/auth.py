@@ -12,7 +12,7 @@ Every protected route declares one of the doors below as a dependency, before an
 
 import base64
 import binascii
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Protocol, TypeVar
@@ -38,6 +38,9 @@ REATTACH = " An edge is attached again with a fresh line: edgewright cluster boo
 """A restored backup may be older than the edge's registration."""
 SESSION_PREFIX = "session:"
 """Names of the short-lived tokens that ``POST /token`` makes: ``session:<id of the first token>:<own id>``."""
+
+EDGE_SESSION_PREFIX = "edge-session:"
+"""Names of those that it makes for edges: ``edge-session:<cluster>:<id of the credential>:<own id>``."""
 
 _log = structlog.get_logger("edgewright.api")
 
@@ -86,6 +89,8 @@ class OfEdge(Protocol):
 E = TypeVar("E", bound=OfEdge)
 MatchEdge = Callable[[Gateway, UUID, spelling.CredentialSecret], Awaitable[E | None]]
 """Finds whose secret this is, for a cluster that the caller names; None: nobody's."""
+MatchSession = Callable[[Gateway, OperatorToken], Awaitable[E | None]]
+"""Finds the edge that has opened a session; None: the credential that opened it is gone."""
 
 
 @dataclass(frozen=True)
@@ -103,23 +108,40 @@ def actor_of(operator: OperatorToken) -> str:
 
 async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Caller:
     """The caller, whoever it is; raises like ``identified``."""
-    return await identified(request, gateway, live, _match_edge)
+    return await identified(request, gateway, live, match_edge)
 
 
-async def identified(request: Request, gateway: Gateway, live: Live, match_edge: MatchEdge[E]) -> OperatorToken | E:
+async def _refuse_session(_gateway: Gateway, _session: OperatorToken) -> None:
+    raise Forbidden(
+        "The session of a cluster is for the Config Store alone.",
+        code="edge_session",
+        hint="Send the cluster's own credential.",
+    )
+
+
+async def identified(
+    request: Request,
+    gateway: Gateway,
+    live: Live,
+    match_edge: MatchEdge[E],
+    match_session: MatchSession[E] = _refuse_session,
+) -> OperatorToken | E:
     """The caller, as an operator or as what is made of an edge.
 
     Raises:
         Unauthenticated: no credentials, or wrong ones (those are counted).
-        Forbidden: code ``foreign_page``: a browser sent them on behalf of a page of somebody else.
+        Forbidden: code ``foreign_page``: a browser sent them on behalf of a page of somebody else; code
+            ``edge_session``: a session of an edge, where none is taken.
         TooManyConnections: operators, or that cluster, have too many connections.
     """
     presented = _presented(request)
     if presented is None:
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
-    _refuse_foreign_page(request, presented)
+    _refuse_foreign_page(request, presented, gateway.cors_origins)
     with _to_a_stranger():
         caller = await _match(gateway, presented, match_edge)
+        if isinstance(caller, OperatorToken) and caller.name.startswith(EDGE_SESSION_PREFIX):
+            caller = await match_session(gateway, caller)
     if caller is None:
         count_wrong(request, live)
         hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"
@@ -238,14 +260,19 @@ def _to_a_stranger() -> Iterator[None]:
         raise
 
 
-def _refuse_foreign_page(request: Request, presented: _Presented) -> None:
+def _refuse_foreign_page(request: Request, presented: _Presented, allowed: Collection[str]) -> None:
     """A browser that has been asked for a password sends it along with whatever any page makes it send.
+
+    ``POST /token`` from an allowed origin passes, as ACS clients in browsers begin with it: it changes nothing, and a
+    page reads the answer only if it has sent the password itself.
 
     Raises:
         Forbidden: code ``foreign_page``.
     """
     site = request.headers.get("sec-fetch-site", "none")
-    if presented.user is not None and request.method not in {"GET", "HEAD"} and site not in {"none", "same-origin"}:
+    begins = request.scope["path"] == "/token" and not {"*", request.headers.get("origin")}.isdisjoint(allowed)
+    reads = begins or request.method in {"GET", "HEAD"}
+    if presented.user is not None and not reads and site not in {"none", "same-origin"}:
         raise Forbidden(
             "A page of another site sent this.",
             code="foreign_page",
@@ -318,7 +345,7 @@ def asker(operator: OperatorToken) -> str:
     return session_root(operator) or operator.id
 
 
-async def _match_edge(gateway: Gateway, cluster: UUID, spelled: spelling.CredentialSecret) -> EdgeCaller | None:
+async def match_edge(gateway: Gateway, cluster: UUID, spelled: spelling.CredentialSecret) -> EdgeCaller | None:
     known = await gateway.edge_access.with_credentials(cluster)
     if known is None:
         return None
@@ -347,11 +374,11 @@ async def matched(
             and credential.state is not CredentialState.REVOKED
             and spelling.matches(spelled.text, credential.secret_sha256)
         ):
-            return await _proven(gateway, credential, acceptance)
+            return await proven(gateway, credential, acceptance)
     return None
 
 
-async def _proven(gateway: Gateway, credential: Credential, acceptance: Acceptance) -> Credential:
+async def proven(gateway: Gateway, credential: Credential, acceptance: Acceptance) -> Credential:
     """Records the first use of a credential that may be used; the successor of an active one becomes active."""
     succeeds = credential.state is CredentialState.PENDING and acceptance is Acceptance.ACCEPTED
     if credential.state is not CredentialState.ACTIVE and not succeeds:

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from api import admission, auth, git_callers, webhook_document
+from api import admission, auth, edge_sessions, git_callers, webhook_document
 from api.bodies import JsonBody
 from api.problems import PROBLEM_TYPE, Problem
 from edgewright import __version__
@@ -52,6 +52,7 @@ SCHEMES = {
     "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
 }
 _KINDS = "What happened. The list grows: be prepared for a kind that you do not know."
+_ANY_CALLER = {auth.identify, edge_sessions.identify_for_store, git_callers.identify_for_git}
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
 _CLUSTER: list[dict[str, list[str]]] = [{"clusterBasic": []}]
 
@@ -123,7 +124,7 @@ def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:
         return [{"registrationBearer": []}, *_CLUSTER, *_OPERATOR], None
     if auth.agent_door in calls:
         return _CLUSTER, None
-    if auth.identify in calls or git_callers.identify_for_git in calls:
+    if not _ANY_CALLER.isdisjoint(calls):
         return [*_OPERATOR, *_CLUSTER], None
     return [], None
 

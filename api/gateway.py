@@ -42,6 +42,7 @@ class Gateway:
         ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
         door: where edges are to reach the gateways; None: wherever they do.
         registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
+        cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.
         agent_image: image that edges run the agent from; None: they get no agent.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
@@ -77,6 +78,7 @@ class Gateway:
     ca_bundle: str | None = None
     door: Door | None = None
     registry_mirror: str | None = None
+    cors_origins: tuple[str, ...] = ("*",)
     agent_image: str | None = None
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"

@@ -16,7 +16,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute
 
+from api.methods import allowed_methods
 from edgewright.bootstrap import render_refusal
 from edgewright.errors import EdgewrightError, Gone, Refused, TooLarge, TooMany, Waiting
 
@@ -126,11 +128,19 @@ def answer_error(request: Request, error: EdgewrightError, *, more: Mapping[str,
     )
 
 
-def install_problems(app: FastAPI) -> None:
-    """Makes every error of the application a problem document."""
+def install_problems(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Makes every error of the application a problem document.
+
+    Args:
+        routes: all of the application, one by one: a path has what any of them does there.
+    """
+
+    async def on_http_exception(request: Request, error: Exception) -> Response:
+        return _http_problem(request, cast(HTTPException, error), routes)
+
     app.add_exception_handler(EdgewrightError, _on_edgewright_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
-    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(HTTPException, on_http_exception)
 
 
 async def _on_edgewright_error(request: Request, error: Exception) -> Response:
@@ -169,14 +179,16 @@ def invalid_request(request: Request, errors: Sequence[Mapping[str, Any]]) -> Re
     )
 
 
-async def _on_http_exception(request: Request, error: Exception) -> Response:
-    error = cast(HTTPException, error)
+def _http_problem(request: Request, error: HTTPException, routes: Sequence[BaseRoute]) -> Response:
     code, detail = {
         404: ("route_unknown", "There is nothing at this path."),
         405: ("method_not_allowed", f"{request.method} is not something that can be done at this path."),
         413: ("too_large", "The request's body is too large."),
     }.get(error.status_code, (f"http_{error.status_code}", HTTPStatus(error.status_code).phrase + "."))
-    return problem_of(request, status=error.status_code, code=code, detail=detail, headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = allowed_methods(routes, request.scope)
+    return problem_of(request, status=error.status_code, code=code, detail=detail, headers=headers)
 
 
 def stopping(request: Request) -> Response:

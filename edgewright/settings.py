@@ -27,6 +27,7 @@ _CHART_SOURCE = re.compile(
     r"(https|oci)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?|file:///[A-Za-z0-9._~/%+-]+\.tgz"
 )
 
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 _BASE_URL = re.compile(
     r"https?://([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%+@:/-]*)?",
     re.ASCII | re.IGNORECASE,
@@ -88,6 +89,8 @@ class Settings(BaseSettings):
     """host[:port][/folder] of a registry from which edges pull images of Flux and sealed-secrets; none by default."""
     sealing_chart: str = "https://bitnami.github.io/sealed-secrets"
     """Repository that edges get sealed-secrets' chart from (https://, oci://), or file:// of an archive to serve."""
+    cors_origins: str = "*"
+    """Origins whose pages may speak to the gateway, separated by commas; * for every origin, - for none."""
     agent_image: str | None = None
     """Image that edges run the agent from, with a tag or digest; without one they get no agent."""
     database_url: str | None = None
@@ -159,6 +162,15 @@ class Settings(BaseSettings):
             )
         return value.rstrip("/")
 
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, value: str) -> str:
+        if value not in {"*", "-"} and not all(_ORIGIN.fullmatch(origin.strip()) for origin in value.split(",")):
+            raise ValueError(
+                "must be *, -, or origins without a path, such as https://desk.example.com,https://a:8443"
+            )
+        return value
+
     @field_validator("agent_image")
     @classmethod
     def _pinned_image(cls, value: str | None) -> str | None:
@@ -195,6 +207,11 @@ class Settings(BaseSettings):
     def effective_git_root(self) -> Path:
         """The folder of the bare repositories in force."""
         return self.git_root or self.home / "repositories"
+
+    @property
+    def allowed_origins(self) -> tuple[str, ...]:
+        """Origins whose pages may speak to the gateway; ``*`` for every one."""
+        return () if self.cors_origins == "-" else tuple(each.strip() for each in self.cors_origins.split(","))
 
     @property
     def effective_external_url(self) -> str:

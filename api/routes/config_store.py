@@ -10,13 +10,15 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
-from api.auth import Caller, ClusterOperator, EdgeCaller, Known, Reader, actor_of, require, require_active
+from api.auth import Caller, ClusterOperator, EdgeCaller, Reader, actor_of, require, require_active
 from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
 from api.config_writes import delete_entry, demand_admin_for_schema, write_entry
+from api.edge_sessions import KnownToStore
 from api.edge_status import take_status
 from api.gateway import Gateway
 from api.idempotency import as_json
 from api.json_text import JsonLimits
+from api.known_names import known_application, known_class
 from api.live import Live, TheGateway, TheLive
 from api.lookup import open_cluster
 from api.preconditions import not_modified, precondition_of, quoted
@@ -29,7 +31,6 @@ from edgewright.ports.config_store import Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
 ENTRY = "/app/{app}/object/{object_uuid}"
-MEMBER = "/class/{klass}/direct/member/{object_uuid}"
 PATCH_ATTEMPTS = 5
 
 _JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
@@ -46,17 +47,19 @@ router = APIRouter(tags=["config store"])
 @router.get("/v2/app/{app}/object", summary="Objects with an entry")
 async def list_entries(app: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
     """Those that have an entry for an Application, sorted."""
-    return list(await gateway.config.objects(app))
+    return list(await gateway.config.objects(await known_application(gateway, app)))
 
 
 @router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 @router.get("/v2" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 async def get_entry(
-    app: UUID, object_uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway
+    app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway
 ) -> Response:
-    """With its `ETag`; honours `If-None-Match`."""
+    """With its `ETag`; honours `If-None-Match`. An agent reads its cluster's status."""
+    _admit(caller, app, object_uuid, Permission.READ)
     entry = await gateway.config.get(app, object_uuid)
     if entry is None:
+        await known_application(gateway, app)
         raise _no_entry(app, object_uuid)
     headers = {"ETag": quoted(entry.etag)}
     if not_modified(request, entry.etag):
@@ -67,10 +70,10 @@ async def get_entry(
 @router.put("/v1" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 @router.put("/v2" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 async def put_entry(
-    *, app: UUID, object_uuid: UUID, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
     """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status."""
-    _admit_writer(caller, app, object_uuid)
+    _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     body = await json_value(request, _limits(app))
     existed = await gateway.config.get(app, object_uuid) is not None
@@ -81,10 +84,10 @@ async def put_entry(
 @router.patch("/v1" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
 @router.patch("/v2" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
 async def patch_entry(
-    *, app: UUID, object_uuid: UUID, caller: Known, request: Request, gateway: TheGateway, live: TheLive
+    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
     """JSON merge patch; of an entry that is not there it makes one. Honours `If-Match`."""
-    _admit_writer(caller, app, object_uuid)
+    _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     patch = await json_value(request, _limits(app))
     for attempt in range(PATCH_ATTEMPTS):
@@ -120,48 +123,25 @@ async def delete_entry_route(
 async def create_object(
     _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], gateway: TheGateway
 ) -> Response:
-    """201 for a new one, 200 for one that is there; 409 `wrong_class` if it is of another class."""
-    uuid, created = await gateway.config.create_object(wish.klass, wish.uuid)
+    """201 for a new one, 200 for one that is there, 409 `wrong_class` if of another class; 404 `class_unknown`."""
+    uuid, created = await gateway.config.create_object(await known_class(gateway, wish.klass), wish.uuid)
     return JSONResponse(as_json(ObjectBody(uuid=uuid, klass=wish.klass)), 201 if created else 200)
-
-
-@router.get("/v1" + MEMBER, status_code=204, summary="Is it a direct member?")
-@router.get("/v2" + MEMBER, status_code=204, summary="Is it a direct member?")
-async def is_member(klass: UUID, object_uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
-    """204 if it is, 404 if it is not."""
-    if object_uuid not in await gateway.config.members(klass):
-        raise NotFound(f"The object {object_uuid} is no direct member of the class {klass}.", code="member_unknown")
-    return Response(status_code=204)
-
-
-@router.put("/v1" + MEMBER, status_code=204, summary="Add a direct member")
-@router.put("/v2" + MEMBER, status_code=204, summary="Add a direct member")
-async def add_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway) -> Response:
-    """Nothing happens if it is one already."""
-    await gateway.config.add_member(klass, object_uuid)
-    return Response(status_code=204)
-
-
-@router.delete("/v1" + MEMBER, status_code=204, summary="Remove a direct member")
-@router.delete("/v2" + MEMBER, status_code=204, summary="Remove a direct member")
-async def remove_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway) -> Response:
-    """Nothing happens if it is none."""
-    await gateway.config.remove_member(klass, object_uuid)
-    return Response(status_code=204)
 
 
 def _limits(app: UUID) -> JsonLimits:
     return STATUS_JSON if app == APP_CLUSTER_STATUS else ENTRY_JSON
 
 
-def _admit_writer(caller: Caller, app: UUID, object_: UUID) -> None:
-    """Operators with permission `clusters`, or `admin` for schemas that the centre itself goes by; and the agent of a
+def _admit(caller: Caller, app: UUID, object_: UUID, permission: Permission) -> None:
+    """Operators with the permission, or `admin` to write schemas that the centre itself goes by; and the agent of a
     cluster, for that cluster's status only."""
     if isinstance(caller, OperatorToken):
-        demand_admin_for_schema(require(caller, Permission.CLUSTERS), app, object_)
+        operator = require(caller, permission)
+        if permission is not Permission.READ:
+            demand_admin_for_schema(operator, app, object_)
         return
     if caller.credential.role is not Role.AGENT or app != APP_CLUSTER_STATUS or object_ != caller.cluster:
-        raise Forbidden("An agent writes the status of its own cluster, and nothing else.")
+        raise Forbidden("An agent reads and writes the status of its own cluster, and nothing else.")
     require_active(caller)
 
 
@@ -179,6 +159,7 @@ async def _write(
         await _write_status(gateway, live, object_, body, caller=caller, precondition=precondition)
     else:
         writer = require(caller, Permission.CLUSTERS)
+        await known_application(gateway, app)
         await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)
 
 

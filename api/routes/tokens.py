@@ -7,14 +7,15 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, session_root
+from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, require_active, session_root
 from api.bodies import JsonBody
+from api.edge_sessions import session_name
 from api.idempotency import as_json
 from api.live import TheGateway
 from api.schemas.tokens import NewToken, NewTokenBody, SessionToken, TokenBody, TokenList
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, Token, operator_token
-from edgewright.errors import Forbidden, NotFound
-from edgewright.ports.operators import OperatorToken
+from edgewright.errors import NotFound
+from edgewright.ports.operators import OperatorToken, Permission
 
 SESSION_LIFETIME = timedelta(hours=1)
 NO_STORE = {"Cache-Control": "no-store"}
@@ -58,23 +59,28 @@ async def revoke_token(*, token_id: str, operator: Administrator, gateway: TheGa
 
 @router.post("/token", summary="A session token, as ACS clients ask for it", response_model=SessionToken)
 async def create_session(*, caller: Known, gateway: TheGateway) -> Response:
-    """A token with the same permissions that lives for an hour, and not longer than the one that opened it."""
-    if not isinstance(caller, OperatorToken):
-        raise Forbidden("A cluster's own credential opens no session.")
-    now = datetime.now(UTC)
+    """A token with the same permissions that lives for an hour, and not longer than what opened it.
+
+    Opened by a cluster's agent, it reads and writes that cluster's *Edge cluster status* and finds services.
+    """
+    now, drawn = datetime.now(UTC), draw()
     expires_at = now + SESSION_LIFETIME
-    if caller.expires_at is not None:
-        expires_at = min(expires_at, caller.expires_at)
-    drawn = draw()
+    if isinstance(caller, OperatorToken):
+        name = f"{SESSION_PREFIX}{session_root(caller) or caller.id}:{drawn.id}"
+        permissions, actor = caller.permissions, actor_of(caller)
+        expires_at = expires_at if caller.expires_at is None else min(expires_at, caller.expires_at)
+    else:
+        name = session_name(require_active(caller), drawn.id)
+        permissions, actor = frozenset[Permission](), caller.actor
     token = OperatorToken(
         id=drawn.id,
-        name=f"{SESSION_PREFIX}{session_root(caller) or caller.id}:{drawn.id}",
-        permissions=caller.permissions,
+        name=name,
+        permissions=permissions,
         secret_sha256=drawn.sha256,
         created_at=now,
         expires_at=expires_at,
     )
-    await gateway.operators.add(token, actor=actor_of(caller))
+    await gateway.operators.add(token, actor=actor)
     body = SessionToken(token=drawn.text, expiry=int(expires_at.timestamp() * 1000))
     return JSONResponse(as_json(body), headers=NO_STORE)
 

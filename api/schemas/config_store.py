@@ -21,6 +21,10 @@ class NewObject(Wish):
     uuid: UUID | None = None
 
 
+class ServiceBody(Answer):
+    url: str
+
+
 class ObjectBody(Answer):
     model_config = ConfigDict(frozen=True, populate_by_name=True)
 

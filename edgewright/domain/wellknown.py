@@ -23,6 +23,8 @@ APP_OBJECT_INFO = UUID("64a8bfa9-7772-45c4-9d1a-9e6290690957")
 APP_CONFIG_SCHEMA = UUID("dbd8a535-52ba-4f6e-b4f8-9b71aefe09d3")
 APP_EDGE_DEPLOYMENTS = UUID("f2b9417a-ef7f-421f-b387-bb8183a48cdb")
 APP_GIT_REPOSITORY = UUID("38d62a93-b6b4-4f63-bad4-d433e3eaff29")
+APP_OBJECT_REGISTRATION = UUID("cb40bed5-49ad-4443-a7f5-08c75009da8f")
+"""ACS keeps the class of an object in an entry of it; there are no such entries here."""
 APP_CLUSTER_SETTINGS = UUID("020f8fa8-2079-43e8-94e9-3bf0e60f449a")
 """Ours, *Edgewright cluster settings*: what a cluster has beside its configuration entry."""
 APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
@@ -49,9 +51,23 @@ CLASS_KUBERNETES_TEMPLATE = UUID("ed51bb04-b498-4369-bb3d-3528c434200a")
 CLASS_GIT_REPOSITORY = UUID("d422572f-6743-4704-a75c-9fa414620b41")
 """Ours: the class of repositories that belong to no cluster."""
 
+SAME_CLASSES: Mapping[UUID, UUID] = MappingProxyType(
+    {
+        UUID("04a1c90d-2295-4cbe-b33a-74eded62cbf1"): CLASS_CLASS,
+        UUID("d319bd87-f42b-4b66-be4f-f82ff48b93f0"): CLASS_APPLICATION,
+        UUID("265d481f-87a7-4f93-8fc6-53fa64dc11bb"): CLASS_SERVICE,
+        UUID("8ae784bb-c4b5-4995-9bf6-799b3c7f21ad"): CLASS_PERMISSION,
+        UUID("f9be0334-0ff7-43d3-9d8a-188d3e4d472b"): CLASS_HELM_CHART,
+        UUID("d25f2afc-1ab8-4d27-b51b-d02314624e3e"): CLASS_GIT_REPOSITORY,
+    }
+)
+"""What ACS calls classes that have another UUID here."""
+
 # --- Services ------------------------------------------------------------------------------------------
 
 SERVICE_CLUSTER_MANAGER = UUID("2706aa43-a826-441e-9cec-cd3d4ce623c2")
+SERVICE_DIRECTORY = UUID("af4a1d66-e6f7-43c4-8a67-0fa3be2b1cf9")
+SERVICE_CONFIG_STORE = UUID("af15f175-78a0-4e05-97c0-2a0bb82b9f3b")
 SERVICE_GIT = UUID("7adf4db0-2e7b-4a68-ab9d-376f4c5ce14b")
 
 # --- Permissions ---------------------------------------------------------------------------------------

@@ -77,6 +77,9 @@ class ConfigStore(Protocol):
     async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
         """The entries at some places, (Application, object) each, as they were at one moment; in that order."""
 
+    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, Any]]:
+        """Objects with an entry for an Application behind one of them, sorted, each with the body of its entry."""
+
     async def objects(self, app: UUID) -> Sequence[UUID]:
         """The objects that have an entry for an Application, sorted."""
 

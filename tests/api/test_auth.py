@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 from fastapi.routing import APIRoute
-from gateway_centre import Edge, GatewayCentre, basic, bearer
+from gateway_centre import STATUS_APP, Edge, GatewayCentre, basic, bearer
 
 from api.app import ROUTERS, create_app
 from edgewright.domain.cluster import CredentialState, Role
@@ -26,8 +26,9 @@ OPEN = {
     *((method, f"/v1/cluster/{{uuid}}/bootstrap{slash}") for method in ("GET", "HEAD") for slash in ("", "/")),
 }
 REGISTRATION = registration_token(bytes(8), bytes(32)).text
-ANY_CALLER = re.compile(r"/(git|uuid)/|/v[12]/app/\{app\}/object/\{object_uuid\}$|^/token$")
+ANY_CALLER = re.compile(r"/(git|uuid)/|/v[12]/app/\{app\}/object/\{object_uuid\}$|^/token$|^/v1/service/")
 AGENT = re.compile(r"^/v1/agent/")
+OF_EDGES = re.compile(r"^/v1/agent/|^/token$|^/v1/service/")
 PERMISSION = {
     "verbs": Permission.CLUSTERS,
     "bootstrap": Permission.CLUSTERS,
@@ -128,10 +129,72 @@ async def test_a_clusters_credentials_open_no_route_of_operators(centre: Gateway
             answer = await ask(client, method, path)
             if path == "/v1/register":
                 assert answer.status_code == 401
-            elif AGENT.match(path) and headers == edge.as_agent:
+            elif OF_EDGES.match(path) and (headers == edge.as_agent or path.startswith("/v1/service/")):
                 assert answer.status_code not in {401, 403}, (method, path)
             else:
                 assert answer.status_code == 403, (method, path, answer.text)
+
+
+async def test_the_session_of_an_edge_opens_its_own_status_alone(centre: GatewayCentre, edge: Edge) -> None:
+    opened = await centre.client(edge.as_agent).post("/token")
+    session = centre.client(bearer(opened.json()["token"]))
+    for method, path, _ in PROTECTED:
+        answer = await ask(session, method, path)
+        if path == "/v1/register":
+            assert answer.status_code == 401
+        elif not path.startswith("/v1/service/"):
+            assert answer.status_code == 403, (method, path, answer.text)
+    own = f"/v1/app/{STATUS_APP}/object/{edge.cluster}"
+    assert (await session.put(own, json={"hosts": []})).status_code == 201
+    assert (await session.get(own)).json() == {"hosts": []}
+    assert (await centre.client(edge.as_flux).post("/token")).status_code == 403
+
+
+async def test_the_session_of_an_edge_ends_with_its_credential(
+    centre: GatewayCentre, edge: Edge, admin: httpx.AsyncClient
+) -> None:
+    opened = await centre.client(edge.as_agent).post("/token")
+    session = centre.client(bearer(opened.json()["token"]))
+    own = f"/v1/app/{STATUS_APP}/object/{edge.cluster}"
+    assert (await session.put(own, json={"hosts": []})).status_code == 201
+    assert (await admin.delete(f"/v1/cluster/{edge.cluster}/credential")).is_success
+    assert (await session.get(own)).status_code == 401
+
+
+async def test_an_edge_that_waits_to_be_accepted_opens_no_session(centre: GatewayCentre) -> None:
+    waiting = await centre.register(await centre.create("waiting", accept="manual"))
+    refused = await centre.client(waiting.as_agent).post("/token")
+    assert (refused.status_code, refused.json()["code"]) == (403, "pending_acceptance")
+
+
+async def test_pages_of_allowed_origins_may_begin_a_session_with_a_password(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    page = {"Origin": "https://desk.example.com", "Sec-Fetch-Site": "cross-site"}
+    client = centre.client(basic("x", (await centre.token(Permission.ADMIN)).text) | page)
+    answer = await client.post("/token")
+    assert answer.status_code == 200
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert "Access-Control-Allow-Credentials" not in answer.headers  # what a browser sends by itself, no page reads
+    assert (await client.post("/v1/cluster", json={"name": "lured"})).json()["code"] == "foreign_page"
+
+
+async def test_pages_may_ask_before_they_send(centre: GatewayCentre) -> None:
+    asked = {"Origin": "https://desk.example.com", "Access-Control-Request-Method": "PUT"}
+    wanted = {"Access-Control-Request-Headers": "authorization,if-match"}
+    answer = await centre.client(asked | wanted).options(f"/v1/app/{STATUS_APP}/object/{uuid4()}")
+    assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (200, "*")
+    assert "PUT" in answer.headers["Access-Control-Allow-Methods"]
+    assert "if-match" in answer.headers["Access-Control-Allow-Headers"]
+
+
+@pytest.mark.parametrize("origins", [(), ("https://desk.example.com",)])
+async def test_origins_are_what_the_setting_says(centre: GatewayCentre, origins: tuple[str, ...]) -> None:
+    app = create_app(replace(centre.gateway, cors_origins=origins))
+    for origin in ("https://desk.example.com", "https://elsewhere.example.com"):
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://centre") as client:
+            answer = await client.get("/ping", headers={"Origin": origin})
+        assert answer.headers.get("Access-Control-Allow-Origin") == (origin if origin in origins else None)
 
 
 async def test_a_token_works_as_password_of_any_user(centre: GatewayCentre) -> None:

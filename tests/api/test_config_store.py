@@ -16,6 +16,7 @@ from edgewright.domain.wellknown import (
     APP_KUBERNETES_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
     CLASS_APPLICATION,
+    CLASS_CLASS,
     CLASS_GIT_REPOSITORY,
     CLASS_KUBERNETES_TEMPLATE,
     OBJECT_BOOTSTRAP_SCRIPT,
@@ -292,14 +293,15 @@ async def test_a_changed_template_nudges_the_clusters_that_use_it(
 async def test_direct_members_come_and_go(admin: httpx.AsyncClient) -> None:
     member = f"/v2/class/{EDGE_CLUSTER}/direct/member/{await new_object(admin)}"
     assert (await admin.get(member)).status_code == 204
-    group = f"/v1/class/{uuid4()}/direct/member/{await new_object(admin)}"
+    klass = (await admin.post("/v2/object", json={"class": str(CLASS_CLASS)})).json()["uuid"]
+    group = f"/v1/class/{klass}/direct/member/{await new_object(admin)}"
     assert (await admin.get(group)).status_code == 404
     assert (await admin.put(group)).status_code == 204
     assert (await admin.put(group)).status_code == 204
     assert (await admin.get(group)).status_code == 204
     assert (await admin.delete(group)).status_code == 204
     assert (await admin.get(group)).status_code == 404
-    unknown = await admin.put(f"/v1/class/{uuid4()}/direct/member/{uuid4()}")
+    unknown = await admin.put(f"/v1/class/{klass}/direct/member/{uuid4()}")
     assert (unknown.status_code, unknown.json()["code"]) == (404, "object_unknown")
 
 
@@ -318,7 +320,8 @@ async def test_readers_do_not_write(centre: GatewayCentre) -> None:
 async def test_an_entry_that_is_not_there_is_404(admin: httpx.AsyncClient) -> None:
     answer = await admin.get(f"/v1/app/{INFO_APP}/object/{uuid4()}")
     assert (answer.status_code, answer.json()["code"]) == (404, "entry_unknown")
-    assert (await admin.get(f"/v1/app/{uuid4()}/object")).json() == []
+    unknown = await admin.get(f"/v1/app/{uuid4()}/object")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "app_unknown")
 
 
 async def test_the_schema_of_a_well_known_application_is_an_admins(

@@ -67,14 +67,6 @@ async def test_unknown_paths_and_methods_are_problems(anybody: httpx.AsyncClient
         assert answer.json()["type"] == f"urn:edgewright:problem:{answer.json()['code']}"
 
 
-async def test_cors_is_not_opened(anybody: httpx.AsyncClient) -> None:
-    answer = await anybody.options(
-        "/v1/cluster", headers={"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
-    )
-    assert answer.status_code == 405
-    assert not [name for name in answer.headers if name.startswith("access-control")]
-
-
 @pytest.mark.parametrize(
     ("body", "status", "code"),
     [

@@ -17,7 +17,7 @@ from tour import OPERATIONS, Tour
 from edgewright.domain.cluster import Order, Phase, Role, StepName
 from edgewright.domain.credentials import cluster_secret
 from edgewright.domain.projection import StepRecord
-from edgewright.domain.wellknown import APP_OBJECT_INFO, CLASS_EDGE_CLUSTER
+from edgewright.domain.wellknown import APP_OBJECT_INFO, CLASS_EDGE_CLUSTER, CLASS_HELM_CHART, SERVICE_GIT
 
 WANT_NOTHING = b"0000"
 """A flush: a fetch that wants nothing, and a push that changes nothing."""
@@ -128,15 +128,25 @@ def keep_entries(tour: Tour) -> None:
         for status in (201, 200):  # new, and there already
             wish = {"class": str(CLASS_EDGE_CLUSTER), "uuid": str(item)}
             assert tour.visit(f"POST /{version}/object", json=wish).status_code == status
-        for method in ("PUT", "GET", "DELETE"):
-            tour.visit(f"{method} /{version}/class/{{klass}}/direct/member/{{object_uuid}}", fill=member)
+        tour.visit(f"GET /{version}/class/{{klass}}/direct/member/{{object_uuid}}", fill=member)
+        tour.visit(f"GET /{version}/class/{{klass}}/member/{{object_uuid}}", fill=member)
+        for listed in ("member", "direct/member", "subclass", "direct/subclass"):
+            tour.visit(f"GET /{version}/class/{{klass}}/{listed}", fill={"klass": CLASS_EDGE_CLUSTER})
+        other = {"klass": CLASS_HELM_CHART, "object_uuid": item}
+        for method in ("PUT", "DELETE"):
+            tour.visit(f"{method} /{version}/class/{{klass}}/direct/member/{{object_uuid}}", fill=other)
         place = f"/{version}/app/{{app}}/object/{{object_uuid}}"
         for status in (201, 204):
             assert tour.visit(f"PUT {place}", fill=entry, json={"name": "thing"}).status_code == status
         tour.visit(f"PATCH {place}", fill=entry, json={"name": "thing 2"})
         tour.visit(f"GET {place}", fill=entry)
         tour.visit(f"GET /{version}/app/{{app}}/object", fill={"app": STATUS_APP})
+        named = {"name": '"thing 2"', "@called": "name"}
+        tour.visit(f"GET /{version}/app/{{app}}/search", fill={"app": APP_OBJECT_INFO}, params=named)
+        of_class = {"app": APP_OBJECT_INFO, "klass": CLASS_EDGE_CLUSTER}
+        tour.visit(f"GET /{version}/app/{{app}}/class/{{klass}}/search", fill=of_class, params=named)
         tour.visit(f"DELETE {place}", fill=entry)
+    tour.visit("GET /v1/service/{service_uuid}", fill={"service_uuid": SERVICE_GIT})
     made = tour.visit("POST /v1/token", json={"name": "tour", "permissions": ["read"]}).json()
     tour.visit("DELETE /v1/token/{token_id}", fill={"token_id": made["id"]})
 

@@ -51,6 +51,14 @@ class SqlConfigStore:
         async with self._database.read(long=True) as connection:
             return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
 
+    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, Any]]:
+        mine = select(entries.c.object, entries.c.body).where(entries.c.app == app)
+        if after is not None:
+            mine = mine.where(entries.c.object > after)
+        async with self._database.read(long=True) as connection:
+            rows = await connection.execute(mine.order_by(entries.c.object).limit(limit))
+            return [(row.object, row.body) for row in rows]
+
     @again_after_collision
     async def put(
         self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS

@@ -297,6 +297,15 @@ async def test_writes_and_deletions_are_audited(store: Store) -> None:
     assert "hidden" not in str(events)
 
 
+async def test_bodies_of_an_application_come_page_by_page(store: Store) -> None:
+    made = sorted([await an_object(store) for _ in range(3)])
+    for object_ in made:
+        await store.entries.put(FREE_APP, object_, {"of": str(object_)}, actor=ACTOR)
+    first = await store.entries.bodies(FREE_APP, after=None, limit=2)
+    rest = await store.entries.bodies(FREE_APP, after=first[-1][0], limit=2)
+    assert [*first, *rest] == [(object_, {"of": str(object_)}) for object_ in made]
+
+
 async def test_objects_of_an_application_are_listed_in_order(store: Store) -> None:
     made = [await an_object(store) for _ in range(3)]
     for object_ in made:

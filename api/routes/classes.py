@@ -1,0 +1,117 @@
+"""Classes of objects, on `/v1` and `/v2`: what ACS clients ask of them.
+
+There are no subclasses here: the members of a class are its direct members, and who wants to make a subclass is
+refused.
+"""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from api.auth import ClusterOperator, Reader
+from api.gateway import Gateway
+from api.known_names import known_class
+from api.live import TheGateway
+from edgewright.errors import Conflict, NotFound
+
+CLASS = "/class/{klass}"
+MEMBER = CLASS + "/direct/member/{object_uuid}"
+SUBCLASS = CLASS + "/direct/subclass/{object_uuid}"
+
+router = APIRouter(tags=["config store"])
+
+
+@router.get("/v1" + CLASS + "/member", summary="Members of a class")
+@router.get("/v2" + CLASS + "/member", summary="Members of a class")
+async def list_members(klass: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
+    """Sorted. The same as the direct members: no class has subclasses. 404 `class_unknown`."""
+    return list(await gateway.config.members(await known_class(gateway, klass)))
+
+
+@router.get("/v1" + CLASS + "/direct/member", summary="Direct members of a class")
+@router.get("/v2" + CLASS + "/direct/member", summary="Direct members of a class")
+async def list_direct_members(klass: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
+    """Objects that were made of this class or added to it, sorted. 404 `class_unknown`."""
+    return list(await gateway.config.members(await known_class(gateway, klass)))
+
+
+@router.get("/v1" + CLASS + "/member/{object_uuid}", status_code=204, summary="Is it a member?")
+@router.get("/v2" + CLASS + "/member/{object_uuid}", status_code=204, summary="Is it a member?")
+async def is_member(klass: UUID, object_uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+    """204 if it is, 404 if it is not."""
+    return await _member(gateway, klass, object_uuid)
+
+
+@router.get("/v1" + MEMBER, status_code=204, summary="Is it a direct member?")
+@router.get("/v2" + MEMBER, status_code=204, summary="Is it a direct member?")
+async def is_direct_member(klass: UUID, object_uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+    """204 if it is, 404 if it is not."""
+    return await _member(gateway, klass, object_uuid)
+
+
+@router.put("/v1" + MEMBER, status_code=204, summary="Add a direct member")
+@router.put("/v2" + MEMBER, status_code=204, summary="Add a direct member")
+async def add_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway) -> Response:
+    """Nothing happens if it is one already."""
+    await gateway.config.add_member(await known_class(gateway, klass), object_uuid)
+    return Response(status_code=204)
+
+
+@router.delete("/v1" + MEMBER, status_code=204, summary="Remove a direct member")
+@router.delete("/v2" + MEMBER, status_code=204, summary="Remove a direct member")
+async def remove_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway) -> Response:
+    """Nothing happens if it is none. 409 `member_by_making`: an object stays of the class that it was made of."""
+    canonical = await known_class(gateway, klass)
+    if await gateway.config.class_of(object_uuid) == canonical:
+        raise Conflict(
+            f"The object {object_uuid} was made of the class {klass}, and stays of it.", code="member_by_making"
+        )
+    await gateway.config.remove_member(canonical, object_uuid)
+    return Response(status_code=204)
+
+
+@router.get("/v1" + CLASS + "/subclass", summary="Subclasses of a class")
+@router.get("/v2" + CLASS + "/subclass", summary="Subclasses of a class")
+@router.get("/v1" + CLASS + "/direct/subclass", summary="Direct subclasses of a class")
+@router.get("/v2" + CLASS + "/direct/subclass", summary="Direct subclasses of a class")
+async def list_subclasses(klass: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
+    """Always empty. 404 `class_unknown`."""
+    await known_class(gateway, klass)
+    return []
+
+
+@router.get(
+    "/v1" + CLASS + "/subclass/{object_uuid}", status_code=204, summary="Is it a subclass?", include_in_schema=False
+)
+@router.get(
+    "/v2" + CLASS + "/subclass/{object_uuid}", status_code=204, summary="Is it a subclass?", include_in_schema=False
+)
+@router.get("/v1" + SUBCLASS, status_code=204, summary="Is it a direct subclass?", include_in_schema=False)
+@router.get("/v2" + SUBCLASS, status_code=204, summary="Is it a direct subclass?", include_in_schema=False)
+async def is_subclass(klass: UUID, object_uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+    """Always 404."""
+    await known_class(gateway, klass)
+    raise NotFound(f"The class {object_uuid} is no subclass of {klass}.", code="subclass_unknown")
+
+
+@router.put("/v1" + SUBCLASS, status_code=204, summary="Refused: there are no subclasses", include_in_schema=False)
+@router.put("/v2" + SUBCLASS, status_code=204, summary="Refused: there are no subclasses", include_in_schema=False)
+@router.delete("/v1" + SUBCLASS, status_code=204, summary="Refused: there are no subclasses", include_in_schema=False)
+@router.delete("/v2" + SUBCLASS, status_code=204, summary="Refused: there are no subclasses", include_in_schema=False)
+async def refuse_subclass(
+    klass: UUID, object_uuid: UUID, _operator: ClusterOperator, gateway: TheGateway
+) -> Response:
+    """Always 409 `subclasses_unsupported`."""
+    await known_class(gateway, klass)
+    raise Conflict(
+        f"The class {object_uuid} cannot be a subclass of {klass}: this Config Store knows no subclasses.",
+        code="subclasses_unsupported",
+        hint="Add the members of the one class to the other.",
+    )
+
+
+async def _member(gateway: Gateway, klass: UUID, object_: UUID) -> Response:
+    if object_ not in await gateway.config.members(await known_class(gateway, klass)):
+        raise NotFound(f"The object {object_} is no member of the class {klass}.", code="member_unknown")
+    return Response(status_code=204)

@@ -1,0 +1,64 @@
+"""What an entry is searched by: paths into its body, and the values that have to stand there."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgewright.errors import Invalid
+
+Scalar = str | int | float | bool | None
+Path = tuple[str, ...]
+
+_PATH = re.compile(r"(?:\$\.)?([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)")
+
+
+@dataclass(frozen=True)
+class Absent:
+    """What stands at a path that leads nowhere."""
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True)
+class EntryQuery:
+    """``wanted``: what has to stand where; ``results``: what is read of an entry that matches, by name."""
+
+    wanted: Sequence[tuple[Path, Scalar | Absent]] = ()
+    results: Mapping[str, Path] | None = None
+
+    def matches(self, body: Any) -> bool:
+        """Whether all that is wanted stands there; true is not 1, and null is not nothing."""
+        return all(_same(value_at(body, path), value) for path, value in self.wanted)
+
+
+def path_of(text: str) -> Path:
+    """A path of names, such as ``flux.version`` or ``$.flux.version``.
+
+    Raises:
+        Invalid: code ``path_unsupported``: other JSONPath than that.
+    """
+    found = _PATH.fullmatch(text)
+    if found is None:
+        raise Invalid(
+            "A search goes by names joined with dots; other JSONPath is not understood.",
+            code="path_unsupported",
+            where="query",
+        )
+    return tuple(found[1].split("."))
+
+
+def value_at(body: Any, path: Path) -> Any:
+    """What stands at a path of a JSON value; ``ABSENT`` if it leads nowhere."""
+    for name in path:
+        if not isinstance(body, dict) or name not in body:
+            return ABSENT
+        body = body[name]
+    return body
+
+
+def _same(found: Any, wanted: Scalar | Absent) -> bool:
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    return bool(found == wanted)
