@@ -91,7 +91,7 @@ class Cluster:
     def has(self, path: str, holds: Callable[[httpx.Response], bool] = lambda _: True) -> bool:
         """Whether the API server answers with success, and what it answers is as wanted."""
         try:
-            answer = self.http.get(path)
+            answer = self.http.get(path, timeout=10)
         except httpx.TransportError:
             return False
         return answer.is_success and holds(answer)
@@ -137,7 +137,7 @@ class Cluster:
     def _client(self, identity: Identity) -> httpx.Client:
         trusted = ssl.create_default_context(cafile=self.authority.identity.certificate)
         trusted.load_cert_chain(identity.certificate, identity.key)
-        return httpx.Client(base_url=self.url, verify=trusted, trust_env=False, timeout=10)
+        return httpx.Client(base_url=self.url, verify=trusted, trust_env=False, timeout=60)
 
 
 def _is_ready(node: httpx.Response) -> bool:
