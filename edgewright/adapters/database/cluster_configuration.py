@@ -14,7 +14,6 @@ from edgewright.adapters.database.cluster_rows import (
     settings_from,
     spec_from,
     staying_row,
-    write_labels,
 )
 from edgewright.adapters.database.configuration_writes import (
     Order,
@@ -37,6 +36,7 @@ from edgewright.adapters.database.entries import (
 )
 from edgewright.adapters.database.errors import again_after_collision
 from edgewright.adapters.database.events import is_recorded, record
+from edgewright.adapters.database.label_rows import write_labels
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.domain.cluster import ClusterSettings, Desired

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import ValidationError
-from sqlalchemy import Row, Select, Update, bindparam, delete, insert, select, update
+from sqlalchemy import Row, Select, Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, labels, projections
+from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, projections
 from edgewright.domain.cluster import (
     Acceptance,
     CertificateFacts,
@@ -218,19 +218,6 @@ async def refuse_doubled_identity(connection: AsyncConnection, cluster: UUID, ku
             code="duplicate_identity",
             hint=f"Delete or reject {holder} first, or bootstrap another Kubernetes cluster.",
         )
-
-
-async def write_labels(connection: AsyncConnection, cluster: UUID, wanted: Mapping[str, str]) -> None:
-    """Makes the labels that lists are filtered by exactly these."""
-    await connection.execute(delete(labels).where(labels.c.cluster == cluster))
-    await add_labels(connection, cluster, wanted)
-
-
-async def add_labels(connection: AsyncConnection, cluster: UUID, wanted: Mapping[str, str]) -> None:
-    """The labels of a cluster that has none."""
-    if wanted:
-        rows = [{"cluster": cluster, "key": key, "value": value} for key, value in wanted.items()]
-        await connection.execute(insert(labels), rows)
 
 
 def spec_from(body: Mapping[str, Any]) -> ClusterSpec:

@@ -13,13 +13,11 @@ from edgewright.adapters.database.access_rows import end_tokens, living_credenti
 from edgewright.adapters.database.cluster_rows import (
     HARDWARE_UNKNOWN,
     ClusterRecord,
-    add_labels,
     must_read_row,
     raise_change,
     refuse_deleted,
     refuse_doubled_identity,
     refuse_while_deleting,
-    write_labels,
 )
 from edgewright.adapters.database.entries import (
     check_object,
@@ -31,6 +29,7 @@ from edgewright.adapters.database.entries import (
     write_entry,
 )
 from edgewright.adapters.database.events import record
+from edgewright.adapters.database.label_rows import add_labels, write_labels
 from edgewright.adapters.database.lease_rows import lease_end
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import clusters, credentials
