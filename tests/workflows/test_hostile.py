@@ -56,6 +56,25 @@ class Faulty:
         return self._replaced.get(name) or getattr(self._real, name)
 
 
+async def test_a_step_goes_on_by_itself_once_the_head_of_its_repository_is_back(centre: Centre) -> None:
+    cluster = await centre.create("headless", values={"replicas": 1})
+    file = centre.git.folder(cluster) / "HEAD"
+    head = file.read_text()
+    file.unlink()
+    await centre.write(cluster, "headless", values={"replicas": 2})
+    await centre.until(
+        cluster, lambda row: bool(row.projection and "lost its file HEAD" in row.projection.waiting_for)
+    )
+    file.write_text(head)
+    await centre.until(
+        cluster,
+        lambda row: bool(
+            row.projection and row.projection.change_done == row.change and not row.projection.waiting_for
+        ),
+    )
+    assert len(await asyncio.to_thread(centre.git.log, cluster, limit=9)) == 2
+
+
 async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: Centre) -> None:
     def archive(repository: UUID) -> None:
         raise Stalled("The repository is damaged.", code="repository_damaged")

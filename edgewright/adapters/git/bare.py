@@ -13,6 +13,7 @@ from edgewright.adapters.git.commits import Commit, decode_commit, encode_commit
 from edgewright.adapters.git.failures import damaged, storage_errors, unknown_commit, unknown_repository
 from edgewright.adapters.git.layout import (
     archive_repository,
+    is_there,
     is_whole,
     make_repository,
     repository_folder,
@@ -71,10 +72,11 @@ class BareGitServer:
 
         Raises:
             NotFound: code ``repository_unknown``.
+            Waiting: code ``repository_headless``.
         """
         folder = repository_folder(self._root, repository)
         with storage_errors():
-            if not is_whole(folder):
+            if not is_there(folder):
                 raise unknown_repository(repository)
         return folder
 
@@ -87,7 +89,7 @@ class BareGitServer:
     def exists(self, repository: UUID) -> bool:
         """See the port."""
         with storage_errors():
-            return is_whole(repository_folder(self._root, repository))
+            return is_there(repository_folder(self._root, repository))
 
     def head(self, repository: UUID) -> CommitId | None:
         """See the port."""

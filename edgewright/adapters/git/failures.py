@@ -36,6 +36,16 @@ def damaged(what: str) -> Stalled:
     )
 
 
+def headless(name: str) -> Waiting:
+    """The folder of a repository is there, but Git takes it for none; only its file ``HEAD`` tells that it is one."""
+    return Waiting(
+        f"The repository {name} has lost its file HEAD, so Git does not recognise it.",
+        code="repository_headless",
+        retry_after=5.0,
+        hint="Write the line `ref: refs/heads/main` into HEAD, or restore the repository from a backup.",
+    )
+
+
 def unknown_repository(repository: UUID) -> NotFound:
     """There is no repository with this UUID."""
     return NotFound(

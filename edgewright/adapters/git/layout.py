@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from uuid import UUID
 
-from edgewright.adapters.git.failures import damaged
+from edgewright.adapters.git.failures import headless
 from edgewright.adapters.git.objects import fsync_folder
 from edgewright.adapters.git.refs import read_head
 
@@ -53,6 +53,19 @@ def is_whole(folder: Path) -> bool:
     return (folder / "HEAD").is_file()
 
 
+def is_there(folder: Path) -> bool:
+    """The same, of a folder in which nobody should have removed anything.
+
+    Raises:
+        edgewright.errors.Waiting: code ``repository_headless``: somebody has.
+    """
+    if is_whole(folder):
+        return True
+    if (folder / "objects").is_dir() and not is_whole(folder):  # looked at again: it may be appearing right now
+        raise headless(folder.name)
+    return False
+
+
 def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None:
     """Makes an empty repository beside its place and renames it into it; durable when it returns.
 
@@ -71,7 +84,7 @@ def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None
         folder = repository_folder(root, repository)
         if not is_whole(folder):
             if folder.is_dir():
-                raise damaged(f"{folder.name} is there without a HEAD") from None
+                raise headless(folder.name) from None
             raise
     fsync_folder(root)
 

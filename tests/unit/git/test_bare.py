@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.errors import NotFound, Stalled
+from edgewright.errors import NotFound, Stalled, Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage
 
 BY_TEST = CommitMessage("Add files", "token:ci", [("Fence", "3/17")], body="Because.")
@@ -270,6 +270,25 @@ def test_missing_commit_of_main_is_damage(server: BareGitServer, repository: UUI
     for call in calls:
         with pytest.raises(Stalled, match=f"commit {head} of main is missing"):
             call()
+
+
+def test_repository_without_its_head_is_named_and_goes_on_once_that_is_back(
+    server: BareGitServer, repository: UUID
+) -> None:
+    head = put(server, repository, {"a": b"1"})
+    (server.folder(repository) / "HEAD").unlink()
+    calls: list[Callable[[], object]] = [
+        lambda: server.exists(repository),
+        lambda: server.head(repository),
+        lambda: server.create_repository(repository),
+        lambda: server.folder(repository),
+    ]
+    for call in calls:
+        with pytest.raises(Waiting, match="lost its file HEAD") as trouble:
+            call()
+        assert trouble.value.code == "repository_headless"
+    (server.root / f"{repository}.git" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert server.head(repository) == head
 
 
 def test_damage_is_named_and_not_retried(server: BareGitServer, repository: UUID) -> None:
