@@ -3,8 +3,8 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -26,7 +26,8 @@ from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.notifications import SqlNotifications
 from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
@@ -51,6 +52,8 @@ log = structlog.get_logger("edgewright.worker")
 
 GRACE = timedelta(seconds=5)
 """How long a stopping worker lets activities finish."""
+SCHEMA_SECONDS = 10.0
+"""How often a worker looks whether the database still has the schema that it knows."""
 STICKY = timedelta(seconds=5)
 """How long a workflow task waits for the worker that has its workflow in memory; a dead one never comes."""
 CACHED_WORKFLOWS = 500
@@ -130,6 +133,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
     async with AsyncExitStack() as stack:
         tracer = stack.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-worker"))
         database = await stack.enter_async_context(open_database(settings.effective_database_url))
+        await demand_schema(database)
         runtime = open_runtime(settings.worker_metrics_address)
         metrics = WorkerMetrics(runtime)
         client = await connect_patiently(settings, stop, runtime)
@@ -165,7 +169,37 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
         lag = asyncio.create_task(watch_lag(metrics.loop_lag))
         stack.callback(lag.cancel)
         log.info("polling", temporal=settings.temporal_address, namespace=settings.temporal_namespace)
-        await stop.wait()
+        async with leaving_with_another_schema(database, stop):
+            await stop.wait()
+
+
+async def demand_schema(database: Database) -> None:
+    """Raises ``OtherSchema`` unless the schema is the one of this program; a database that is away may have it."""
+    try:
+        await database.demand_schema()
+    except OtherSchema:
+        raise
+    except EdgewrightError as trouble:
+        log.warning("the schema cannot be looked at", reason=trouble.detail)
+
+
+@asynccontextmanager
+async def leaving_with_another_schema(database: Database, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Sets ``stop``, and raises ``OtherSchema`` at the end, once a newer version has migrated the database."""
+
+    async def watch() -> None:
+        while True:
+            await asyncio.sleep(SCHEMA_SECONDS)
+            await demand_schema(database)
+
+    watching = asyncio.create_task(watch())
+    watching.add_done_callback(lambda _ended: stop.set())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
 
 
 async def main() -> None:

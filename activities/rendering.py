@@ -9,19 +9,24 @@ from uuid import UUID
 
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import JsonObject
-from edgewright.domain.rendering import RenderInput, render_digest, render_repository
+from edgewright.domain.rendering import RENDERER_VERSION, RenderInput, render_digest, render_repository
 from edgewright.domain.wellknown import (
     APP_FLUX_TEMPLATE,
     APP_HELM_CHART_TEMPLATE,
+    APP_INSTALLATION,
     APP_KUBERNETES_TEMPLATE,
     OBJECT_DEFAULT_CHART,
     OBJECT_FLUX_TEMPLATE,
     OBJECT_HELM_RELEASE_TEMPLATE,
     REPOSITORY_HELM_CHARTS,
+    SERVICE_CLUSTER_MANAGER,
 )
-from edgewright.errors import Stalled
+from edgewright.errors import Stalled, Waiting
 from edgewright.ports.config_store import ConfigStore, Entry
 
+_INSTALLATION = (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+RENDERER_IN_FORCE = "renderer"
+"""In the entry of the installation: the version of the renderer that the last `admin init` had."""
 REMEMBERED = 64
 """Renderings that are kept; each is about 15 kB."""
 Source = tuple[UUID, UUID]
@@ -58,11 +63,13 @@ class RenderInputs:
 
         Raises:
             Stalled: a template is missing (code ``template_missing``).
+            Waiting: ``renderer_not_in_force``: workers of another version render now.
         """
         chart = (APP_HELM_CHART_TEMPLATE, spec.chart or OBJECT_DEFAULT_CHART)
         release = (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE)
         flux = (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
-        found = await self._entries.get_each((chart, release, flux))
+        found = await self._entries.get_each((chart, release, flux, _INSTALLATION))
+        _demand_renderer_in_force(found[3])
         base = proven_url or self._external_url
         return Collected(
             input=RenderInput(
@@ -99,6 +106,19 @@ class RenderInputs:
 async def digest_of(collected: Collected) -> str:
     """``Collected.digest``, computed in a thread."""
     return await asyncio.to_thread(lambda: collected.digest)
+
+
+def _demand_renderer_in_force(installation: Entry | None) -> None:
+    """Else workers of two versions would render each cluster by turns, for as long as both run."""
+    body = installation.body if installation else None
+    in_force = body.get(RENDERER_IN_FORCE) if isinstance(body, dict) else None
+    if in_force is not None and in_force != RENDERER_VERSION:
+        raise Waiting(
+            f"This worker renders with version {RENDERER_VERSION}, and version {in_force} is in force.",
+            code="renderer_not_in_force",
+            hint="`edgewright admin init` decides that; stop the workers of other versions.",
+            retry_after=2.0,
+        )
 
 
 def _template(entry: Entry | None, place: Source, word: str) -> JsonObject:

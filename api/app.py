@@ -210,6 +210,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
                 allow_plain_http=settings.allow_plain_http,
+                demand_schema=database.demand_schema,
                 sweep_every=timedelta(seconds=settings.sweep_seconds),
                 connections=limits_for(
                     descriptor_limit(),

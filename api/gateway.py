@@ -1,6 +1,6 @@
 """Everything that the gateway's routes work with: its collaborators and the values that it was set up with."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
@@ -51,6 +51,7 @@ class Gateway:
         change_stamp: changes with every write to the database; None: that cannot be told, and no answer is kept.
         metrics: where this gateway counts.
         tracer: makes the spans of its requests.
+        demand_schema: raises ``OtherSchema`` when the schema of the database is no longer that of this program.
         sweep_every: how often the sweep begins.
     """
 
@@ -74,6 +75,7 @@ class Gateway:
     organisation: str = "Edgewright"
     credential_age: timedelta | None = None
     sweep_every: timedelta = timedelta(seconds=30)
+    demand_schema: Callable[[], Awaitable[None]] | None = None
     service: UUID = SERVICE_CLUSTER_MANAGER
     ca_bundle: str | None = None
     door: Door | None = None

@@ -1,6 +1,7 @@
 """What runs beside the requests, and how a gateway ends."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -9,10 +10,12 @@ import structlog
 
 from api.gateway import Gateway
 from api.live import Live
+from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.errors import EdgewrightError
 from edgewright.event_loop import watch_lag
 
 LISTENING_SECONDS = 5.0
+SCHEMA_SECONDS = 10.0
 SCHEDULE_SECONDS = 30.0
 """How often each gateway looks for the schedule of the sweep."""
 
@@ -25,6 +28,7 @@ async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
     tasks = [
         _start("heartbeats", live.heartbeats.flush_forever, live),
         _start("listening", lambda: _keep_listening(gateway, live), live),
+        _start("schema", lambda: _leave_with_another_schema(gateway), live),
         _start("sweep", lambda: _keep_the_sweep(gateway), live),
         _start("loop lag", lambda: watch_lag(live.metrics.loop_lag.observe), live),
     ]
@@ -64,6 +68,22 @@ async def _keep_listening(gateway: Gateway, live: Live) -> None:
                 _log.error("the database takes nothing", reason=error.detail)
             live.unwritable.set()
         await asyncio.sleep(LISTENING_SECONDS)
+
+
+async def _leave_with_another_schema(gateway: Gateway) -> None:
+    """A newer version has migrated the database under this process: what it would write now might mean something
+    else there. Whoever starts it again reads the same sentence."""
+    while gateway.demand_schema is not None:
+        try:
+            await gateway.demand_schema()
+        except OtherSchema as error:
+            _log.critical("this program has to leave", detail=error.detail, code=error.code, hint=error.hint)
+            signal.raise_signal(signal.SIGTERM)
+            return
+        except EdgewrightError:
+            pass  # the database is away; that is told elsewhere
+        await asyncio.sleep(SCHEMA_SECONDS)
+    await asyncio.Event().wait()
 
 
 async def _keep_the_sweep(gateway: Gateway) -> None:

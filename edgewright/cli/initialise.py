@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from temporalio.client import Client
 
+from activities.rendering import RENDERER_IN_FORCE
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
@@ -153,6 +154,10 @@ async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, ex
     entry = await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
     fixed = dict(entry.body) if entry else {}
     base = {"external_url": external_url, "renderer": RENDERER_VERSION}
+    if fixed.get(RENDERER_IN_FORCE) != RENDERER_VERSION:
+        # Before anybody is woken: from here on the workers of this version render, and those of no other.
+        fixed[RENDERER_IN_FORCE] = RENDERER_VERSION
+        await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, fixed, actor="centre")
     if fixed.get("rendered_with") == base:
         return
     if await nudge_all(fleet, await clusters.open_clusters()):

@@ -5,12 +5,11 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from alembic.util.exc import CommandError
-
 from activities.secrets import already_committed, by_request
 from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.engine import Database, open_database, sqlite_file
+from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.sqlite_copy import check_sqlite
 from edgewright.adapters.git.bare import BareGitServer
@@ -50,7 +49,7 @@ async def bring_up_to_date(copy: Path, manifest: Manifest) -> None:
     try:
         async with open_database(f"sqlite+aiosqlite:///{copy}") as database:
             await database.migrate()
-    except CommandError as error:
+    except OtherSchema as error:
         raise CliError(
             f"The database in this backup is of Edgewright {manifest.edgewright}, which this version cannot read.",
             "Nothing was changed. Restore it with that version or a newer one.",

@@ -17,6 +17,7 @@ from gateway_centre import GatewayCentre, gateway_centre, make_database
 from api import lifespan
 from api.app import create_app, described
 from api.openapi import PLACE, text
+from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.domain.credentials import operator_token, registration_token
 from edgewright.domain.events import EVENT_KINDS
 from edgewright.errors import Stalled, Waiting
@@ -227,6 +228,17 @@ async def test_a_schedule_of_the_sweep_that_is_gone_is_made_again(
     centre.fleet.sweep_is_missing = True
     async with lifespan.running(centre.gateway, centre.app.state.live):
         await eventually(lambda: not centre.fleet.sweep_is_missing)
+
+
+async def test_a_gateway_leaves_when_a_newer_version_has_migrated_its_database(
+    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(lifespan.signal, "raise_signal", left.append)  # else the test leaves
+    newer = OtherSchema("The database has the schema 9999, of a newer Edgewright.", code="schema_newer")
+    gateway = replace(centre.gateway, demand_schema=AsyncMock(side_effect=newer))
+    async with lifespan.running(gateway, centre.app.state.live):
+        await eventually(lambda: left == [lifespan.signal.SIGTERM])
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

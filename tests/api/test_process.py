@@ -4,12 +4,15 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import httpx
+import pytest
 from free_ports import free_port
 from loopback import PLAIN
 
@@ -62,3 +65,21 @@ def test_a_gateway_answers_without_temporal_and_ends_cleanly_with_its_streams(
     lines = log.read_text("utf-8").splitlines()
     assert all(json.loads(line)["event"] for line in lines)
     assert wrong not in "".join(lines)
+
+
+@pytest.mark.parametrize("program", ["api", "worker"])
+def test_a_program_older_than_the_schema_leaves_with_a_sentence(
+    tmp_path: Path, fresh_database: Path, program: str
+) -> None:
+    shutil.copy(fresh_database, tmp_path / "edgewright.db")
+    with closing(sqlite3.connect(tmp_path / "edgewright.db")) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("EDGEWRIGHT_")}
+    environment |= {"EDGEWRIGHT_HOME": str(tmp_path), "EDGEWRIGHT_GATEWAY_PORT": str(free_port())}
+    command = [sys.executable, "-P", "-m", program]
+    left = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert left.returncode == 1
+    assert "The database has the schema 9999, of a newer Edgewright" in left.stdout + left.stderr
+    assert "Traceback" not in left.stdout + left.stderr

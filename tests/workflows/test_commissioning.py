@@ -6,22 +6,28 @@ from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import is_told
+from cluster_states import has_commits, is_told
 
+from activities.rendering import RENDERER_IN_FORCE, RenderInputs
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
 from edgewright.domain.lifecycle import COMMISSIONING
 from edgewright.domain.projection import Projection
+from edgewright.domain.rendering import RENDERER_VERSION
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
     APP_FLUX_TEMPLATE,
     APP_GIT_REPOSITORY,
     APP_HELM_CHART_TEMPLATE,
+    APP_INSTALLATION,
     APP_SPARKPLUG_ADDRESS,
+    CLASS_SERVICE,
     OBJECT_DEFAULT_CHART,
     OBJECT_FLUX_TEMPLATE,
+    SERVICE_CLUSTER_MANAGER,
 )
 from edgewright.errors import Conflict, Waiting
 from edgewright.messages import names
+from edgewright.ports.config_store import NewEntry
 from workflows import policies
 
 
@@ -281,3 +287,21 @@ async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(c
         return status is not None and status.name == "FAILED"
 
     await eventually(failed)
+
+
+async def test_workers_of_two_renderer_versions_do_not_render_by_turns(idle_centre: Centre) -> None:
+    """Only the version renders that the last `admin init` has put in force; the others leave it to its workers."""
+    entries, place = idle_centre.ports.entries, (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+    await entries.install([NewEntry(*place, CLASS_SERVICE, {RENDERER_IN_FORCE: RENDERER_VERSION})])
+    async with working(idle_centre):
+        cluster = await idle_centre.create("rendered-once")
+        before = await commits(idle_centre, cluster)
+        await entries.put(*place, {RENDERER_IN_FORCE: RENDERER_VERSION + 1}, actor="centre")
+        await idle_centre.write(cluster, "rendered-once", values={"replicas": 2})
+        row = await idle_centre.row(cluster)
+        inputs = RenderInputs(entries, "https://edgewright.example.com")
+        with pytest.raises(Waiting, match=f"version {RENDERER_VERSION + 1} is in force"):
+            await inputs.collect(cluster, row.spec)
+        assert await commits(idle_centre, cluster) == before
+        await entries.put(*place, {RENDERER_IN_FORCE: RENDERER_VERSION}, actor="centre")
+        await eventually(lambda: has_commits(idle_centre, cluster, before + 1))

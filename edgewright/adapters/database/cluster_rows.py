@@ -36,12 +36,9 @@ from edgewright.ports.clusters import ClusterRow
 ClusterRecord = Row[Any]
 """One row of ``clusters``, locked for this transaction."""
 
-NOTHING_PROPOSED: Mapping[str, None] = {
-    "proposed_fingerprint": None,
-    "proposed_not_after": None,
-    "proposed_at": None,
-    "proposed_pem": None,
-}
+NOTHING_PROPOSED: Mapping[str, None] = dict.fromkeys(
+    ("proposed_fingerprint", "proposed_not_after", "proposed_at", "proposed_pem")
+)
 
 HARDWARE_UNKNOWN: Mapping[str, Any] = {
     "acceptance": Acceptance.NONE,

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from edgewright.adapters.database.errors import translate
-from edgewright.adapters.database.migrations import upgrade
+from edgewright.adapters.database.migrations import demand_present, upgrade
 from edgewright.adapters.database.postgresql_engine import (
     LONG_SECONDS,
     TRANSACTION_SECONDS,
@@ -118,8 +118,21 @@ class Database:
         async with self.read() as connection:
             await connection.execute(text("SELECT 1"))
 
+    async def demand_schema(self) -> None:
+        """Returns if the schema is the one that this program works with.
+
+        Raises:
+            OtherSchema: ``schema_newer`` or ``schema_older``; the program has to leave.
+        """
+        async with self.read() as connection:
+            await connection.run_sync(demand_present)
+
     async def migrate(self) -> None:
-        """Brings the schema up to date. Several processes may do so at once."""
+        """Brings the schema up to date. Several processes may do so at once.
+
+        Raises:
+            OtherSchema: ``schema_newer``: a newer program has brought it further.
+        """
         if self._on_sqlite:
             await self._keep_a_write_ahead_log()
         async with self.write(long=True) as connection:

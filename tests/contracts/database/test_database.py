@@ -20,6 +20,7 @@ from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.errors import translate
+from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
 from edgewright.domain.default_entries import default_entries
@@ -317,3 +318,22 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
         assert [await store.clusters.name_of(one) for one in await store.clusters.underway()] == ["one"]
         assert await store.clusters.page(ClusterFilter(sort="-trouble")) == shown
         assert [(line.name, line.blocked) for line in shown.items] == [("two", False), ("one", True)]
+
+
+async def test_a_program_of_another_version_than_the_schema_is_told_to_leave(tmp_path: Path) -> None:
+    async with open_database(f"sqlite:///{tmp_path / 'other.db'}") as database:
+        await database.migrate()
+        await database.demand_schema()
+        for version, code in (("9999", "schema_newer"), ("0001", "schema_older")):
+            async with database.write() as connection:
+                await connection.execute(
+                    text("UPDATE alembic_version SET version_num = :version"), {"version": version}
+                )
+            with pytest.raises(OtherSchema) as refused:
+                await database.demand_schema()
+            assert refused.value.code == code
+            assert version in refused.value.detail
+        async with database.write() as connection:
+            await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        with pytest.raises(OtherSchema, match="9999, of a newer Edgewright"):
+            await database.migrate()
