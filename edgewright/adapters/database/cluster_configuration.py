@@ -37,6 +37,7 @@ from edgewright.adapters.database.entries import (
 from edgewright.adapters.database.errors import again_after_collision
 from edgewright.adapters.database.events import is_recorded, record
 from edgewright.adapters.database.label_rows import write_labels
+from edgewright.adapters.database.resealing_rows import ask_again
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.domain.cluster import ClusterSettings, Desired
@@ -124,6 +125,7 @@ class ClusterConfiguration:
             if before is None:
                 return False
             await raise_change(connection, row, desired=Desired.REMOVED)
+            await ask_again(connection, at, cluster)
             await refuse_staged(connection, cluster, "removed", f"The cluster {row.name} was removed.")
             await delete_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster)
             await record(

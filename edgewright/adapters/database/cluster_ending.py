@@ -21,6 +21,7 @@ from edgewright.adapters.database.cluster_rows import (
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import record
+from edgewright.adapters.database.resealing_rows import ask_again
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
@@ -76,6 +77,7 @@ class ClusterEnding:
                     detached_at=None,
                 )
                 await let_in_again(connection, cluster, row.acceptance)
+                await ask_again(connection, at, cluster)
                 await refuse_staged(connection, cluster, "deleting", f"The cluster {row.name} is being deleted.")
                 await delete_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster)
                 verb = "requested"

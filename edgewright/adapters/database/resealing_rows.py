@@ -1,14 +1,17 @@
 """Re-sealings as rows, inside a transaction that somebody else began."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.tables import resealing_secrets, resealings
+from edgewright.adapters.database.events import record
+from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings, staged_changes
 from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
+from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
 """Of Secrets that wait for something; the others most likely wait for the same."""
@@ -96,6 +99,36 @@ async def forget_resealings(connection: AsyncConnection, cluster: UUID) -> None:
     mine = select(resealings.c.id).where(resealings.c.cluster == cluster)
     await connection.execute(delete(resealing_secrets).where(resealing_secrets.c.resealing.in_(mine)))
     await connection.execute(delete(resealings).where(resealings.c.cluster == cluster))
+
+
+async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) -> None:
+    """Asks once more for Secrets whose new values wait for a commit that will not come, because the cluster goes.
+
+    What goes can come back. Its repository then still holds the old values, and nothing else would say so.
+    """
+    lost = select(staged_changes.c.namespace, staged_changes.c.name).where(
+        staged_changes.c.cluster == cluster,
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.replaces.is_not(None),
+    )
+    secrets = sorted({f"{row.namespace}/{row.name}" for row in await connection.execute(lost)})
+    mine = select(resealings.c.id).where(resealings.c.cluster == cluster).order_by(resealings.c.asked_at.desc())
+    newest = await connection.scalar(mine.limit(1))
+    if not secrets or newest is None:
+        return
+    await add_wanted(connection, newest, secrets)
+    await connection.execute(update(resealings).where(resealings.c.id == newest).values(ended_at=None))
+    await connection.execute(update(clusters).where(clusters.c.uuid == cluster).values(resealing=newest, news_at=at))
+    await record(
+        connection,
+        at,
+        cluster=cluster,
+        actor="centre",
+        kind="reseal.asked",
+        message=f"New values of {len(secrets)} Secret{'' if len(secrets) == 1 else 's'} were not committed in time: "
+        "they are asked for again.",
+        secrets=len(secrets),
+    )
 
 
 async def gathered_of(connection: AsyncConnection, resealing: UUID) -> list[Row[Any]]:

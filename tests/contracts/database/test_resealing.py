@@ -234,6 +234,28 @@ async def test_a_cluster_that_goes_takes_nothing(store: Store) -> None:
         await store.resealings.begin(UUID(int=5), 1, SECRETS, actor=ACTOR, reason="")
 
 
+@pytest.mark.parametrize("end", ["removed", "deleted"])
+async def test_a_resealing_that_a_removal_overtakes_is_asked_for_again(store: Store, end: str) -> None:
+    cluster = await asked(store, "default/a", "default/b")
+    await take(store, cluster, resealed("default/a", "k"), Verdict("default/b"))
+    assert len(await pending(store, cluster)) == 1
+    if end == "removed":
+        await store.clusters.request_removal(cluster, actor=ACTOR)
+        body = {"name": "press-shop", "namespace": "edgewright"}
+        await store.clusters.write_configuration(cluster, body, actor=ACTOR)
+    else:
+        await store.clusters.request_deletion(cluster, actor=ACTOR)
+        await store.clusters.undelete(cluster, actor=ACTOR)
+    assert await pending(store, cluster) == []
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None and wanted.resealing is not None
+    assert (wanted.resealing.left, wanted.resealing.ended_at) == (1, None)
+    assert await store.resealings.wanted(cluster, limit=9) == ["default/a"]
+    assert (await store.kinds(cluster)).count("reseal.asked") == 2
+    await take(store, cluster, resealed("default/a", "k"))
+    assert [change.key for change in await pending(store, cluster)] == ["k"]
+
+
 async def test_a_superseded_key_is_due_when_it_is_90_days_old(timed: Store) -> None:
     cluster = await timed.create()
     await certify(timed, cluster, "f1", age=timedelta(20))
