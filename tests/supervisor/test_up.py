@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from embedded import EmbeddedEdgewright
 from supervised import Stage, eventually, living
@@ -14,6 +16,7 @@ from supervised import Stage, eventually, living
 from edgewright.cli.initialise import initialise_storage
 from edgewright.cli.local import with_ports
 from edgewright.cli.parts import temporal_parts
+from edgewright.messages.names import SWEEP_TYPE, WORKFLOW_TYPE
 from edgewright.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
@@ -47,6 +50,19 @@ def test_what_is_said_shows_the_way_and_no_token(running: EmbeddedEdgewright) ->
         assert running.endpoints()[name] in said
     assert (running.home / "admin-token").read_text().strip() not in said + running.logs()
     assert "\x1b" not in said, "plain text, because it does not go to a terminal"
+
+
+def test_the_printed_link_shows_clusters_only(running: EmbeddedEdgewright) -> None:
+    [link] = re.findall(r"Web UI +(http\S+)", running.said())
+    ui, query = running.endpoints()["temporal_ui"], httpx.URL(link).params["query"]
+
+    def listed(wanted: str) -> set[str]:
+        answer = httpx.get(f"{ui}/api/v1/namespaces/default/workflows", params={"query": wanted}, trust_env=False)
+        return {each["type"]["name"] for each in answer.json()["executions"]}
+
+    eventually(lambda: SWEEP_TYPE in listed(""), seconds=60)
+    assert listed(query) == {WORKFLOW_TYPE}
+    assert httpx.get(link, trust_env=False).status_code == 200
 
 
 def test_nobody_else_can_read_what_is_in_the_home(running: EmbeddedEdgewright) -> None:
