@@ -28,6 +28,7 @@ class Live:
     Args:
         closing: set when the process is told to end; long answers end then.
         edge_bodies, edge_statuses, edge_secrets: what each cluster may send, report and register in a while.
+        sessions: what each operator token or cluster may open: as each lives for an hour, 120 live at most.
         broken: names of background tasks that ended by a defect; `/readyz` shows them.
         unwritable: set while the last write to the database has failed that this process makes every few seconds.
     """
@@ -41,6 +42,7 @@ class Live:
     edge_bodies: Allowance
     edge_statuses: Allowance
     edge_secrets: Allowance
+    sessions: Allowance
     places: Places
     metrics: Metrics
     scrape: Scrape
@@ -73,6 +75,12 @@ def live_of(gateway: Gateway) -> Live:
             per_second=1 / 30,
             code="credentials_too_often",
             sentence="This cluster registers new credentials too often.",
+        ),
+        sessions=Allowance(
+            burst=60,
+            per_second=1 / 60,
+            code="sessions_too_often",
+            sentence="This caller opens sessions too often; one lives for an hour and can be used again.",
         ),
         places=places,
         metrics=gateway.metrics,

@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, require_active, session_root
+from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, asker, require_active, session_root
 from api.bodies import JsonBody
 from api.edge_sessions import session_name
 from api.idempotency import as_json
-from api.live import TheGateway
+from api.live import TheGateway, TheLive
 from api.schemas.tokens import NewToken, NewTokenBody, SessionToken, TokenBody, TokenList
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, Token, operator_token
 from edgewright.errors import NotFound
@@ -58,11 +58,12 @@ async def revoke_token(*, token_id: str, operator: Administrator, gateway: TheGa
 
 
 @router.post("/token", summary="A session token, as ACS clients ask for it", response_model=SessionToken)
-async def create_session(*, caller: Known, gateway: TheGateway) -> Response:
+async def create_session(*, caller: Known, gateway: TheGateway, live: TheLive) -> Response:
     """A token with the same permissions that lives for an hour, and not longer than what opened it.
 
     Opened by a cluster's agent, it reads and writes that cluster's *Edge cluster status* and finds services.
     """
+    live.sessions.spend(asker(caller) if isinstance(caller, OperatorToken) else caller.cluster, 1)
     now, drawn = datetime.now(UTC), draw()
     expires_at = now + SESSION_LIFETIME
     if isinstance(caller, OperatorToken):

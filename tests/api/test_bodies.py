@@ -222,3 +222,21 @@ async def test_an_edge_that_makes_credentials_without_end_has_to_wait(centre: Ga
     fresh = {"role": "flux", "secret": cluster_secret(Role.FLUX, secrets.token_bytes(32)).text}
     assert (await agent.post("/v1/agent/credential", json=fresh)).status_code == 200
     assert code_of(await agent.post("/v1/agent/credential", json=fresh)) == (429, "credentials_too_often")
+
+
+async def test_a_caller_opens_a_bounded_number_of_sessions(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    clock = Hand()
+    allowance = Allowance(burst=3, per_second=0.1, code="sessions_too_often", sentence="Slowly.", clock=clock)
+    object.__setattr__(centre.app.state.live, "sessions", allowance)
+    opener = admin
+    for _ in range(3):  # a session counts against the token that it comes from
+        opener = centre.client(bearer((await opener.post("/token")).json()["token"]))
+    refused = await opener.post("/token")
+    assert code_of(refused) == (429, "sessions_too_often")
+    assert refused.headers["Retry-After"] == "10"
+    agent = centre.client(edge.as_agent)
+    assert [(await agent.post("/token")).status_code for _ in range(4)] == [200, 200, 200, 429]
+    clock.at += 10
+    assert (await opener.post("/token")).status_code == 200
