@@ -443,7 +443,7 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
     for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
         await centre.gateway.clusters.remove_central_entries(fence_of(await centre.row(edge.cluster)), step)
     assert (await centre.row(edge.cluster)).closed
-    assert (await admin.get(f"/v1/cluster/{edge.cluster}")).status_code == 404
+    assert (await admin.get(f"/v1/cluster/{edge.cluster}")).status_code == 410
 
     told = await beat(centre, edge)
     order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove"}

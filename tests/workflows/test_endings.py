@@ -17,7 +17,7 @@ from edgewright.domain.wellknown import (
     APP_GIT_REPOSITORY,
     APP_SPARKPLUG_ADDRESS,
 )
-from edgewright.errors import Conflict, Waiting
+from edgewright.errors import Conflict, Gone, Waiting
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.secret_staging import StagedChange, StagedState
@@ -84,7 +84,7 @@ async def test_nothing_brings_a_deleted_cluster_back(centre: Centre) -> None:
     await eventually(lambda: ended(centre, cluster))
     assert cluster not in await centre.clusters.open_clusters()
     assert cluster not in await centre.clusters.unfinished()
-    with pytest.raises(Conflict):
+    with pytest.raises(Gone):
         await centre.write(cluster, "never-again")
     assert not await has_entry(centre, APP_CLUSTER_SETUP_STATUS, cluster)
 

@@ -11,7 +11,7 @@ from cluster_states import at_phase, is_told, kinds, stage, states
 
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS, APP_GIT_REPOSITORY, APP_SPARKPLUG_ADDRESS
-from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.errors import Conflict, Gone, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.secret_staging import StagedState
 
@@ -72,7 +72,7 @@ async def test_recreate_during_delete(centre: Centre, seed: int) -> None:
         lambda: centre.clusters.request_recreation(cluster, new_hardware=True, actor="token:test"),
     )
     assert refusals[0] is None
-    assert refusals[1] in {None, Conflict, NotFound}
+    assert refusals[1] in {None, Conflict, NotFound, Gone}
     await nothing_central_is_left(centre, cluster)
 
 

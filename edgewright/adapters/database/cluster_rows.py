@@ -276,16 +276,9 @@ _WITHOUT_STATUS = (
     )
     .where(clusters.c.uuid == bindparam("here"))
 )
-_CAN_ANSWER = (
-    select(credentials.c.id)
-    .where(
-        credentials.c.cluster == clusters.c.uuid,
-        credentials.c.generation == clusters.c.generation,
-        credentials.c.role == Role.AGENT,
-        credentials.c.state == CredentialState.ACTIVE,
-    )
-    .exists()
-)
+_OF_HARDWARE = (credentials.c.cluster == clusters.c.uuid) & (credentials.c.generation == clusters.c.generation)
+_OF_AGENT = (credentials.c.role == Role.AGENT) & (credentials.c.state == CredentialState.ACTIVE)
+_CAN_ANSWER = select(credentials.c.id).where(_OF_HARDWARE, _OF_AGENT).exists()
 _WHOLE = _WITHOUT_STATUS.add_columns(_status.c.body.label("edge_status"), _CAN_ANSWER.label("can_answer"))
 
 
