@@ -116,6 +116,9 @@ class Repositories:
     async def open_clusters(self) -> list[UUID]:
         return self.clusters
 
+    async def sweep_ended(self) -> None:
+        return None
+
     async def forget(self) -> int:
         return 0
 
