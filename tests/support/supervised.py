@@ -37,6 +37,8 @@ DIES = "import sys; print('the reason'); sys.exit(3)"
 
 
 LONGEST_PAUSE = 0.2
+LONGEST_AFTER_ASKING = 2.0
+"""Seconds: to ask may be to run a whole command."""
 
 
 def eventually(condition: Callable[[], object], *, seconds: float = 60.0) -> None:
@@ -57,7 +59,7 @@ def pause(*, asking: float, waited: float) -> float:
     Asking takes processor time from what is waited for. So this is twice as long as asking takes, and longer the
     longer it was waited already: at most a tenth of that is lost.
     """
-    return min(max(0.01, 2 * asking, waited / 10), LONGEST_PAUSE)
+    return max(min(2 * asking, LONGEST_AFTER_ASKING), min(max(0.01, waited / 10), LONGEST_PAUSE))
 
 
 def living(pid: int) -> bool:

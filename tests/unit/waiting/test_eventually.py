@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.mark.parametrize("asking", [0.0, 0.01, 0.05])
+@pytest.mark.parametrize("asking", [0.0, 0.01, 0.05, 0.5])
 def test_asking_takes_a_third_of_the_time_at_most(clock: Clock, asking: float) -> None:
     asked = 0
 
