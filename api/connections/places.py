@@ -88,6 +88,12 @@ class _Group:
         self.size -= 1
         self.resting.pop(connection, None)
 
+    def set_resting(self, connection: Connection, *, rests: bool) -> None:
+        if rests:
+            self.resting[connection] = None
+        else:
+            del self.resting[connection]
+
     @property
     def longest_resting(self) -> Connection | None:
         return next(iter(self.resting), None)
@@ -229,10 +235,12 @@ class Places:
         return True
 
     def _set_resting(self, connection: Connection, *, rests: bool) -> None:
-        if connection.has_place and connection.rests is not rests:
-            self._part(connection)
-            connection.rests = rests
-            self._join(connection, connection.standing, connection.holder)
+        if not connection.has_place or connection.rests is rests:
+            return
+        connection.rests = rests
+        self._of_standing[connection.standing].set_resting(connection, rests=rests)
+        if connection.holder is not None:
+            self._of_holder[connection.holder].set_resting(connection, rests=rests)
 
     def _join(self, connection: Connection, standing: Standing, holder: Holder | None) -> None:
         connection.standing, connection.holder = standing, holder

@@ -8,7 +8,7 @@ import asyncio
 import math
 import ssl
 from enum import Enum, auto
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.config import Config
@@ -57,6 +57,16 @@ class _Phase(Enum):
 
 class _TooMuch(Exception):
     """Stops the parser."""
+
+
+def _feed(protocol: asyncio.BufferedProtocol, received: bytes) -> None:
+    """Hands over what another protocol has received."""
+    while received:
+        room = memoryview(protocol.get_buffer(len(received)))
+        size = min(len(room), len(received))
+        room[:size] = received[:size]
+        protocol.buffer_updated(size)
+        received = received[size:]
 
 
 def bounded_http(places: Places, tls: ssl.SSLContext | None = None) -> type[asyncio.Protocol]:
@@ -119,14 +129,23 @@ class BoundedProtocol(HttpToolsProtocol):
         self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        try:
-            secured = await self.loop.start_tls(
+        beginning = self.loop.create_task(
+            self.loop.start_tls(
                 transport, self, tls, server_side=True, ssl_handshake_timeout=2 * self._limits.handshake_seconds
             )
+        )
+        try:
+            await asyncio.sleep(0)
+            # What came before that has no reader yet: uvloop does not pause a transport that is just being made.
+            secure = cast(asyncio.BufferedProtocol, transport.get_protocol())  # uvloop's has its methods only
+            self.loop.call_soon(_feed, secure, bytes(self._early))
+            self._early.clear()
+            secured = await beginning
         except OSError:
             self._abort()
             return
         except BaseException:
+            beginning.cancel()
             self._abort()
             raise
         if secured is None or self._connection is None:

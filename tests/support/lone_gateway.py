@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,7 @@ class LoneGateway:
     temporal: str
     process: "subprocess.Popen[bytes]"
     log: Path
+    verify: ssl.SSLContext | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -57,7 +59,7 @@ class LoneGateway:
             f"{self.url}{path}",
             headers=headers | options.pop("headers", {}),
             timeout=40,
-            **PLAIN,
+            **(PLAIN if self.verify is None else {"trust_env": False, "verify": self.verify}),
             **options,
         )
 
@@ -70,6 +72,7 @@ def lone_gateway(
     database_url: str | None = None,
     descriptors: int | str | None = None,
     instead: Mapping[str, str] | None = None,
+    verify: ssl.SSLContext | None = None,
 ) -> Iterator[LoneGateway]:
     """Runs one until the end of the context.
 
@@ -78,6 +81,7 @@ def lone_gateway(
         database_url: another database than the SQLite file in the home.
         descriptors: how many files it may open at most, as `prlimit` takes it.
         instead: variables that it is told besides.
+        verify: what its certificate is verified with; None: it serves plain http.
     """
     port, nowhere = free_port(), f"127.0.0.1:{free_port()}"
     prepare_home(home)
@@ -103,7 +107,9 @@ def lone_gateway(
         log.open("wb") as out,
         subprocess.Popen(command, env={**kept, **told}, stdout=out, stderr=out) as running,
     ):
-        gateway = LoneGateway(home, f"http://127.0.0.1:{port}", nowhere, running, log)
+        gateway = LoneGateway(
+            home, f"{'https' if verify else 'http'}://127.0.0.1:{port}", nowhere, running, log, verify
+        )
         try:
             eventually(lambda: running.poll() is not None or _answers(gateway), seconds=90)
             if running.poll() is not None:
