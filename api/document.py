@@ -16,7 +16,9 @@ from pydantic.json_schema import models_json_schema
 
 from api import admission, auth, edge_sessions, git_callers, webhook_document
 from api.bodies import JsonBody
+from api.document_headers import declare_headers
 from api.problems import PROBLEM_TYPE, Problem
+from api.status_document import edge_status_schema
 from edgewright import __version__
 from edgewright.domain.events import EVENT_KINDS
 
@@ -76,6 +78,7 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     schemas.update(definitions.get("$defs", {}))
     schemas.update(webhook_document.schemas())
+    schemas["EdgeStatus"] = edge_status_schema()
     schemas["EventKind"] = {"title": "EventKind", "type": "string", "enum": list(EVENT_KINDS), "description": _KINDS}
     schemas["Event"]["properties"]["kind"] = {"$ref": REF.format(model="EventKind")}
     described["webhooks"] = webhook_document.webhooks()
@@ -110,6 +113,7 @@ def _complete(operation: dict[str, Any], route: APIRoute) -> None:
         responses.setdefault("401", {"description": "No or wrong credentials.", "content": {PROBLEM_TYPE: problem}})
         responses.setdefault("403", {"description": "Known, but not allowed.", "content": {PROBLEM_TYPE: problem}})
     responses["default"] = {"description": "A problem.", "content": {PROBLEM_TYPE: problem}}
+    declare_headers(operation)
 
 
 def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:

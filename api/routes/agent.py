@@ -70,7 +70,10 @@ async def heartbeat(
     status_code=204,
     summary="The edge's status",
     openapi_extra={
-        "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/EdgeStatus"}}},
+        }
     },
 )
 async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway, live: TheLive) -> Response:

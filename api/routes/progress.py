@@ -42,7 +42,10 @@ PAGE = 1000
     responses={304: {"description": "It has the revision that `If-None-Match` names."}},
 )
 async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> Response:
-    """`ready: true` when the cluster is commissioned. 404 for an unknown or removed one, 410 for a deleted one."""
+    """`ready: true` when the cluster is commissioned. 404 for an unknown or removed one, 410 for a deleted one.
+
+    Honours `If-None-Match`.
+    """
     entry = await gateway.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
     if entry is None:
         if (await open_cluster(gateway, uuid)).desired is not Desired.PRESENT:

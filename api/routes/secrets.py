@@ -51,7 +51,7 @@ NO_CONTENT: dict[int | str, dict[str, Any]] = {
         "requestBody": {
             "required": True,
             "description": "The raw bytes of the value, whatever the content type.",
-            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
 )

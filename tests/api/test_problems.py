@@ -1,6 +1,7 @@
 """What every answer has, and what becomes of requests that are none."""
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -12,10 +13,11 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from gateway_centre import GatewayCentre, gateway_centre, make_database
 
 from api import lifespan
-from api.app import create_app, described
+from api.app import ROUTERS, create_app, described
 from api.openapi import PLACE, text
 from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.domain.credentials import operator_token, registration_token
@@ -284,6 +286,37 @@ async def test_the_openapi_document_is_complete(anybody: httpx.AsyncClient) -> N
     assert created["x-permission"] == "clusters"
     assert created["requestBody"]["content"]["application/json"]["schema"]["$ref"].endswith("/NewCluster")
     assert document["components"]["schemas"]["NewCluster"]["examples"]
+
+
+def test_generators_find_the_headers_and_the_body_of_a_secret() -> None:
+    paths = described()["paths"]
+    secret = paths["/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"]["put"]
+    assert list(secret["requestBody"]["content"]) == ["application/octet-stream"]
+    assert "Edgewright-Commit" in secret["responses"]["204"]["headers"]
+    entry = paths["/v1/app/{app}/object/{object_uuid}"]
+    assert {"ETag", "X-Request-Id"} <= entry["get"]["responses"]["200"]["headers"].keys()
+    assert "Retry-After" in entry["put"]["responses"]["default"]["headers"]
+
+
+@pytest.mark.parametrize(
+    ("reader", "names"),
+    [
+        ("precondition_of(", {"If-Match"}),
+        ("not_modified(", {"If-None-Match"}),
+        ("idempotency_key(", {"Idempotency-Key"}),
+        ("once_of(", {"Idempotency-Key"}),
+    ],
+)
+def test_each_header_that_a_handler_reads_is_declared(reader: str, names: set[str]) -> None:
+    paths = described()["paths"]
+    for router in ROUTERS:
+        for route in router.routes:
+            assert isinstance(route, APIRoute)
+            if not route.include_in_schema or reader not in inspect.getsource(route.endpoint):
+                continue
+            for method in route.methods or ():
+                declared = paths[route.path_format][method.lower()].get("parameters", ())
+                assert names <= {each["name"] for each in declared if each["in"] == "header"}, route.path_format
 
 
 def test_clients_find_the_kinds_of_events_in_the_openapi_document() -> None:

@@ -31,6 +31,21 @@ def test_a_heartbeat_is_one_that_the_gateway_takes(beat: Heartbeat) -> None:
     assert beat.to_json().keys() <= schema("HeartbeatWish")["properties"].keys()
 
 
+def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
+    described = schema("EdgeStatus")["properties"]
+    assert {"hosts", "kubeseal_cert", "observed_revision", "flux", "versions"} == described.keys()
+    assert described["flux"]["properties"].keys() == {"sources", "kustomizations"}
+    status = {
+        "hosts": [{"hostname": "press-1"}],
+        "observed_revision": "main@sha1:a",
+        "flux": {"sources": [{"name": "self", "suspended": False, "conditions": [{"type": "Ready"}]}]},
+        "versions": {"agent": "0.2.0"},
+    }
+    jsonschema.validate(status, schema("EdgeStatus"))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"observed_revision": 5}, schema("EdgeStatus"))
+
+
 def test_each_field_of_the_answer_is_one_that_the_gateway_gives() -> None:
     read = {field.name for field in fields(HeartbeatAnswer)}
     assert read == schema("HeartbeatAnswer")["properties"].keys()

@@ -1,0 +1,43 @@
+"""The *Edge cluster status* in the OpenAPI document: its JSON Schema, and what else the centre reads of it."""
+
+from typing import Any
+
+from edgewright.domain.default_entries import application_schema
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+
+_CONDITION = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("type", "status", "reason", "message")},
+}
+_FLUX_OBJECT = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "source": {"type": "string", "description": "Of a Kustomization: the source that it applies."},
+        "suspended": {"type": "boolean"},
+        "conditions": {"type": "array", "items": _CONDITION},
+    },
+}
+_MORE = {
+    "observed_revision": {"type": "string", "description": "What Flux has applied, as it says it: `main@sha1:…`."},
+    "flux": {
+        "type": "object",
+        "description": "What Flux says of its work; why a commit does not arrive is read of it.",
+        "properties": {
+            "sources": {"type": "array", "items": _FLUX_OBJECT},
+            "kustomizations": {"type": "array", "items": _FLUX_OBJECT},
+        },
+    },
+    "versions": {
+        "type": "object",
+        "description": "Programs on the edge and their versions.",
+        "additionalProperties": {"type": "string"},
+    },
+}
+
+
+def edge_status_schema() -> dict[str, Any]:
+    """The schema of the component ``EdgeStatus``."""
+    schema: dict[str, Any] = application_schema(APP_CLUSTER_STATUS)
+    del schema["$schema"]
+    return {**schema, "title": "EdgeStatus", "properties": {**schema["properties"], **_MORE}}
