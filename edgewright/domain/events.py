@@ -50,6 +50,7 @@ EventKind = Literal[
     "entries.installed",
     "entry.deleted",
     "entry.put",
+    "git.drifted",
     "git.pushed",
     "lease.expired",
     "lease.renewed",

@@ -334,6 +334,16 @@ class Clusters(Protocol):
     async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
         """Remembers which entries (app, object) the generated files came from."""
 
+    async def record_drift(self, cluster: UUID, message: str, *, event: UUID) -> bool:
+        """Tells once that repository and database do not belong together, and makes a rendering due.
+
+        Args:
+            event: ID of the event, the same for the same finding.
+
+        Returns:
+            Whether it is told for the first time.
+        """
+
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
         """Adds to the list of what must be entered again what was taken away, and takes from it what is there.
 

@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, update_row
+from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, open_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
-from edgewright.adapters.database.events import record, record_all
+from edgewright.adapters.database.events import is_recorded, record, record_all
 from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.resealing_rows import forget_resealings
 from edgewright.adapters.database.setup_status import says_ready
@@ -148,6 +148,18 @@ class ClusterProgress:
             ]
             if rows:
                 await connection.execute(_ADD_SOURCES, rows)
+
+    async def record_drift(self, cluster: UUID, message: str, *, event: UUID) -> bool:
+        async with self._database.write() as connection:
+            await open_row(connection, cluster)
+            if await is_recorded(connection, event):
+                return False
+            await update_row(connection, cluster, rendered_digest=None)
+            at = await self._database.now(connection)
+            await record(
+                connection, at, cluster=cluster, actor="centre", kind="git.drifted", message=message, event=event
+            )
+            return True
 
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
         async with self._database.write() as connection:

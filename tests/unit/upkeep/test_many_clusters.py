@@ -14,6 +14,7 @@ from edgewright.adapters.temporal import nudging
 from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
 from edgewright.errors import Waiting
 from edgewright.ports.fleet import Fleet
+from edgewright.ports.git_server import CommitSummary
 
 
 class SlowFleet:
@@ -124,6 +125,12 @@ class Repositories:
 
     async def due(self, *, limit: int) -> list[UUID]:
         return []
+
+    def log(self, repository: UUID, *, limit: int) -> list[CommitSummary]:
+        return []
+
+    async def get(self, cluster: UUID) -> None:
+        return None
 
     def upkeep(self, repository: UUID) -> None:
         self.kept.add(repository)

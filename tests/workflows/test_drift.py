@@ -1,0 +1,90 @@
+"""A repository is put back to an earlier copy, or the database is: the upkeep notices, and says what is lost."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from centre import Centre, eventually, working
+from cluster_states import is_told
+
+from activities import upkeep
+from activities.upkeep import UpkeepActivities
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.git_server import CommitMessage
+
+
+async def sweep(centre: Centre) -> None:
+    ports = centre.ports
+    activities = UpkeepActivities(
+        ports.clusters,
+        ports.access,
+        ports.reports,
+        ports.git,
+        ports.fleet,
+        ended=ports.ended,
+        resealings=ports.resealings,
+    )
+    await activities.upkeep()
+
+
+async def told(centre: Centre, cluster: UUID) -> list[str]:
+    return [event.message for event in await centre.audit.timeline(cluster) if event.kind == "git.drifted"]
+
+
+def is_current(row: ClusterRow) -> bool:
+    return row.projection is not None and row.projection.change_done == row.change
+
+
+@pytest.fixture
+def every_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "UPKEEP_SLOTS", 1)
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_a_repository_that_was_put_back_is_noticed_once_and_rendered_again(
+    idle_centre: Centre, tmp_path: Path
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("put-back", values={"replicas": 1})
+        folder, copy = idle_centre.git.folder(cluster), tmp_path / "copy"
+        shutil.copytree(folder, copy)
+        await idle_centre.write(cluster, "put-back", values={"replicas": 2})
+        await idle_centre.until(cluster, is_current)
+        await eventually(lambda: is_told(idle_centre, cluster))
+        await sweep(idle_centre)
+        assert await told(idle_centre, cluster) == []
+        before = await asyncio.to_thread(idle_centre.git.head, cluster)
+        assert before
+        shutil.rmtree(folder)
+        copy.rename(folder)
+
+        await sweep(idle_centre)
+        [message] = await told(idle_centre, cluster)
+        assert message.startswith(f"The repository has lost commit {before[:12]}")
+        await sweep(idle_centre)
+
+        async def is_delivered() -> bool:
+            head = await asyncio.to_thread(idle_centre.git.head, cluster)
+            assert head
+            files = await asyncio.to_thread(idle_centre.git.list, cluster, "edo/cluster", at=head)
+            return any(b"replicas: 2" in (idle_centre.git.read(cluster, path, at=head) or b"") for path in files)
+
+        await eventually(is_delivered)
+        await eventually(lambda: is_told(idle_centre, cluster))
+        await sweep(idle_centre)
+        assert await told(idle_centre, cluster) == [message]
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_an_older_database_is_noticed_once(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("older")
+        head = await asyncio.to_thread(idle_centre.git.head, cluster)
+        later = CommitMessage("Render older", actor="token:test", trailers=(("Edgewright-Fence", "1/99"),))
+        await asyncio.to_thread(idle_centre.git.commit, cluster, {"edo/later": b"1"}, later, expected_head=head)
+        for _ in range(2):
+            await sweep(idle_centre)
+        [message] = await told(idle_centre, cluster)
+        assert message.startswith("The repository was written for change 99, and the database knows only of 1:")
