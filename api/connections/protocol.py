@@ -7,7 +7,6 @@ has got its place, so that a handshake is bounded, too.
 import asyncio
 import math
 import ssl
-from enum import Enum, auto
 from typing import Any, cast
 
 import httptools
@@ -18,6 +17,7 @@ from uvicorn.server import ServerState
 
 from api.connections.callers import SCOPE_KEY
 from api.connections.limits import ConnectionLimits
+from api.connections.phases import Phase, Reading
 from api.connections.places import Connection, Places
 from api.connections.refusals import Reason
 
@@ -30,29 +30,6 @@ LINGERING_BYTES = 16 * 1024 * 1024
 """What is still read after an answer, so that the client reads that instead of an error of its system."""
 FRAMING_SHARE = 8
 """Bytes around a chunked body for each byte of it; the smallest chunks need five."""
-
-
-class _Reading(Enum):
-    """Which part of a request is being read."""
-
-    NOTHING = auto()
-    HEAD = auto()
-    BODY = auto()
-
-
-class _Phase(Enum):
-    """What a connection is at; each has its deadline."""
-
-    HANDSHAKE = auto()
-    FRESH = auto()
-    IDLE = auto()
-    HEAD = auto()
-    BODY = auto()
-    ANSWERING = auto()
-    DRAINING = auto()
-    """The answer is complete, the request's body is not."""
-    LINGERING = auto()
-    """Refused; nothing is parsed any more."""
 
 
 class _TooMuch(Exception):
@@ -95,8 +72,8 @@ class BoundedProtocol(HttpToolsProtocol):
     _connection: Connection | None = None
     _handshake: "asyncio.Task[None] | None" = None
     _timer: asyncio.TimerHandle | None = None
-    _phase = _Phase.FRESH
-    _reading = _Reading.NOTHING
+    _phase = Phase.FRESH
+    _reading = Reading.NOTHING
     _deadline = math.inf
     _reason: Reason | None = None
     _messages = 0
@@ -121,11 +98,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self._watch()
         if self._tls is None:
             super().connection_made(transport)
-            self._begin(_Phase.FRESH)
+            self._begin(Phase.FRESH)
             return
         transport.pause_reading()
         self.connections.add(self)
-        self._begin(_Phase.HANDSHAKE)
+        self._begin(Phase.HANDSHAKE)
         self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
@@ -153,7 +130,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._handshake = None
         super().connection_made(secured)
-        self._begin(_Phase.FRESH)
+        self._begin(Phase.FRESH)
         if self._early:
             self.data_received(bytes(self._early))
 
@@ -164,10 +141,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._phase is _Phase.HANDSHAKE:
+        if self._phase is Phase.HANDSHAKE:
             self._early += data
             return
-        if self._phase is _Phase.LINGERING:
+        if self._phase is Phase.LINGERING:
             self._discard(len(data))
             return
         self._unset_keepalive_if_required()
@@ -179,10 +156,10 @@ class BoundedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(self._reason or Reason.MALFORMED)
             return
-        if before is _Reading.BODY:
+        if before is Reading.BODY:
             if self._messages == messages:
                 self._account_in_body(len(data), self._body_bytes - body)
-        elif self._reading is _Reading.HEAD or self._messages == messages:
+        elif self._reading is Reading.HEAD or self._messages == messages:
             self._account_in_head(len(data))
         if self._is_parsing:
             self._settle()
@@ -199,18 +176,18 @@ class BoundedProtocol(HttpToolsProtocol):
         Args:
             body: how many of the ``size`` bytes are the body's own.
         """
-        if self._reading is not _Reading.BODY:
+        if self._reading is not Reading.BODY:
             return
         self._framing_bytes += size - body
         if self._framing_bytes > self._limits.head_bytes + FRAMING_SHARE * self._body_bytes:
             self._refuse(Reason.MALFORMED)
-        elif self._phase is _Phase.DRAINING:
+        elif self._phase is Phase.DRAINING:
             self._discard(size)
 
     # Parser callbacks
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._reading = _Reading.HEAD
+        self._reading = Reading.HEAD
         self._messages += 1
         self._head_bytes = self._told_bytes = self._body_bytes = self._framing_bytes = 0
         self.scope["state"][SCOPE_KEY] = self._connection
@@ -229,7 +206,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= PIPELINED_LIMIT:
             self._stop(Reason.PIPELINED)
         super().on_headers_complete()
-        self._reading = _Reading.BODY
+        self._reading = Reading.BODY
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -237,7 +214,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._reading = _Reading.NOTHING
+        self._reading = Reading.NOTHING
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -256,7 +233,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # Phases and deadlines
     @property
     def _is_parsing(self) -> bool:
-        return self._connection is not None and self._phase is not _Phase.LINGERING
+        return self._connection is not None and self._phase is not Phase.LINGERING
 
     @property
     def _is_answering(self) -> bool:
@@ -265,46 +242,46 @@ class BoundedProtocol(HttpToolsProtocol):
     def _settle(self) -> None:
         """Names what the connection is at now."""
         answering = self._is_answering
-        if self.cycle is None and self._reading is _Reading.NOTHING:
+        if self.cycle is None and self._reading is Reading.NOTHING:
             return
-        if self._reading is _Reading.HEAD:
-            phase = _Phase.HEAD
-        elif self._reading is _Reading.BODY:
-            phase = _Phase.BODY if answering else _Phase.DRAINING
+        if self._reading is Reading.HEAD:
+            phase = Phase.HEAD
+        elif self._reading is Reading.BODY:
+            phase = Phase.BODY if answering else Phase.DRAINING
         else:
-            phase = _Phase.ANSWERING if answering else _Phase.IDLE
+            phase = Phase.ANSWERING if answering else Phase.IDLE
         if phase is not self._phase:
             self._begin(phase)
 
-    def _begin(self, phase: _Phase) -> None:
+    def _begin(self, phase: Phase) -> None:
         self._phase = phase
         self._deadline = self.loop.time() + self._seconds(phase)
-        self._progress = self._body_bytes if phase is _Phase.BODY else 0
+        self._progress = self._body_bytes if phase is Phase.BODY else 0
         self._lingered = 0
-        if phase is _Phase.DRAINING or phase is _Phase.LINGERING:
+        if phase is Phase.DRAINING or phase is Phase.LINGERING:
             self._watch_in(LINGERING_SECONDS)
         connection = self._connection
         if connection is None:
             return
-        if phase is _Phase.ANSWERING or (phase is not _Phase.IDLE and connection.is_identified):
+        if phase is Phase.ANSWERING or (phase is not Phase.IDLE and connection.is_identified):
             self._places.work(connection)
         else:
             self._places.rest(connection)
 
-    def _seconds(self, phase: _Phase) -> float:
+    def _seconds(self, phase: Phase) -> float:
         limits = self._limits
         match phase:
-            case _Phase.HANDSHAKE:
+            case Phase.HANDSHAKE:
                 return limits.handshake_seconds
-            case _Phase.FRESH | _Phase.HEAD:
+            case Phase.FRESH | Phase.HEAD:
                 return limits.head_seconds
-            case _Phase.IDLE:
+            case Phase.IDLE:
                 return limits.idle_seconds
-            case _Phase.BODY:
+            case Phase.BODY:
                 return limits.body_seconds
-            case _Phase.ANSWERING:
+            case Phase.ANSWERING:
                 return limits.answer_seconds
-            case _Phase.DRAINING | _Phase.LINGERING:
+            case Phase.DRAINING | Phase.LINGERING:
                 return LINGERING_SECONDS
 
     def _watch(self) -> None:
@@ -322,23 +299,23 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _overdue(self) -> None:
         match self._phase:
-            case _Phase.HANDSHAKE:
+            case Phase.HANDSHAKE:
                 self._end(Reason.HANDSHAKE_DEADLINE)
-            case _Phase.FRESH:
+            case Phase.FRESH:
                 self._end(Reason.SILENT)
-            case _Phase.HEAD:
+            case Phase.HEAD:
                 self._refuse(Reason.HEAD_DEADLINE)
-            case _Phase.BODY:
+            case Phase.BODY:
                 self._overdue_body()
-            case _Phase.ANSWERING:
+            case Phase.ANSWERING:
                 self._overdue_answer()
-            case _Phase.IDLE | _Phase.DRAINING | _Phase.LINGERING:
+            case Phase.IDLE | Phase.DRAINING | Phase.LINGERING:
                 self._abort()
 
     def _overdue_body(self) -> None:
         is_our_turn = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if is_our_turn or self._body_bytes - self._progress >= BODY_PROGRESS_BYTES:
-            self._begin(_Phase.BODY)
+            self._begin(Phase.BODY)
         else:
             self._refuse(Reason.BODY_DEADLINE)
 
@@ -347,7 +324,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if waiting and waiting == self._progress:
             self._end(Reason.ANSWER_DEADLINE)
             return
-        self._begin(_Phase.ANSWERING)
+        self._begin(Phase.ANSWERING)
         self._progress = waiting
 
     # Ends
@@ -357,7 +334,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if place is None or self.transport.is_closing():
             return
         self._places.note(reason, place.client or place.address)
-        of_the_body = self._reading is _Reading.BODY and self._is_answering and not self.cycle.response_started
+        of_the_body = self._reading is Reading.BODY and self._is_answering and not self.cycle.response_started
         if self.pipeline or (self._is_answering and not of_the_body):
             self._abort()
             return
@@ -368,7 +345,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.flow.resume_reading()
-        self._begin(_Phase.LINGERING)
+        self._begin(Phase.LINGERING)
 
     def _discard(self, size: int) -> None:
         self._lingered += size
