@@ -14,6 +14,8 @@ from bench.siege.losses import losses
 
 SLOWER = 2.0
 """Times that the p99 of others may grow."""
+STARVED = 2
+"""Whoever gets less than one part in so many of the answers in peace is kept from the centre."""
 NOISE_SECONDS = 0.1
 """A p99 below this is not compared: on two cores, the hostile caller's own computing shows."""
 MEMORY_MEGABYTES = 400.0
@@ -82,6 +84,10 @@ async def _beside(
 def _troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
     """What bystanders should not have noticed."""
     troubles = [f"{phase.name}: {kind} failed: {codes}" for kind, codes in phase.noticed.failed.items()]
+    for kind in WATCHED:
+        answered, usual = phase.noticed.answered[kind], quiet.noticed.answered[kind]
+        if answered < usual / STARVED:
+            troubles.append(f"{phase.name}: {answered} of a {kind} were answered, {usual} in peace")
     for part, megabytes in phase.megabytes.items():
         if megabytes > quiet.megabytes[part] + MEMORY_MEGABYTES:
             troubles.append(f"{phase.name}: the {part} held {megabytes:.0f} MB, {quiet.megabytes[part]:.0f} at rest")

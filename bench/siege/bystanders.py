@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from bench.agent_load import Task, described
+from bench.agent_load import Answers, Task, described
 
 KINDS = ("beats", "polls", "secrets")
 WATCHED = ("heartbeat", "poll", "secret")
 """What is compared; a status goes with a heartbeat now and then, too seldom for a p99."""
+NOTHING = Answers().told(1.0)
+"""Of a kind that nobody asked for in so short a time."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +70,9 @@ class Bystanders:
             told |= outcome["rounds"]["later"]
             kept |= outcome["kept"]
         return Noticed(
-            p50={kind: told[kind]["p50"] for kind in WATCHED},
-            p99={kind: told[kind]["p99"] for kind in WATCHED},
-            answered={kind: told[kind]["answered"] for kind in WATCHED},
+            p50={kind: told.get(kind, NOTHING)["p50"] for kind in WATCHED},
+            p99={kind: told.get(kind, NOTHING)["p99"] for kind in WATCHED},
+            answered={kind: told.get(kind, NOTHING)["answered"] for kind in WATCHED},
             failed={kind: one["failed"] for kind, one in told.items() if one["failed"]},
             kept=kept,
         )
