@@ -161,7 +161,8 @@ async def pusher(target: Target) -> None:
     with tempfile.TemporaryDirectory(prefix="edgewright-siege-") as folder:
         work = Path(folder)
         remote = target.url.replace("://", f"://x:{target.tokens['push']}@")
-        await _git(work, "clone", "-q", f"{remote}/uuid/{target.cluster}", "work")
+        while not (work / "work").exists():  # it may have to wait for a turn, as everybody
+            await _git(work, "clone", "-q", f"{remote}/uuid/{target.cluster}", "work")
         copies = work / "work" / "by-hand"
         copies.mkdir(exist_ok=True)
         await asyncio.to_thread((copies / "blob-0").write_bytes, bytes(8 * 1024 * 1024))
