@@ -5,7 +5,7 @@ read off the routes here.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from fastapi import APIRouter
 from fastapi.dependencies.models import Dependant
@@ -42,7 +42,11 @@ Commissions edge Kubernetes clusters and keeps them for life.
 
 Errors are problem documents (RFC 9457) with a stable `code`; every answer carries `X-Request-Id`. An operator token
 is sent as `Authorization: Bearer`, or as the password of HTTP Basic, so that plain git works.
+
+Every path that answers GET answers HEAD too, with the same headers; HEAD is not listed as an operation of its own.
 """
+SERVERS: list[dict[str, str | Any]] = [{"url": "/", "description": "The gateway that serves this document."}]
+LICENSE: dict[str, str | Any] = {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
 SCHEMES = {
     "operatorBearer": {"type": "http", "scheme": "bearer", "description": "An operator token, `ew_…`."},
     "operatorBasic": {"type": "http", "scheme": "basic", "description": "Any user; the operator token as password."},
@@ -69,9 +73,16 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
         description=DESCRIPTION,
         routes=routes,
         tags=TAGS,
+        servers=SERVERS,
+        license_info=LICENSE,
     )
     models = {found.model for route in routes for found in _bodies(route)}
-    wanted: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [(Problem, "serialization")]
+    # Answers too: FastAPI leaves null out of their examples.
+    answers: set[type[BaseModel]] = {model for route in routes if _is_model(model := route.response_model)}
+    answers.add(Problem)
+    wanted: list[tuple[type[BaseModel], Literal["validation", "serialization"]]] = [
+        (model, "serialization") for model in sorted(answers, key=lambda each: each.__name__)
+    ]
     wanted += [(model, "validation") for model in sorted(models, key=lambda each: str(each.__name__))]
     _, definitions = models_json_schema(wanted, ref_template=REF)
     components = described.setdefault("components", {})
@@ -94,6 +105,7 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
 
 
 def _complete(operation: dict[str, Any], route: APIRoute) -> None:
+    operation["operationId"] = _operation_name(route)
     for body in _bodies(route):
         operation["requestBody"] = {
             "required": not body.optional,
@@ -114,6 +126,15 @@ def _complete(operation: dict[str, Any], route: APIRoute) -> None:
         responses.setdefault("403", {"description": "Known, but not allowed.", "content": {PROBLEM_TYPE: problem}})
     responses["default"] = {"description": "A problem.", "content": {PROBLEM_TYPE: problem}}
     declare_headers(operation)
+
+
+def _operation_name(route: APIRoute) -> str:
+    """What generated clients call the operation: the route's name; with a suffix where /v2 repeats what /v1 has."""
+    return f"{route.name}_v2" if route.path_format.startswith("/v2/") else route.name
+
+
+def _is_model(annotation: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:

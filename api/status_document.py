@@ -40,4 +40,7 @@ def edge_status_schema() -> dict[str, Any]:
     """The schema of the component ``EdgeStatus``."""
     schema: dict[str, Any] = application_schema(APP_CLUSTER_STATUS)
     del schema["$schema"]
+    # OpenAPI allows `true` for "anything" as JSON Schema does; generators of clients know only `{}`.
+    host = schema["properties"]["hosts"]["items"]["properties"]
+    host.update({name: {} for name, described in host.items() if described is True})
     return {**schema, "title": "EdgeStatus", "properties": {**schema["properties"], **_MORE}}

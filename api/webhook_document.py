@@ -39,6 +39,7 @@ def _operation(kind: NotificationType, summary: str) -> dict[str, Any]:
         "tags": ["webhook"],
         "summary": summary,
         "description": DESCRIPTION,
+        "security": [],
         "parameters": [
             {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
             for name, text in _HEADERS.items()

@@ -73,8 +73,8 @@ async def remove_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperat
 
 @router.get("/v1" + CLASS + "/subclass", summary="Subclasses of a class")
 @router.get("/v2" + CLASS + "/subclass", summary="Subclasses of a class")
-@router.get("/v1" + CLASS + "/direct/subclass", summary="Direct subclasses of a class")
-@router.get("/v2" + CLASS + "/direct/subclass", summary="Direct subclasses of a class")
+@router.get("/v1" + CLASS + "/direct/subclass", name="list_direct_subclasses", summary="Direct subclasses of a class")
+@router.get("/v2" + CLASS + "/direct/subclass", name="list_direct_subclasses", summary="Direct subclasses of a class")
 async def list_subclasses(klass: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
     """Always empty. 404 `class_unknown`."""
     await known_class(gateway, klass)

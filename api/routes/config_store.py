@@ -105,8 +105,8 @@ async def patch_entry(
     return await _written(gateway, app, object_uuid, 204)
 
 
-@router.delete("/v1" + ENTRY, status_code=204, summary="Delete an entry")
-@router.delete("/v2" + ENTRY, status_code=204, summary="Delete an entry")
+@router.delete("/v1" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
+@router.delete("/v2" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
 async def delete_entry_route(
     *, app: UUID, object_uuid: UUID, operator: ClusterOperator, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:

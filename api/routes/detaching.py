@@ -9,7 +9,7 @@ from api.schemas.edge import DetachOrder
 router = APIRouter(tags=["agent"])
 
 
-@router.get("/v1/agent/detach-order", summary="The order to detach")
+@router.get("/v1/agent/detach-order", name="detach_order", summary="The order to detach")
 async def the_detach_order(agent: Agent) -> DetachOrder:
     """What the answer to a heartbeat says, without being one; 409 `not_detaching` while the edge is to stay."""
     order = detach_order(agent)

@@ -27,7 +27,7 @@ router = APIRouter(tags=["flux"])
         "requestBody": {
             "required": True,
             "description": "The file `install.yaml` of a release of Flux, whatever the content type; at most 4 MiB.",
-            "content": {"*/*": {"schema": {"type": "string", "format": "binary"}}},
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         }
     },
 )

@@ -3,6 +3,8 @@
 import asyncio
 import inspect
 import json
+import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -296,6 +298,14 @@ def test_generators_find_the_headers_and_the_body_of_a_secret() -> None:
     entry = paths["/v1/app/{app}/object/{object_uuid}"]
     assert {"ETag", "X-Request-Id"} <= entry["get"]["responses"]["200"]["headers"].keys()
     assert "Retry-After" in entry["put"]["responses"]["default"]["headers"]
+
+
+def test_generators_find_short_names_for_operations() -> None:
+    operations = [operation for methods in described()["paths"].values() for operation in methods.values()]
+    names = Counter(operation["operationId"] for operation in operations)
+    assert {"put_secret", "create_cluster", "delete_entry", "get_entry", "get_entry_v2", "timeline"} <= names.keys()
+    assert set(names.values()) == {1}
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*(_v2)?", name) for name in names)
 
 
 @pytest.mark.parametrize(
