@@ -94,7 +94,7 @@ async def resealed(
     live: TheLive,
 ) -> ResealedAnswer:
     """Taken only where the driving repository still holds what a value replaces, and only for what was asked for."""
-    row = agent.row
+    row = await open_cluster(gateway, agent.cluster)
     certificate = sealing_certificate(row)
     answers = [_answer(secret) for secret in wish.secrets]
     verdicts = await asyncio.to_thread(judge_answers, gateway.git, row.uuid, certificate, answers)

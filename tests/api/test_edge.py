@@ -378,7 +378,8 @@ async def test_an_agent_writes_the_status_of_its_own_cluster_through_both_doors(
     assert (await agent.put(f"/v1/app/{STATUS_APP}/object/{edge.cluster}", json=status)).status_code == 201
     assert (await admin.get(f"/v2/app/{STATUS_APP}/object/{edge.cluster}")).json() == status
     assert (await agent.put(f"/v1/app/{STATUS_APP}/object/{other}", json=status)).status_code == 403
-    assert (await agent.get(f"/v1/app/{STATUS_APP}/object/{edge.cluster}")).status_code == 403
+    assert (await agent.get(f"/v1/app/{STATUS_APP}/object/{edge.cluster}")).json() == status
+    assert (await agent.get(f"/v1/app/{STATUS_APP}/object/{other}")).status_code == 403
     assert (await agent.put(f"/v1/app/{UUID(int=1)}/object/{edge.cluster}", json={})).status_code == 403
 
 

@@ -44,6 +44,18 @@ MISTAKES = {
     "The disk is full",
     "Two `up` on one home",
 }
+FOUND_BY_OTHER_TESTS = {
+    "429 or 503 `too_many_connections`, or 408 `request_timeout`": (
+        ("too_many_connections", "tests/api/connections/test_crowds.py"),
+        ("request_timeout", "tests/api/connections/test_deadlines.py"),
+    ),
+    "A repository is damaged, or has lost its HEAD": (
+        ("repository_damaged", "tests/unit/git/test_bare.py"),
+        ("repository_headless", "tests/unit/git/test_bare.py"),
+    ),
+    "The timeline says `git.drifted`": (("git.drifted", "tests/workflows/test_drift.py"),),
+}
+"""Chapters about what no command shows: each code that they explain, and the test that provokes it."""
 UP = "./bin/edgewright up"
 PUT = "./bin/edgewright secret put press-shop default/db password @password.txt"
 
@@ -73,7 +85,11 @@ def edgewright(gateway: LoneGateway, monkeypatch: pytest.MonkeyPatch) -> Command
 
 
 def test_document_shows_these_mistakes() -> None:
-    assert set(shown_in_document()) == MISTAKES
+    assert set(shown_in_document()) == MISTAKES | set(FOUND_BY_OTHER_TESTS)
+    for heading, codes in FOUND_BY_OTHER_TESTS.items():
+        for code, test in codes:
+            assert f"`{code}`" in sections()[heading]
+            assert code in (CHECKOUT / test).read_text("utf-8"), f"{test} provokes no {code}"
 
 
 def test_taken_port(machine: EmbeddedEdgewright) -> None:

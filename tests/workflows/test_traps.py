@@ -59,10 +59,10 @@ async def test_a_bug_in_an_update_fails_its_caller_alone(idle_centre: Centre, pa
 async def test_a_signal_whose_handler_has_a_bug_is_dropped(
     idle_centre: Centre, patchable: pytest.MonkeyPatch
 ) -> None:
-    def edge_status(self: Verbs, body: Any) -> None:
+    def broken(self: Verbs, body: Any) -> None:
         raise KeyError("something nobody thought of")
 
-    patchable.setattr(Verbs, "edge_status", edge_status)
+    patchable.setattr(Verbs, "_edge_status", broken)
     async with working(idle_centre):
         cluster = await idle_centre.create("buggy-signal")
         await idle_centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"version": "1"})

@@ -2,7 +2,9 @@
 
 import json
 from contextlib import ExitStack, closing
+from itertools import cycle
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -19,6 +21,12 @@ def heartbeat(gateway: LoneGateway, edge: Edge, source: str = "127.0.0.1") -> ht
     transport = httpx.HTTPTransport(local_address=source)
     with httpx.Client(transport=transport, trust_env=False, timeout=30) as client:
         return client.post(f"{gateway.url}/v1/agent/heartbeat", headers=edge.as_agent, json={})
+
+
+def readers(gateway: LoneGateway) -> list[str]:
+    """Tokens for some hundred event streams: each token has a few."""
+    wishes = [{"name": f"reader-{uuid4().hex[:8]}", "permissions": ["read"]} for _ in range(10)]
+    return [gateway.api("POST", "/v1/token", json=wish).json()["token"] for wish in wishes]
 
 
 def counted(gateway: LoneGateway, series: str) -> float:
@@ -57,13 +65,13 @@ def test_crowd_is_in_the_log_and_in_the_metrics(lone: LoneGateway) -> None:
 
 
 def test_busy_connections_of_one_address_are_refused_with_a_problem(lone: LoneGateway, edge: Edge) -> None:
-    token = (lone.home / "admin-token").read_text().strip()
-    stream = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    tokens = readers(lone)
     with ExitStack() as opened:
         answers = []
-        for _ in range(113):
+        for number in range(113):
+            token = tokens[number % len(tokens)]
             client = opened.enter_context(closing(RawClient(lone.url, source="127.0.0.7")))
-            client.send(stream)
+            client.send(f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
             answers.append(client.read_some())
         assert answers[0].startswith(b"HTTP/1.1 200 OK\r\n")
         assert answers[-1].startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
@@ -72,12 +80,12 @@ def test_busy_connections_of_one_address_are_refused_with_a_problem(lone: LoneGa
 
 
 def test_a_trusted_proxy_is_not_limited_but_whoever_asks_it_is(lone: LoneGateway, edge: Edge) -> None:
-    token = (lone.home / "admin-token").read_text().strip()
+    tokens = cycle(readers(lone))
 
     def stream(client: str) -> bytes:
         return (
             f"GET /v1/events HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 10.0.0.1, {client}\r\n"
-            f"Authorization: Bearer {token}\r\n\r\n"
+            f"Authorization: Bearer {next(tokens)}\r\n\r\n"
         ).encode()
 
     with ExitStack() as opened:

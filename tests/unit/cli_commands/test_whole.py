@@ -45,7 +45,7 @@ def test_every_command_of_the_contract_is_there() -> None:
         found[group].add(name)
     life = {"create", "wait", "bootstrap", "delete", "undelete", "recreate"}
     sight = {"list", "show", "timeline"}
-    steering = {"accept", "reject", "rotate", "check-in", "pause", "resume", "retry", "skip"}
+    steering = {"accept", "reject", "certificate", "rotate", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
         "cluster": life | sight | steering,
         "secret": {"put", "delete", "list", "reseal"},
