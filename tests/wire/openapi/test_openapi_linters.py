@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from npm_packages import NODE
 
+pytestmark = pytest.mark.timeout(300)  # the first one on a machine installs packages
+
 DOCUMENT = Path(__file__).parents[3] / "docs" / "openapi.json"
 QUIET = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
 """Linting asks nobody on the internet for anything."""
@@ -19,7 +21,7 @@ LINTERS = {
 def lint(workshop: Path, linter: str, document: Path) -> "subprocess.CompletedProcess[str]":
     command = [NODE, workshop / "node_modules" / ".bin" / linter, *LINTERS[linter], document]
     return subprocess.run(
-        command, cwd=workshop, env={**os.environ, **QUIET}, capture_output=True, text=True, timeout=120, check=False
+        command, cwd=workshop, env={**os.environ, **QUIET}, capture_output=True, text=True, timeout=300, check=False
     )
 
 
