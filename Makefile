@@ -59,7 +59,7 @@ edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
 	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
 
 ##@ Prove
-.PHONY: test test-real lint components test-python test-components test-long
+.PHONY: test test-real lint components test-python test-components test-long short-siege
 test: $(ENVIRONMENT) ## lint, types, import rules and every test that PyPI can supply, side by side
 	@$(SIDE_BY_SIDE) "$(BESIDE) lint" "$(BESIDE) test-python"
 
@@ -74,14 +74,20 @@ lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 test-python: $(ENVIRONMENT)
 	$(PYTEST) tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
-test-real: $(ENVIRONMENT) ## the long tests, while real components are built once, outside the checkout, and tests run against those
-	@$(SIDE_BY_SIDE) "$(BESIDE) test-long" "$(BESIDE) test-components"
+test-real: $(ENVIRONMENT) ## the long tests while real components are built, once, outside the checkout; then those against them
+	@$(SIDE_BY_SIDE) "$(BESIDE) components" "$(BESIDE) test-long"
+	@$(MAKE) --no-print-directory test-components
+	@$(MAKE) --no-print-directory short-siege
 
 components: $(ENVIRONMENT) ## build what real components are not there yet
 	$(HERMETIC) UV_SYSTEM_CERTS=1 nice $(BIN)/python tests/real/components.py
 
-test-components: components
+test-components: $(ENVIRONMENT)
 	$(PYTEST) tests/real -m real $(PARALLEL) --durations 40 </dev/null
+
+# By itself: it tells whether anybody is kept waiting, and a machine that runs other tests keeps everybody waiting.
+short-siege: $(ENVIRONMENT)
+	$(HERMETIC) $(BIN)/python -m bench.siege --edges 10 --interval 4 --rounds 3 --no-ratios </dev/null
 
 test-long: $(ENVIRONMENT)
 	$(PYTEST) $(LONG_ONES) $(PARALLEL) --durations 25 </dev/null

@@ -90,6 +90,10 @@ class BackedUp:
     def is_gone(self, uuid: str) -> bool:
         return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 410
 
+    def is_unknown(self, uuid: str) -> bool:
+        """Of a cluster that was made after the backup."""
+        return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 404
+
     def rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(self.home / "edgewright.db", timeout=30)) as database:
             return list(database.execute(statement, values))

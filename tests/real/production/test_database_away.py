@@ -18,8 +18,8 @@ from production.operator import Operator
 from production.topology import Topology
 from supervised import eventually
 
-from edgewright.adapters.database.edge_reports import LISTENING_GAP
 from edgewright.adapters.database.engine import CONNECTION_WAIT_SECONDS
+from edgewright.adapters.database.presence import LISTENING_GAP
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 
