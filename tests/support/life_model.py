@@ -75,6 +75,7 @@ class Life:
         }
         seen = {**{name: shown[name] for name in wanted}, "pause": shown["pause"]["paused"]}
         if not (present and self.paused):
-            wanted |= {"ready": present, "waits for a step": False}
-            seen |= {"ready": shown["ready"], "waits for a step": shown["waiting_for"].startswith("step ")}
+            wanted["ready"], seen["ready"] = present, shown["ready"]
+        if not self.paused:  # else a removal waits, too, if it has to take away the secrets of hardware given up
+            wanted["waits for a step"], seen["waits for a step"] = False, shown["waiting_for"].startswith("step ")
         return [f"{name} is {seen[name]!r}, not {value!r}" for name, value in wanted.items() if seen[name] != value]
