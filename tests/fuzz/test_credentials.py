@@ -11,6 +11,7 @@ from tour import DOCUMENT, OPERATIONS
 
 from edgewright.domain.cluster import Role
 from edgewright.domain.credentials import cluster_secret, operator_token, registration_token
+from edgewright.domain.wellknown import SERVICE_GIT
 from edgewright.ports.operators import Permission
 
 OPEN = {("GET", "/ping"), ("GET", "/healthz"), ("GET", "/readyz")}
@@ -20,6 +21,8 @@ OWN |= {"/v1/agent/resealed", "/v1/agent/detach-order", "/v1/agent/detached"}
 """Operations that name no cluster: a credential opens them for its own one."""
 SHARED = "/git/shared/"
 """Every flux credential reads these."""
+DIRECTORY = "/v1/service/"
+"""Tells every agent, whatever its cluster, where the centre is."""
 
 
 def fill(path: str, victim: UUID) -> str:
@@ -34,6 +37,7 @@ def fill(path: str, victim: UUID) -> str:
         "key": "password",
         "klass": uuid4(),
         "token_id": "0" * 16,
+        "service_uuid": SERVICE_GIT,
     }
     if "/step/" in path:
         values["name"] = "populate_repository"
@@ -108,7 +112,7 @@ def test_credentials_of_another_cluster_open_nothing_of_this_one(
     if (method, path) in OPEN or path in OWN:
         return
     for what, headers in stolen.items():
-        if path.startswith(SHARED) and what == "flux":
+        if (path.startswith(SHARED) and what == "flux") or (path.startswith(DIRECTORY) and what == "agent"):
             continue
         answer = ask(client, method, fill(path, population.active), headers)
         assert answer.status_code in {401, 403}, f"{what}: {answer.status_code} {answer.text[:300]}"

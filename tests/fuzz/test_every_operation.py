@@ -14,6 +14,7 @@ from resealing_edge import status as edge_status
 from supervised import eventually
 from tour import OPERATIONS, Tour
 
+from activities.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import Order, Phase, Role, StepName
 from edgewright.domain.credentials import cluster_secret
 from edgewright.domain.projection import StepRecord
@@ -94,6 +95,16 @@ def live_a_life(tour: Tour, live: LiveGateway, population: Population) -> None:
     tour.visit("POST /v1/agent/resealed", json=resealed, headers=agent)
     changes = [{"namespace": "default", "name": "more", "key": "k", "value_base64": "czNjcjN0"}]
     tour.visit("POST /v1/cluster/{uuid}/secret", fill={"uuid": population.active}, json={"changes": changes})
+
+    centre = live.centre.gateway
+    door = EdgeStatusDoor(centre.clusters, centre.edge_reports, centre.config)
+    signalled = door.record(
+        population.active, dict(edge_status(3)), merge=False, actor="temporal", generation=None, proposes=True
+    )
+    live.run(signalled)
+    shown = tour.visit("GET /v1/cluster/{uuid}", fill={"uuid": population.active}).json()
+    proposed = {"fingerprint": shown["certificate_proposed"]["fingerprint"]}
+    tour.visit("POST /v1/cluster/{uuid}/certificate", fill={"uuid": population.active}, json=proposed)
 
     tour.visit("POST /v1/cluster/{uuid}/reject", fill={"uuid": population.pending})
     live.run(live.centre.register(population.pending, uid="uid-4"))
