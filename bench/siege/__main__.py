@@ -14,8 +14,10 @@ from bench.siege.losses import losses
 
 SLOWER = 2.0
 """Times that the p99 of others may grow."""
-STARVED = 2
+STARVED = 4
 """Whoever gets less than one part in so many of the answers in peace is kept from the centre."""
+FEW = 8
+"""Answers in peace; fewer say nothing about starvation."""
 NOISE_SECONDS = 0.1
 """A p99 below this is not compared: on two cores, the hostile caller's own computing shows."""
 MEMORY_MEGABYTES = 400.0
@@ -86,8 +88,8 @@ def _troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
     troubles = [f"{phase.name}: {kind} failed: {codes}" for kind, codes in phase.noticed.failed.items()]
     for kind in WATCHED:
         answered, usual = phase.noticed.answered[kind], quiet.noticed.answered[kind]
-        if answered < usual / STARVED:
-            troubles.append(f"{phase.name}: {answered} of a {kind} were answered, {usual} in peace")
+        if usual >= FEW and answered < usual / STARVED:
+            troubles.append(f"{phase.name}: {answered} answers to a {kind}, {usual} in peace")
     for part, megabytes in phase.megabytes.items():
         if megabytes > quiet.megabytes[part] + MEMORY_MEGABYTES:
             troubles.append(f"{phase.name}: the {part} held {megabytes:.0f} MB, {quiet.megabytes[part]:.0f} at rest")
