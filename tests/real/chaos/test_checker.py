@@ -27,6 +27,8 @@ SHOWN = 5
 PEACE = Plan(seed=2340, kills=0, lives=2)
 """A seed whose few lives leave clusters that are there, removed, deleted and moved, one that was paused, one whose
 deletion was thought over, and a secret that was refused."""
+PUSHES = Plan(seed=5134, kills=0, lives=2)
+"""A seed whose few lives leave a cluster with a push, and one with a secret that was deleted."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,16 @@ class Finished:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    folder = tmp_path_factory.mktemp("peace")
-    ran = asyncio.run(run(folder, PEACE, EmbeddedCentre(folder)))
+    return _played(tmp_path_factory.mktemp("peace"), PEACE)
+
+
+@pytest.fixture(scope="module")
+def with_pushes(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return _played(tmp_path_factory.mktemp("pushes"), PUSHES)
+
+
+def _played(folder: Path, plan: Plan) -> Finished:
+    ran = asyncio.run(run(folder, plan, EmbeddedCentre(folder)))
     assert ran.left == ()
     return Finished(ran.home, ran.stores, read_lines(ran.journal), read_keys(ran.keys))
 
@@ -90,8 +100,8 @@ def test_a_promise_broken_in_the_database_is_named(finished: Finished, mutant: M
 
 
 @pytest.mark.parametrize("mutant", REPOSITORIES, ids=lambda mutant: mutant.name)
-def test_a_promise_broken_in_a_repository_is_named(finished: Finished, mutant: Mutant, tmp_path: Path) -> None:
-    home = copy_home(finished.home, tmp_path / "home", finished.lines, finished.keys)
+def test_a_promise_broken_in_a_repository_is_named(with_pushes: Finished, mutant: Mutant, tmp_path: Path) -> None:
+    home = copy_home(with_pushes.home, tmp_path / "home", with_pushes.lines, with_pushes.keys)
     mutant.plant(home)
-    found = check_stores(read_stores(home.path), finished.lines, finished.keys)
+    found = check_stores(read_stores(home.path), with_pushes.lines, with_pushes.keys)
     assert mutant.caught_as in {violation.name for violation in found}, found
