@@ -1,5 +1,5 @@
 # One image for both processes: the gateway (the default command) and the worker (`python -P -m worker`).
-FROM python:3.12-slim-bookworm AS build
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254 AS build
 RUN pip install --no-cache-dir uv==0.13.8
 ENV UV_COMPILE_BYTECODE=1 \
     UV_LINK_MODE=copy \
@@ -17,7 +17,7 @@ COPY workflows workflows
 COPY edgewright edgewright
 RUN uv sync --frozen --no-dev --no-editable
 
-FROM python:3.12-slim-bookworm
+FROM python:3.12-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
 # git serves the driving repositories; ca-certificates verifies what the worker calls.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates git \

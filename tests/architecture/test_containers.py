@@ -19,6 +19,7 @@ BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_TOKEN_FILE", "EDGEWR
 """Variables of the tests' components and of the command line on another machine: no setting of a process."""
 VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]*[A-Z]\b")
 SECRET_NAME = re.compile(r"PASSWORD|PWD|TOKEN|SECRET")
+PINNED = re.compile(r"[a-z/-]+:[a-z0-9.-]+@sha256:[0-9a-f]{64}")
 WITHOUT_DEFAULT = re.compile(r"\$\{[A-Z_]+:\?[^}]+\}")
 
 
@@ -116,6 +117,8 @@ def test_each_service_is_pinned_waited_for_and_kept(compose: dict[str, Any]) -> 
     services, volumes = compose["services"], compose["volumes"]
     for definition in services.values():
         assert re.search(r":\d", definition["image"]), definition["image"]
+        ours = definition["image"].startswith("edgewright:")
+        assert ours or PINNED.fullmatch(definition["image"]), "a tag may be moved to another image"
         waits = definition.get("depends_on", {})
         for name, wait in waits.items() if isinstance(waits, dict) else ():
             healthy = wait["condition"] == "service_healthy"
@@ -131,7 +134,14 @@ def test_each_service_is_pinned_waited_for_and_kept(compose: dict[str, Any]) -> 
 def test_the_compose_file_has_the_versions_that_the_tests_run(
     compose: dict[str, Any], service: str, program: str
 ) -> None:
-    assert compose["services"][service]["image"].partition(":")[2] == PROGRAMS[program].version.lstrip("v")
+    _, _, tag = compose["services"][service]["image"].partition("@")[0].partition(":")
+    assert tag == PROGRAMS[program].version.lstrip("v")
+
+
+def test_the_image_is_built_from_pinned_images_only(dockerfile: list[str]) -> None:
+    bases = {line.split()[1] for line in dockerfile if line.startswith("FROM")}
+    assert len(bases) == 1, "both stages have the same Python"
+    assert all(PINNED.fullmatch(base) for base in bases), "a tag may be moved to another image"
 
 
 def test_the_image_runs_as_somebody_and_tells_its_health(dockerfile: list[str]) -> None:
