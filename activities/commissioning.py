@@ -1,5 +1,8 @@
 """The steps of a cluster's life that change the database. Each may run twice, and is refused when it is late."""
 
+import asyncio
+from contextlib import suppress
+
 from temporalio import activity
 
 from edgewright.domain.accounts import accounts_of
@@ -9,15 +12,19 @@ from edgewright.messages.steps import StepInput, StepResult
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.edge_access import EdgeAccess
+from edgewright.ports.git_server import GitServer
 
 
 class CommissioningActivities:
     """``organisation``: prefix of Sparkplug Group-IDs. ``external_url``: under which edges reach the gateway."""
 
-    def __init__(self, clusters: Clusters, access: EdgeAccess, accounts: Accounts, *, organisation: str) -> None:
+    def __init__(
+        self, clusters: Clusters, access: EdgeAccess, accounts: Accounts, git: GitServer, *, organisation: str
+    ) -> None:
         self._clusters = clusters
         self._access = access
         self._accounts = accounts
+        self._git = git
         self._organisation = organisation
 
     @activity.defn(name="allocate_address")
@@ -49,8 +56,10 @@ class CommissioningActivities:
 
     @activity.defn(name="withdraw_status")
     async def withdraw_status(self, step: StepInput) -> StepResult:
-        """The setup status goes."""
+        """The setup status goes, and no commit lands any more that was begun before."""
         await self._clusters.withdraw_setup_status(step.fence)
+        with suppress(NotFound):
+            await asyncio.to_thread(self._git.raise_fence, step.fence.cluster, step.fence.trailer())
         return StepResult()
 
     @activity.defn(name="suspend_credentials")

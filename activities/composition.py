@@ -64,7 +64,9 @@ def build_activities(
     ended."""
     inputs = RenderInputs(ports.entries, external_url)
     cluster = ClusterActivities(ports.clusters, ports.git, inputs, commissioned)
-    steps = CommissioningActivities(ports.clusters, ports.access, ports.accounts, organisation=organisation)
+    steps = CommissioningActivities(
+        ports.clusters, ports.access, ports.accounts, ports.git, organisation=organisation
+    )
     repository = RepositoryActivities(ports.clusters, ports.git, inputs)
     edge = EdgeActivities(EdgeStatusDoor(ports.clusters, ports.reports, ports.entries))
     secrets = SecretActivities(ports.clusters, ports.staging, ports.git)
@@ -114,6 +116,7 @@ def build_activities(
         repository.withdraw_secrets,
         repository.remove_workloads,
         repository.archive_repository,
+        repository.raise_fence,
         upkeep.expire,
         upkeep.nudge,
         upkeep.upkeep,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from uuid import UUID
 
 from temporalio import activity
@@ -15,7 +16,7 @@ from edgewright.domain.rendering import (
 )
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import NotFound, Stalled, Superseded, Waiting
-from edgewright.messages.steps import StepInput, StepResult
+from edgewright.messages.steps import RaiseFence, StepInput, StepResult
 from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 from edgewright.sealing import read_values, remove_keys
@@ -155,6 +156,15 @@ class RepositoryActivities:
         await self._demand_storage()
         await asyncio.to_thread(self._git.archive, step.fence.cluster)
         return StepResult()
+
+    @activity.defn(name="raise_fence")
+    async def raise_fence(self, message: RaiseFence) -> None:
+        """Refuses every commit that was begun before, of steps as of secrets; there may be no repository yet."""
+        row = await self._clusters.get(message.cluster)
+        if row is None or row.closed:
+            return
+        with suppress(NotFound):
+            await asyncio.to_thread(self._git.raise_fence, row.uuid, f"{row.generation}/{row.change}")
 
     async def _commit(self, fence: Fence, changes_for: ChangesFor, *, subject: str, actor: str) -> CommitId:
         """Commits on the present head; each attempt checks the fence again, and leaves it in the repository."""

@@ -124,7 +124,7 @@ class ManagedCluster(ClusterMessages):
                 self._restore_from(reading.seed)
         self._wanted = wanted
         self._answered = self._verbs.applied
-        self._secrets.held = wanted.paused
+        self._secrets.take_pause(wanted.paused)
         if wanted.secrets_pending:
             self._secrets.take_backlog()
         return True

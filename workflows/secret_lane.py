@@ -12,9 +12,12 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
+    from edgewright.messages.steps import CommitSecrets, CommitSecretsResult, RaiseFence
     from workflows import policies
     from workflows.failures import failure_of
+
+FENCED_PAUSE = "fence of a pause"
+"""Patch. Runs that began before it let a commit land that was begun before the pause."""
 
 
 class SecretLane:
@@ -27,6 +30,9 @@ class SecretLane:
         self._callers = 0
         self.busy = False
         self.held = True  # until the first reading says that commits are not paused
+        self._paused = False
+        self._fence_due = False
+        self._raises_fence = False
         self.problem = ""
         self.newest_commit: str | None = None
         self.progressed = False
@@ -42,7 +48,13 @@ class SecretLane:
 
     @property
     def idle(self) -> bool:
-        return not self.busy and not self._callers
+        return not self.busy and not self._callers and not self._raises_fence
+
+    def take_pause(self, paused: bool) -> None:
+        """Commits nothing while paused, and has refused what was begun before: its disk may have stalled since."""
+        began = paused and not self._paused
+        self._fence_due = paused and (self._fence_due or (began and workflow.patched(FENCED_PAUSE)))
+        self._paused = self.held = paused
 
     def take_backlog(self) -> None:
         """Says that the database holds staged changes that nobody may be waiting for any more."""
@@ -81,6 +93,9 @@ class SecretLane:
 
     async def run(self) -> None:
         """Runs for ever, beside the loop."""
+        await asyncio.gather(self._commit_staged(), self._fence_off())
+
+    async def _commit_staged(self) -> None:
         failures = 0
         while True:
             await workflow.wait_condition(lambda: (bool(self._waiting) or self._backlog) and not self.held)
@@ -91,6 +106,20 @@ class SecretLane:
                 self.busy = False
             if failures:
                 await self._pause(policies.backoff(failures))
+
+    async def _fence_off(self) -> None:
+        """Raises a fence for each pause. Not as a round: the one under way may be what the disk holds up."""
+        failures = 0
+        while True:
+            await workflow.wait_condition(lambda: self._fence_due)
+            self._raises_fence, self._fence_due = True, False
+            try:
+                failures = await self._raise_fence(failures)
+            finally:
+                self._raises_fence = False
+            if failures:
+                await workflow.sleep(policies.backoff(failures), summary="next attempt at the fence")
+                self._fence_due = self._paused
 
     async def _pause(self, time: timedelta) -> None:
         """Between two rounds; shorter for a caller, whose patience ends long before the longest pause does."""
@@ -113,6 +142,25 @@ class SecretLane:
         self.progressed = self.progressed or sentence != self.problem
         self.problem = sentence
 
+    async def _raise_fence(self, failures: int) -> int:
+        try:
+            await workflow.execute_activity(
+                "raise_fence",
+                RaiseFence(cluster=self._cluster),
+                summary="refuses commits begun before the pause",
+                **policies.COMMIT_SECRETS,
+            )
+        except ActivityError as error:
+            return self._failed(error, failures)
+        self._note_problem("")
+        return 0
+
+    def _failed(self, error: ActivityError, failures: int) -> int:
+        if is_cancelled_exception(error):  # the run is over: one more command would be refused, and wedge it
+            raise asyncio.CancelledError from error
+        self._note_problem(failure_of(error).sentence)
+        return failures + 1
+
     async def _round(self, failures: int) -> int:
         batch, backlog = set(self._waiting), self._backlog
         self._backlog = False
@@ -125,11 +173,8 @@ class SecretLane:
                 **policies.COMMIT_SECRETS,
             )
         except ActivityError as error:
-            if is_cancelled_exception(error):  # the run is over: one more command would be refused, and wedge it
-                raise asyncio.CancelledError from error
-            self._note_problem(failure_of(error).sentence)
             self._backlog = backlog or bool(batch)
-            return failures + 1
+            return self._failed(error, failures)
         self._note_problem("")
         self._backlog = self._backlog or result.more
         if not result.more:

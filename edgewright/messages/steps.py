@@ -107,6 +107,12 @@ class CommitSecretsResult(Frozen):
     more: bool = False
 
 
+class RaiseFence(Frozen):
+    """Asks to have every commit refused whose attempt was begun before: commits are paused."""
+
+    cluster: UUID
+
+
 class RecordDeletion(Frozen):
     """The `delete` signal, to be recorded as the HTTP door records it. ``verb``: see ``PendingVerb.id``."""
 

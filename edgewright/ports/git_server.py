@@ -54,7 +54,8 @@ class WriterFence:
 
     An attempt may sleep anywhere between its last check and its commit, for as long as a disk stalls; nobody can
     cancel a thread. Whatever moved the head meanwhile refuses it by ``expected_head``. An attempt that found nothing
-    to change moves no head: it writes its fence into the repository instead.
+    to change moves no head: it writes its fence into the repository instead. So do a pause and a central removal,
+    which commit nothing (``GitServer.raise_fence``).
 
     Args:
         change: generation and change of the row that the attempt serves, as ``3/17``; kept for whoever looks.
@@ -90,6 +91,15 @@ class GitServer(Protocol):
         """How many fences attempts have written that found nothing to change; 0 in a new repository.
 
         Read it, then the head, then everything else that decides what is committed.
+        """
+
+    def raise_fence(self, repository: UUID, change: str) -> None:
+        """Refuses from now on every attempt that read an earlier number; durable when it returns.
+
+        For who commits nothing, and must be sure that nothing lands any more that was begun before.
+
+        Args:
+            change: see ``WriterFence.change``.
         """
 
     def commit(

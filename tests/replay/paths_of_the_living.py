@@ -129,6 +129,21 @@ async def pause_and_resume(walk: Walk) -> UUID:
         return cluster
 
 
+@path
+async def pause_that_raises_the_fence(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, git = await walk.create(), walk.centre.ports.git
+
+        async def is_raised() -> bool:
+            return await asyncio.to_thread(git.fence_number, cluster) > 0
+
+        await walk.centre.ports.fleet.pause(cluster, reason="shift change", actor=ACTOR)
+        await eventually(is_raised)
+        await walk.centre.ports.fleet.resume(cluster, actor=ACTOR)
+        await walk.told(cluster)
+        return cluster
+
+
 # --- secrets -----------------------------------------------------------------------------------------------------
 
 

@@ -266,7 +266,7 @@ async def gateway_centre(
         git.create_repository(REPOSITORY_HELM_CHARTS)
         workflow = Workflow(
             clusters=clusters,
-            steps=CommissioningActivities(clusters, access, SqlAccounts(database), organisation="Edgewright"),
+            steps=CommissioningActivities(clusters, access, SqlAccounts(database), git, organisation="Edgewright"),
             repository=RepositoryActivities(clusters, git, RenderInputs(config, BASE_URL)),
             secrets=SecretActivities(clusters, staging, git),
         )

@@ -9,8 +9,9 @@ from uuid import UUID
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import is_told
+from cluster_states import at_phase, is_told, stage
 
+from edgewright.domain.cluster import Phase
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
 from edgewright.ports.clusters import ClusterRow
 
@@ -133,3 +134,49 @@ async def test_a_template_that_was_taken_back_is_not_delivered_when_its_disk_goe
     assert (await idle_centre.row(cluster)).change == change
     assert b"late: " not in await rendered(idle_centre, cluster)
     assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
+
+
+async def freeze_a_secret(centre: Centre, cluster: UUID, disk: StallingDisk) -> str:
+    """Has a commit of a secret stall; returns the head that it is built upon."""
+    before = await asyncio.to_thread(centre.git.head, cluster)
+    assert before
+    disk.arm()
+    await stage(centre, cluster, "password")
+    await centre.ports.fleet.nudge(cluster)
+    assert await asyncio.to_thread(disk.stalled.wait, 60)
+    return before
+
+
+async def fence_is_raised(centre: Centre, cluster: UUID, above: int) -> bool:
+    return await asyncio.to_thread(centre.git.fence_number, cluster) > above
+
+
+async def test_a_secret_that_a_pause_has_overtaken_is_not_committed_when_its_disk_goes_on(
+    idle_centre: Centre, disk: StallingDisk
+) -> None:
+    git = Watched(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("late-pause")
+        number = await asyncio.to_thread(idle_centre.git.fence_number, cluster)
+        before = await freeze_a_secret(idle_centre, cluster, disk)
+        await idle_centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
+        await eventually(lambda: fence_is_raised(idle_centre, cluster, number))
+        assert git.under_way == 1, "the attempt that began before the pause"
+        await wakes(disk, git)
+        assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
+
+
+async def test_a_secret_that_a_removal_has_overtaken_is_not_committed_when_its_disk_goes_on(
+    idle_centre: Centre, disk: StallingDisk
+) -> None:
+    git = Watched(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("late-removal")
+        before = await freeze_a_secret(idle_centre, cluster, disk)
+        await idle_centre.clusters.request_removal(cluster, actor="token:test")
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, at_phase(Phase.REMOVED))
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.done.removed))
+        assert git.under_way >= 1, "the attempt that began before the removal"
+        await wakes(disk, git)
+        assert await asyncio.to_thread(idle_centre.git.head, cluster) == before

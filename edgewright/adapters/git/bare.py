@@ -22,6 +22,7 @@ from edgewright.adapters.git.objects import ObjectStore
 from edgewright.adapters.git.refs import (
     head_moved,
     move_head,
+    raise_fence,
     read_fence,
     read_head,
     sole_writer,
@@ -100,6 +101,15 @@ class BareGitServer:
         """See the port."""
         with self._opened(repository) as folder:
             return read_fence(folder)
+
+    def raise_fence(self, repository: UUID, change: str) -> None:
+        """See the port.
+
+        Raises:
+            Waiting: also code ``repository_busy``: other writers held ``main`` for too long.
+        """
+        with self._opened(repository) as folder:
+            raise_fence(folder, change, patience=self._patience)
 
     def commit(
         self,

@@ -65,6 +65,11 @@ class MemoryGitServer:
         """See the port."""
         return self._get(repository).fence_number
 
+    def raise_fence(self, repository: UUID, change: str) -> None:
+        """See the port."""
+        with self._lock:
+            self._get(repository).fence_number += 1
+
     def commit(
         self,
         repository: UUID,

@@ -109,11 +109,25 @@ def write_fence(repository: Path, fence: WriterFence, *, expected: CommitId | No
         head = read_head(repository)
         if head != expected:
             raise head_moved(expected, head)
-        draft = repository / f"{FENCE}.draft"
-        draft.unlink(missing_ok=True)
-        _write_draft(draft, f"{fence.number + 1} {fence.change}")
-        draft.rename(repository / FENCE)
-        fsync_folder(repository)
+        _store_fence(repository, fence.number + 1, fence.change)
+
+
+def raise_fence(repository: Path, change: str, *, patience: float) -> None:
+    """Refuses from now on every attempt that was begun before; durable when it returns.
+
+    Raises:
+        edgewright.errors.Waiting: code ``repository_busy``.
+    """
+    with sole_writer(repository, deadline=time.monotonic() + patience):
+        _store_fence(repository, read_fence(repository) + 1, change)
+
+
+def _store_fence(repository: Path, number: int, change: str) -> None:
+    draft = repository / f"{FENCE}.draft"
+    draft.unlink(missing_ok=True)
+    _write_draft(draft, f"{number} {change}")
+    draft.rename(repository / FENCE)
+    fsync_folder(repository)
 
 
 def read_fence(repository: Path) -> int:

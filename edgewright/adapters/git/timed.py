@@ -42,6 +42,10 @@ class TimedGit:
         with self._timed("fence_number"):
             return self._git.fence_number(repository)
 
+    def raise_fence(self, repository: UUID, change: str) -> None:
+        with self._timed("raise_fence"):
+            self._git.raise_fence(repository, change)
+
     def commit(
         self,
         repository: UUID,

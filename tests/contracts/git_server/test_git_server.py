@@ -143,6 +143,24 @@ def test_fence_of_an_attempt_on_an_old_head_is_not_written(server: GitServer, re
     assert server.fence_number(repository) == fence.number
 
 
+def test_attempt_that_was_begun_before_a_raised_fence_is_refused(server: GitServer, repository: UUID) -> None:
+    """A pause or a removal commits nothing, and nothing that was begun before may land after it."""
+    head = put(server, repository, {"a": b"1"})
+    late = WriterFence("1/5", server.fence_number(repository))
+    for _ in range(2):
+        server.raise_fence(repository, "1/6")
+    with pytest.raises(HeadMoved):
+        server.commit(repository, {"a": b"late"}, BY_TEST, expected_head=head, fence=late)
+    assert server.head(repository) == head
+    begun_later = WriterFence("1/7", server.fence_number(repository))
+    assert server.commit(repository, {"a": b"2"}, BY_TEST, expected_head=head, fence=begun_later) != head
+
+
+def test_fence_of_an_unknown_repository_is_refused(server: GitServer) -> None:
+    with pytest.raises(NotFound):
+        server.raise_fence(uuid4(), "1/1")
+
+
 def test_commit_that_changes_something_writes_no_fence(server: GitServer, repository: UUID) -> None:
     """It moves the head, which refuses whoever began before."""
     fence = WriterFence("1/1", server.fence_number(repository))
