@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bench.siege.attackers import ATTACKS, Target
 from bench.siege.bystanders import WATCHED, Bystanders, Noticed
 from bench.siege.field import Field, MemoryWatch, field
+from bench.siege.loop_lag import HELD_SECONDS, LoopWatch, Ticks
 from bench.siege.losses import losses
 
 SLOWER = 2.0
@@ -20,6 +21,8 @@ FEW = 8
 """Answers in peace; fewer say nothing about starvation."""
 NOISE_SECONDS = 0.1
 """A p99 below this is not compared: on two cores, the hostile caller's own computing shows."""
+HELD_SHARE = 0.02
+"""Of the looks at an event loop that found it held; fewer are not compared."""
 MEMORY_MEGABYTES = 400.0
 """That a part of the centre may hold more than at rest."""
 
@@ -31,6 +34,7 @@ class Phase:
     name: str
     noticed: Noticed
     megabytes: dict[str, float]
+    ticks: dict[str, Ticks]
 
 
 def main() -> int:
@@ -61,11 +65,12 @@ def _arguments() -> argparse.Namespace:
 
 
 def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None]] | None") -> Phase:
-    with Bystanders(ground.task) as bystanders, MemoryWatch(ground.centre) as memory:
+    watch = LoopWatch(ground.centre)
+    with Bystanders(ground.task) as bystanders, MemoryWatch(ground.centre) as memory, watch:
         bystanders.begin()
         asyncio.run(_beside(ground.target, attack, bystanders))
         noticed = bystanders.noticed()
-    return Phase(name, noticed, memory.most)
+    return Phase(name, noticed, memory.most, watch.ticks)
 
 
 async def _beside(
@@ -93,6 +98,10 @@ def _troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
     for part, megabytes in phase.megabytes.items():
         if megabytes > quiet.megabytes[part] + MEMORY_MEGABYTES:
             troubles.append(f"{phase.name}: the {part} held {megabytes:.0f} MB, {quiet.megabytes[part]:.0f} at rest")
+    for part, ticks in phase.ticks.items() if ratios else ():
+        usual_share = quiet.ticks[part].share
+        if ticks.share > max(SLOWER * usual_share, HELD_SHARE):
+            troubles.append(f"{phase.name}: the {part}'s loop was held {ticks.share:.1%}, {usual_share:.1%} in peace")
     for kind in WATCHED if ratios else ():
         before, after = quiet.noticed.p99[kind], phase.noticed.p99[kind]
         if after > max(SLOWER * before, NOISE_SECONDS):
@@ -107,7 +116,9 @@ def _line(phase: Phase) -> str:
         for kind in WATCHED
     )
     memory = ", ".join(f"{part} {megabytes:.0f} MB" for part, megabytes in sorted(phase.megabytes.items()))
-    return f"{phase.name:15} p50/p99: {times}; most held: {memory}"
+    held = ", ".join(f"{part} {ticks.share:.1%}" for part, ticks in phase.ticks.items())
+    loops = f"loop late by {HELD_SECONDS * 1000:.0f} ms: {held}"
+    return f"{phase.name:15} p50/p99: {times}; most held: {memory}; {loops}"
 
 
 def _say(line: str) -> None:
