@@ -148,7 +148,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             staging=SqlSecretStaging(database),
             ended=SqlEndedRequests(database),
             resealings=SqlResealings(database),
-            git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git),
+            git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git, metrics.git_memory_limit),
             fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
             notifications=SqlNotifications(database),
             signing=WebhookKeyFile(settings.home / FILE_NAME),

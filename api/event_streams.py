@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from edgewright.errors import TooMany, Waiting
+from edgewright.errors import Busy, TooMany
 
 OF_ONE_TOKEN = 16
 """Streams that one token has open, its sessions among them."""
@@ -34,7 +34,7 @@ class EventStreams:
 
         Raises:
             TooMany: code ``event_streams_busy``: the token has enough.
-            Waiting: the same code: there are too many of all tokens together.
+            Busy: the same code: there are too many of all tokens together.
         """
         if self._taken[token] >= OF_ONE_TOKEN:
             raise TooMany(
@@ -44,7 +44,7 @@ class EventStreams:
                 hint="Close some, or follow all clusters on one stream.",
             )
         if self._taken.total() >= TOGETHER:
-            raise Waiting("Too many event streams are open.", code="event_streams_busy", retry_after=5.0)
+            raise Busy("Too many event streams are open.", code="event_streams_busy", retry_after=5.0)
         self._taken[token] += 1
         try:
             yield

@@ -1,7 +1,6 @@
-"""How many Git exchanges each caller has under way.
+"""How many Git exchanges each caller has under way, from the first byte of the request to the last of the answer.
 
-The gateway runs a bounded number of git processes. Without a bound for each caller, one edge or token that sends its
-requests slowly would keep all the others from their repositories; without one for all operators, a few tokens would.
+An exchange that is under way costs memory and disk, and a turn of git only while git works (``adapters.git.turns``).
 """
 
 from collections import Counter
@@ -9,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
-from edgewright.errors import TooMany, Waiting
+from edgewright.errors import Busy, TooMany
 
 AT_ONCE = 4
 """Exchanges of one cluster; Flux fetches its own repository and the charts, each one at a time."""
 OF_ONE_TOKEN = 8
 """Exchanges of one operator token, its sessions among them."""
-OF_OPERATORS = 16
-"""Exchanges of all operators together; half of the processes stay free for edges."""
+OF_OPERATORS = 64
+"""Exchanges of all operators together."""
 
 
 class GitGuests:
@@ -48,11 +47,11 @@ class GitGuests:
 
         Raises:
             TooMany: code ``git_busy``: it would be one too many of this token.
-            Waiting: the same code: it would be one too many of all operators.
+            Busy: the same code: it would be one too many of all operators.
         """
         with self._counted(token, OF_ONE_TOKEN, "This token"):
             if self._operators >= OF_OPERATORS:
-                raise Waiting("Operators have too many Git requests under way.", code="git_busy", retry_after=5.0)
+                raise Busy("Operators have too many Git requests under way.", code="git_busy", retry_after=5.0)
             self._operators += 1
             try:
                 yield

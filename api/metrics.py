@@ -84,6 +84,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=self.registry,
         )
+        self._git_memory_limit = Counter(
+            "edgewright_git_memory_limit_total",
+            "Exchanges with git that ended because git got no more memory.",
+            ("operation",),
+            registry=self.registry,
+        )
         self.loop_lag = Histogram(
             "edgewright_event_loop_lag_seconds",
             "How late the event loop is.",
@@ -100,6 +106,10 @@ class Metrics:
     def git(self, operation: str, seconds: float) -> None:
         """An operation on a repository has ended; called from threads."""
         self._git.labels(operation).observe(seconds)
+
+    def git_memory_limit(self, operation: str) -> None:
+        """Git got no more memory for a ``fetch`` or a ``push``."""
+        self._git_memory_limit.labels(operation).inc()
 
     def exposition(self, counted: Counted | None, reached: Mapping[str, bool]) -> bytes:
         """All series in Prometheus' text format.

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute
 
 from api.methods import allowed_methods
 from edgewright.bootstrap import render_refusal
-from edgewright.errors import EdgewrightError, Gone, Refused, TooLarge, TooMany, Waiting
+from edgewright.errors import Busy, EdgewrightError, Gone, Refused, TooLarge, TooMany, Waiting
 
 PROBLEM_TYPE = "application/problem+json"
 REALM = 'Basic realm="Edgewright"'
@@ -28,8 +28,8 @@ REALM = 'Basic realm="Edgewright"'
 _BOOTSTRAP_PATH = re.compile(r"/v1/cluster/[^/]*/bootstrap(?:/?|[?&].*)", re.DOTALL)
 """With a tail that somebody's quoting has moved from the query into the path (``%3Ftoken=``), it is still ``sh`` that
 reads the answer."""
-LIMITS = (TooLarge, TooMany)
-JSON_LIMITS = frozenset({"json_too_deep", "json_too_many_nodes"})
+LIMITS = (TooLarge, TooMany, Busy)
+LIMIT_CODES = frozenset({"json_too_deep", "json_too_many_nodes", "schema_too_costly"})
 """Refusals that are counted: a limit was reached."""
 _log = structlog.get_logger("edgewright.api")
 
@@ -145,7 +145,7 @@ def install_problems(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 async def _on_edgewright_error(request: Request, error: Exception) -> Response:
     error = cast(EdgewrightError, error)
-    if isinstance(error, LIMITS) or error.code in JSON_LIMITS:
+    if isinstance(error, LIMITS) or error.code in LIMIT_CODES:
         request.app.state.live.metrics.limited.labels(error.code).inc()
     if not isinstance(error, Refused):
         _log.warning("answered with a problem", code=error.code, status=error.status, detail=error.detail)

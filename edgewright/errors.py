@@ -146,6 +146,12 @@ class Waiting(EdgewrightError):
         self.retry_after = retry_after
 
 
+class Busy(Waiting):
+    """All callers together ask for more than there is room for."""
+
+    code = "busy"
+
+
 class TooMany(Waiting):
     """One caller asks for more than its share; the others do not notice."""
 

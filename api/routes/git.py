@@ -1,7 +1,7 @@
-"""Driving repositories over Git's smart HTTP protocol; nothing is buffered on the way."""
+"""Driving repositories over Git's smart HTTP protocol."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Annotated, Any
 from uuid import UUID, uuid5
@@ -12,13 +12,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from api.auth import actor_of, asker, require, require_active
-from api.bodies import bounded_body, bounded_stream
+from api.bodies import bounded_stream
 from api.gateway import Gateway
 from api.git_callers import GitCaller, KnownToGit
 from api.git_guests import GitGuests
 from api.live import Live, TheGateway, TheLive
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
+from edgewright.adapters.git.turns import Guest
 from edgewright.domain.cluster import Desired, Role
 from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
@@ -32,7 +33,7 @@ SHARED = {HELM_CHARTS_REPOSITORY_PATH.removeprefix("shared/"): REPOSITORY_HELM_C
 REQUEST_LIMIT = 1024 * 1024 * 1024
 """Bytes after which a request is broken off; pushes and fetches have smaller limits of their own."""
 FETCH_LIMIT = 4 * 1024 * 1024
-"""Bytes of a fetch's request as it comes, which is held as a whole; it lists commits that the client has."""
+"""Bytes of a fetch's request as it comes; it lists commits that the client has."""
 EVENT_ATTEMPTS = 3
 
 router = APIRouter(tags=["git"])
@@ -123,7 +124,7 @@ async def _refs(
     gateway: Gateway, caller: GitCaller, repository: UUID | None, service: str | None, git_protocol: str | None
 ) -> Response:
     admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
-    answer = await gateway.git_http.info_refs(admitted, service, git_protocol=git_protocol)
+    answer = await gateway.git_http.info_refs(admitted, service, guest=_guest(caller), git_protocol=git_protocol)
     return Response(answer.body, headers=dict(answer.headers))
 
 
@@ -139,7 +140,8 @@ async def _rpc(
         answer = await gateway.git_http.rpc(
             admitted,
             service,
-            bounded_stream(request, REQUEST_LIMIT) if push else await _whole(request),
+            bounded_stream(request, REQUEST_LIMIT if push else FETCH_LIMIT),
+            guest=_guest(caller),
             media_type=request.headers.get("content-type"),
             content_encoding=request.headers.get("content-encoding"),
             git_protocol=request.headers.get("git-protocol"),
@@ -154,14 +156,10 @@ def _visit(guests: GitGuests, caller: GitCaller) -> AbstractContextManager[None]
     )
 
 
-async def _whole(request: Request) -> AsyncIterator[bytes]:
-    """The request of a fetch, read to its end: who sends it slowly holds no git process meanwhile."""
-    body = await bounded_body(request, FETCH_LIMIT)
-
-    async def pieces() -> AsyncIterator[bytes]:
-        yield body
-
-    return pieces()
+def _guest(caller: GitCaller) -> Guest:
+    if isinstance(caller, OperatorToken):
+        return Guest(asker(caller), is_edge=False)
+    return Guest(caller.cluster, is_edge=True)
 
 
 async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *, pushes: bool) -> UUID:

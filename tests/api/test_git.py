@@ -235,12 +235,15 @@ async def test_one_cluster_cannot_keep_the_others_from_git(centre: GatewayCentre
             await asyncio.sleep(0.05)
 
 
-async def test_who_sends_a_fetch_slowly_holds_no_git_process(centre: GatewayCentre, port: int, cluster: UUID) -> None:
-    edge, token = await centre.register(cluster), await centre.token(Permission.READ)
+@pytest.mark.parametrize("service", ["git-upload-pack", "git-receive-pack"])
+async def test_who_sends_a_request_slowly_holds_no_git_process(
+    centre: GatewayCentre, port: int, cluster: UUID, service: str
+) -> None:
+    edge, token = await centre.register(cluster), await centre.token(Permission.READ, Permission.PUSH)
     object.__setattr__(centre.gateway, "git_http", GitHttp(centre.git, processes=1, patience=1))
     head = (
-        f"POST /uuid/{cluster}/git-upload-pack HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token.text}\r\n"
-        "Content-Type: application/x-git-upload-pack-request\r\nContent-Length: 100\r\n\r\n0011"
+        f"POST /uuid/{cluster}/{service} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token.text}\r\n"
+        f"Content-Type: application/x-{service}-request\r\nContent-Length: 100\r\n\r\n0011"
     )
     kind = {"Content-Type": "application/x-git-upload-pack-request"}
     held: list[asyncio.StreamWriter] = []
@@ -273,9 +276,11 @@ async def test_one_token_cannot_keep_the_others_from_git(centre: GatewayCentre, 
         assert refused.headers["Retry-After"] == "5"
         other = await centre.operator(Permission.READ)
         assert (await other.post(path, content=b"0000", headers=kind)).status_code == 200
-        for _ in range(OF_OPERATORS - OF_ONE_TOKEN):
-            under_way.enter_context(guests.of_operator("another"))
+        for number in range(OF_OPERATORS - OF_ONE_TOKEN):
+            under_way.enter_context(guests.of_operator(f"another-{number}"))
         assert (await other.post(path, content=b"0000", headers=kind)).status_code == 503
+        scraped = centre.gateway.metrics.exposition(None, {}).decode()
+        assert 'edgewright_limited_total{code="git_busy"} 2.0' in scraped
     assert (await client.post(path, content=b"0000", headers=kind)).status_code == 200
 
 

@@ -35,8 +35,13 @@ class Advertisements:
         self._kept: OrderedDict[tuple[UUID, Service, str], tuple[object, bytes]] = OrderedDict()
         self._examples: dict[tuple[str, bytes], tuple[CommitId, bytes]] = {}
 
-    async def of(self, repository: UUID, folder: Path, service: Service, protocol: str) -> bytes:
+    async def of(
+        self, repository: UUID, folder: Path, service: Service, protocol: str, *, ask: Ask | None = None
+    ) -> bytes:
         """What to answer to ``info/refs``; raises what asking git does.
+
+        Args:
+            ask: in the name of whoever wants to know; None: in nobody's.
 
         Raises:
             edgewright.errors.Waiting: code ``git_unavailable``.
@@ -44,21 +49,21 @@ class Advertisements:
         key, state = (repository, service, protocol), _state(folder)
         known = self._kept.get(key)
         if known is None or known[0] != state:
-            known = (state, await self._made(folder, service, protocol))
+            known = (state, await self._made(folder, service, protocol, ask or self._ask))
             self._kept[key] = known
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return known[1]
 
-    async def _made(self, folder: Path, service: Service, protocol: str) -> bytes:
+    async def _made(self, folder: Path, service: Service, protocol: str, ask: Ask) -> bytes:
         plain = _plain(folder) if service == "git-upload-pack" else None
         if plain is None:
-            return await self._ask(folder, service, protocol)
+            return await ask(folder, service, protocol)
         head, config = plain
         example = self._examples.get((protocol, config))
         if example is not None:
             return example[1].replace(example[0].encode(), head.encode())
-        told = await self._ask(folder, service, protocol)
+        told = await ask(folder, service, protocol)
         # Nothing is learned from what was told of another commit, to which the branch has moved meanwhile. Protocol
         # version 2 names no commit at all.
         is_of_it = b" refs/heads/main\n" not in told or f"{head} refs/heads/main\n".encode() in told

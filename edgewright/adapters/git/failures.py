@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+from edgewright.adapters.git.memory_limit import MIB
 from edgewright.errors import NotFound, Stalled, Waiting
 
 
@@ -15,6 +16,19 @@ def unavailable(reason: str) -> Waiting:
         code="git_unavailable",
         retry_after=5.0,
         hint="Check the disk that holds the repositories: free space, permissions, mount.",
+    )
+
+
+MEMORY_LIMIT = "git_memory_limit"
+
+
+def memory_spent(what: str, limit: int) -> Waiting:
+    """A command of git needs more memory than the centre gives to it."""
+    return Waiting(
+        f"{what} needs more memory than the centre gives to it ({limit // MIB} MiB).",
+        code=MEMORY_LIMIT,
+        retry_after=60.0,
+        hint="Look for large files in the repository's by-hand/, in its history too, and remove them.",
     )
 
 

@@ -6,16 +6,20 @@ decided by the hooks (``pre_receive``). The dumb protocol is not served.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import IO
 from uuid import UUID
+
+import structlog
 
 from edgewright.adapters.git.advertisements import Advertisements
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.commands import git_environment
-from edgewright.adapters.git.failures import unavailable
+from edgewright.adapters.git.failures import storage_errors, unavailable
 from edgewright.adapters.git.hooks import install_hooks
 from edgewright.adapters.git.http_body import decoded
 from edgewright.adapters.git.http_exchange import Exchange
@@ -29,21 +33,21 @@ from edgewright.adapters.git.http_protocol import (
     visible_protocol,
 )
 from edgewright.adapters.git.http_push import (
-    MIB,
     PushContext,
     Receipt,
+    explain_memory_limit,
     push_settings,
     refuse_as_too_large,
     settle_push,
 )
-from edgewright.errors import Forbidden, Refused, TooLarge, Waiting
+from edgewright.adapters.git.http_relay import PACE_SECONDS, ClientTooSlow, Relay
+from edgewright.adapters.git.kept_bytes import KeptBytes
+from edgewright.adapters.git.memory_limit import FETCH_MEMORY, MIB, PUSH_MEMORY, ran_out_of_memory
+from edgewright.adapters.git.turns import Guest, KeepLimits, Room, Turns
+from edgewright.errors import Forbidden, Refused, TooLarge
 
 FETCH_LIMIT = 16 * MIB
 """Bytes that a fetch's request may have, unpacked; it lists commits that the client has."""
-
-FETCH_MEMORY = 1024 * MIB
-PUSH_MEMORY = 256 * MIB
-"""Bytes that one git process may allocate. A delta of a few kilobytes can claim gigabytes, and git believes it."""
 
 _GRACE = 10.0
 # Of the filters of partial clones only the one that costs nothing to apply: others make git look at each object.
@@ -55,6 +59,8 @@ _FETCH_SETTINGS = (
     *("-c", "uploadpackfilter.allow=false"),
     *("-c", "uploadpackfilter.blob:none.allow=true"),
 )
+_KEEP = KeepLimits()
+_log = structlog.get_logger("edgewright.git")
 _NO_PIECES: tuple[bytes, ...] = ()
 
 
@@ -86,7 +92,10 @@ class GitHttp:
         server: whose repositories are served.
         processes: git processes at a time; requests beyond wait for their turn.
         patience: seconds that a request waits for its turn before it is ``git_busy``.
-        deadline: seconds that one exchange may take.
+        deadline: seconds that git may take for one exchange.
+        keep: how much is kept for clients that are slower than git.
+        pace_seconds: see ``http_relay.PACE_BYTES``.
+        on_memory_limit: called with ``fetch`` or ``push`` when git got no more memory.
     """
 
     def __init__(
@@ -96,22 +105,28 @@ class GitHttp:
         processes: int = 32,
         patience: float = 20.0,
         deadline: float = 600.0,
+        keep: KeepLimits = _KEEP,
+        pace_seconds: float = PACE_SECONDS,
+        on_memory_limit: Callable[[str], None] = lambda _operation: None,
     ) -> None:
         self._server = server
-        self._turns = asyncio.Semaphore(processes)
-        self._patience = patience
+        self._turns = Turns(processes, patience=patience)
+        self.room = Room(keep)
         self._deadline = deadline
-        self._advertisements = Advertisements(self._advertise)
+        self._pace_seconds = pace_seconds
+        self._on_memory_limit = on_memory_limit
+        self._advertisements = Advertisements(partial(self._advertise, Guest(None, is_edge=True)))
         self._settling: set[asyncio.Task[int]] = set()
 
     async def info_refs(
-        self, repository: UUID, service: str | None, *, git_protocol: str | None = None
+        self, repository: UUID, service: str | None, *, guest: Guest, git_protocol: str | None = None
     ) -> Advertisement:
         """Answers ``GET …/info/refs?service=…``.
 
         Git is seldom asked; see ``advertisements``.
 
         Args:
+            guest: who asks.
             git_protocol: the ``Git-Protocol`` header.
 
         Raises:
@@ -122,9 +137,9 @@ class GitHttp:
         name = parse_service(service)
         folder = self._server.folder(repository)
         protocol = visible_protocol(name, git_protocol)
-        return Advertisement(
-            headers(name, "advertisement"), await self._advertisements.of(repository, folder, name, protocol)
-        )
+        ask = partial(self._advertise, guest)
+        told = await self._advertisements.of(repository, folder, name, protocol, ask=ask)
+        return Advertisement(headers(name, "advertisement"), told)
 
     async def rpc(
         self,
@@ -132,6 +147,7 @@ class GitHttp:
         service: str,
         body: AsyncIterator[bytes],
         *,
+        guest: Guest,
         media_type: str | None,
         content_encoding: str | None = None,
         git_protocol: str | None = None,
@@ -142,12 +158,14 @@ class GitHttp:
         Args:
             service: the last part of the path.
             body: the request's body as it comes in; it may raise when the client goes away.
+            guest: who asks.
             media_type: the ``Content-Type`` header.
             content_encoding, git_protocol: the headers of these names.
             push: needed for ``git-receive-pack``.
 
         Returns:
-            The answer; the request has been read to its end. Git is ended when the answer is dropped.
+            The answer; the request has been read to its end, before git was started. Git is ended when the answer is
+            dropped, and when the client is too slow for an answer that is too large to be kept.
 
         Raises:
             Forbidden: code ``service_unknown``; ``push_forbidden`` if ``push`` is missing.
@@ -166,15 +184,30 @@ class GitHttp:
         folder = self._server.folder(repository)
         protocol = visible_protocol(name, git_protocol)
         request = decoded(body, content_encoding)
-        if name == "git-receive-pack" and push is not None:
-            pieces = self._push(folder, protocol, request, push)
+        push = push if name == "git-receive-pack" else None
+        limit = FETCH_LIMIT if push is None else push.limit
+        try:
+            whole = await KeptBytes.whole(request, self._server.root, self.room, guest, limit=limit)
+        except TooLarge:
+            if push is None:
+                raise
+            refusal = await refuse_as_too_large(request, limit)
+            return GitAnswer(headers(name, "result"), _Primed(refusal, _nothing()))
+        relay = Relay(
+            KeptBytes(self._server.root, self.room, guest),
+            limit=self.room.limits.of_one_answer,
+            pace_seconds=self._pace_seconds,
+        )
+        if push is None:
+            work = self._fetch(folder, protocol, whole, relay, guest)
         else:
-            pieces = self._fetch(folder, protocol, request)
+            work = self._push(folder, protocol, whole, relay, guest=guest, push=push)
+        pieces = _relayed(relay, work)
         return GitAnswer(headers(name, "result"), _Primed(await anext(pieces, None), pieces))
 
-    async def _advertise(self, folder: Path, name: Service, protocol: str) -> bytes:
+    async def _advertise(self, guest: Guest, folder: Path, name: Service, protocol: str) -> bytes:
         arguments = [*_FETCH_SETTINGS, *command(name), "--advertise-refs", str(folder)]
-        async with self._turn():
+        async with self._turns.turn(guest):
             exchange = await Exchange.start(
                 arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
             )
@@ -187,46 +220,57 @@ class GitHttp:
             raise unavailable(f"{name.replace('-', ' ', 1)} ended with code {code}")
         return banner(name, protocol) + b"".join(pieces)
 
-    async def _fetch(self, folder: Path, protocol: str, request: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _fetch(self, folder: Path, protocol: str, request: KeptBytes, relay: Relay, guest: Guest) -> None:
         arguments = [*_FETCH_SETTINGS, *command("git-upload-pack"), str(folder)]
-        async with self._turn():
-            exchange = await Exchange.start(
-                arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
-            )
-            silent = True
-            try:
-                await exchange.feed(request, limit=FETCH_LIMIT)
-                async for piece in exchange.answer():
-                    silent = False
-                    yield piece
-            finally:
-                code = await self._to_the_end(exchange.end(grace=_GRACE if exchange.answered else 0))
-            if silent and code != 0:
-                raise _not_understood("git-upload-pack")
+        last: bytes | None = None
+        try:
+            async with self._turns.turn(guest):
+                exchange = await Exchange.start(
+                    arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
+                )
+                try:
+                    await exchange.feed(request.pieces(), limit=FETCH_LIMIT)
+                    request.give_back()
+                    async for piece in exchange.answer():
+                        last = piece
+                        await relay.put(piece)
+                except ClientTooSlow:
+                    _log.info("an answer is broken off: its client is too slow", payer=str(guest.payer))
+                finally:
+                    code = await self._to_the_end(exchange.end(grace=_GRACE if exchange.answered else 0))
+        finally:
+            request.give_back()
+        if code != 0 and ran_out_of_memory(last or b""):
+            self._on_memory_limit("fetch")
+        if last is None and code != 0:
+            raise _not_understood("git-upload-pack")
 
     async def _push(
-        self, folder: Path, protocol: str, request: AsyncIterator[bytes], push: PushContext
-    ) -> AsyncIterator[bytes]:
+        self, folder: Path, protocol: str, request: KeptBytes, relay: Relay, *, guest: Guest, push: PushContext
+    ) -> None:
         receipt = Receipt.blank(install_hooks(self._server.root))
         arguments = [*push_settings(receipt.hooks, push.limit), *command("git-receive-pack"), str(folder)]
         env = {**_environment(protocol), **receipt.environment()}
-        async with self._turn():
-            exchange = await Exchange.start(arguments, env, memory=PUSH_MEMORY, deadline=self._deadline)
-            last = None
-            try:
-                await exchange.feed(request, limit=push.limit)
-                async for piece in exchange.answer():
-                    if last is not None:
-                        yield last
-                    last = piece
-            except TooLarge:
-                last = await refuse_as_too_large(request, push.limit)
-            finally:
-                code = await self._to_the_end(settle_push(exchange, receipt, push, grace=_GRACE))
-            if last is None and code != 0:
-                raise _not_understood("git-receive-pack")
-            if last is not None:
-                yield last
+        answer = b""
+        try:
+            with _complaints(self._server.root) as complaints:
+                async with self._turns.turn(guest):
+                    exchange = await Exchange.start(
+                        arguments, env, memory=PUSH_MEMORY, deadline=self._deadline, complaints=complaints
+                    )
+                    try:
+                        await exchange.feed(request.pieces(), limit=push.limit)
+                        answer = b"".join([piece async for piece in exchange.answer()])
+                    finally:
+                        code = await self._to_the_end(settle_push(exchange, receipt, push, grace=_GRACE))
+                explained = explain_memory_limit(answer, complaints)
+        finally:
+            request.give_back()
+        if explained is not None:
+            self._on_memory_limit("push")
+        elif not answer and code != 0:
+            raise _not_understood("git-receive-pack")
+        await relay.put(explained or answer)
 
     async def _to_the_end(self, ending: Coroutine[object, object, int]) -> int:
         """Sees to it that an exchange is ended even when the request that caused it is cancelled."""
@@ -235,17 +279,27 @@ class GitHttp:
         task.add_done_callback(self._settling.discard)
         return await asyncio.shield(task)
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+
+async def _relayed(relay: Relay, work: Coroutine[object, object, None]) -> AsyncIterator[bytes]:
+    """What git answers; raises what its work does, and ends that when nobody listens any more."""
+
+    async def to_the_end() -> None:
         try:
-            async with asyncio.timeout(self._patience):
-                await self._turns.acquire()
-        except TimeoutError:
-            raise Waiting("Too many Git requests are being answered.", code="git_busy", retry_after=5.0) from None
-        try:
-            yield
+            await work
         finally:
-            self._turns.release()
+            relay.end()
+
+    task = asyncio.create_task(to_the_end())
+    try:
+        async for piece in relay.pieces():
+            yield piece
+        await task
+    finally:
+        relay.give_back()
+        task.cancel()
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # raised above, or nobody is there to be told
 
 
 class _Primed:
@@ -266,6 +320,12 @@ class _Primed:
             first, self._first = self._first, None
             return first
         return await anext(self._rest)
+
+
+def _complaints(folder: Path) -> IO[bytes]:
+    """A file without a name."""
+    with storage_errors():
+        return tempfile.TemporaryFile(dir=folder)
 
 
 def _environment(protocol: str) -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-import resource
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Self
+from typing import IO, Self
 
 from edgewright.adapters.git.failures import storage_errors
+from edgewright.adapters.git.memory_limit import bound_memory
 from edgewright.errors import Refused, TooLarge
 
 _PIECE = 64 * 1024
@@ -36,12 +36,21 @@ class Exchange:
         self.answered = False
 
     @classmethod
-    async def start(cls, arguments: Sequence[str], env: Mapping[str, str], *, memory: int, deadline: float) -> Self:
+    async def start(
+        cls,
+        arguments: Sequence[str],
+        env: Mapping[str, str],
+        *,
+        memory: int,
+        deadline: float,
+        complaints: IO[bytes] | None = None,
+    ) -> Self:
         """Starts git.
 
         Args:
             memory: bytes that it, and each process that it starts, may allocate.
             deadline: seconds after which it is ended, whatever it does.
+            complaints: file for what it writes to standard error; None: nobody reads that.
         """
         with storage_errors():
             process = await asyncio.create_subprocess_exec(
@@ -50,10 +59,10 @@ class Exchange:
                 env=env,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL if complaints is None else complaints,
                 start_new_session=True,
             )
-        _bound_memory(process.pid, memory)
+        bound_memory(process.pid, memory)
         exchange = cls(process)
         exchange._deadline = asyncio.get_running_loop().call_later(deadline, exchange._terminate)
         return exchange
@@ -156,13 +165,3 @@ class Exchange:
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
-
-
-def _bound_memory(process: int, limit: int) -> None:
-    """Bounds what a process that waits for its request may allocate; what it starts later inherits that.
-
-    Files that it maps, such as packs, do not count. Only Linux bounds a process that runs already.
-    """
-    if hasattr(resource, "prlimit"):
-        with suppress(ProcessLookupError):
-            resource.prlimit(process, resource.RLIMIT_DATA, (limit, limit))

@@ -1,20 +1,27 @@
 """What is special about a push: its limits, its rules, and word of what it did."""
 
+import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from edgewright.adapters.git.hooks import hook_environment
 from edgewright.adapters.git.http_exchange import Exchange
-from edgewright.adapters.git.http_protocol import last_word
+from edgewright.adapters.git.http_protocol import last_word, packet
+from edgewright.adapters.git.memory_limit import MIB, PUSH_MEMORY, ran_out_of_memory
 from edgewright.adapters.git.refs import MAIN
 from edgewright.errors import TooLarge
 from edgewright.ports.git_server import CommitId
 
-MIB = 1024 * 1024
-
 _CLEARING = 3.0
+_MOST_COMPLAINTS = 64 * 1024
+_UNPACK = re.compile(rb"[0-9a-f]{4}unpack [^\n]*\n")
+_MEMORY_SENTENCE = (
+    b"The push needs more memory to unpack than the centre gives to it (%d MiB): "
+    b"push less at a time, and keep large files elsewhere." % (PUSH_MEMORY // MIB)
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,25 @@ def push_settings(hooks: Path, limit: int) -> list[str]:
         "receive.autogc": "false",
     }
     return [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
+
+
+def explain_memory_limit(answer: bytes, complaints: IO[bytes]) -> bytes | None:
+    """The answer to a push for which git got no more memory, with a sentence that says so; None for any other one.
+
+    Args:
+        answer: git's own. Whoever asked for the side band finds git's complaints in it, and reads the sentence as
+            one more of those; others read it as the reason why the pack was not unpacked.
+        complaints: what git has written to standard error.
+    """
+    if b"unpack ok" in answer:
+        return None
+    complaints.seek(0)
+    if ran_out_of_memory(complaints.read(_MOST_COMPLAINTS)):
+        reason = packet(b"unpack " + _MEMORY_SENTENCE + b"\n")
+        return _UNPACK.sub(lambda _: reason, answer, count=1) if _UNPACK.search(answer) else reason + b"0000"
+    if ran_out_of_memory(answer):
+        return packet(b"\x02" + _MEMORY_SENTENCE + b"\n") + answer
+    return None
 
 
 async def settle_push(exchange: Exchange, receipt: Receipt, push: PushContext, *, grace: float) -> int:

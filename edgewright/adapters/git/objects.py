@@ -25,7 +25,8 @@ from gitdb.exc import BadObject  # type: ignore[import-untyped]  # gitdb ships n
 from gitdb.fun import loose_object_header  # type: ignore[import-untyped]  # gitdb ships no types
 
 from edgewright.adapters.git.commands import git_environment
-from edgewright.adapters.git.failures import damaged, unavailable
+from edgewright.adapters.git.failures import damaged, memory_spent, unavailable
+from edgewright.adapters.git.memory_limit import READ_MEMORY, bound_memory, ran_out_of_memory
 
 # Git's own name for unfinished objects: `git prune` collects what a killed writer leaves.
 _UNFINISHED = "tmp_obj_"
@@ -121,10 +122,11 @@ class _CatFile:
                 env=git_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,  # it says little, and only before it ends
             )
         except FileNotFoundError as error:
             raise unavailable("the program git was not found on PATH") from error
+        bound_memory(self._process.pid, READ_MEMORY)
 
     def read(self, object_id: str, kind: str) -> bytes | None:
         requests, answers = self._process.stdin, self._process.stdout
@@ -140,11 +142,18 @@ class _CatFile:
                 content = answers.read(int(size) + 1)[:-1]
                 if len(content) == int(size):
                     return content if found.decode() == kind else None
+        if self._got_no_memory():
+            raise memory_spent("git cat-file", READ_MEMORY)
         raise damaged(f"object {object_id} cannot be read")
 
     def close(self) -> None:
         with self._process as process:
             process.kill()
+
+    def _got_no_memory(self) -> bool:
+        self._process.kill()
+        _, complaints = self._process.communicate()
+        return ran_out_of_memory(complaints)
 
 
 def _is_stored(path: Path, expected: bytes) -> bool:

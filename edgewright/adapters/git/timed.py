@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
+from edgewright.adapters.git.failures import MEMORY_LIMIT
+from edgewright.errors import Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, WriterFence
 
 Observe = Callable[[str, float], None]
@@ -12,17 +14,28 @@ Observe = Callable[[str, float], None]
 
 
 class TimedGit:
-    """Implements the port ``GitServer`` by another one. ``observe`` is called from many threads."""
+    """Implements the port ``GitServer`` by another one.
 
-    def __init__(self, git: GitServer, observe: Observe) -> None:
+    Args:
+        git: the other one.
+        observe: called from many threads.
+        on_memory_limit: the same, with the name of an operation for which git got no more memory.
+    """
+
+    def __init__(self, git: GitServer, observe: Observe, on_memory_limit: Callable[[str], None]) -> None:
         self._git = git
         self._observe = observe
+        self._on_memory_limit = on_memory_limit
 
     @contextmanager
     def _timed(self, operation: str) -> Iterator[None]:
         began = time.perf_counter()
         try:
             yield
+        except Waiting as error:
+            if error.code == MEMORY_LIMIT:
+                self._on_memory_limit(operation)
+            raise
         finally:
             self._observe(operation, time.perf_counter() - began)
 

@@ -22,6 +22,7 @@ GIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 
 COMMISSIONING = "edgewright_commissioning_seconds"
 GIT = "edgewright_git_seconds"
+GIT_MEMORY_LIMIT = "edgewright_git_memory_limit"
 LOOP_LAG = "edgewright_event_loop_lag_seconds"
 NOTIFICATIONS = "edgewright_notifications"
 OUTCOMES = ("delivered", "failed", "given_up")
@@ -85,6 +86,9 @@ class WorkerMetrics:
             COMMISSIONING, "From a cluster's creation to the first time that it was ready."
         )
         self._git: MetricHistogramFloat = meter.create_histogram_float(GIT, "Operations on driving repositories.")
+        self._git_memory_limit: MetricCounter = meter.create_counter(
+            GIT_MEMORY_LIMIT, "Operations that ended because git got no more memory."
+        )
         self._loop_lag: MetricHistogramFloat = meter.create_histogram_float(LOOP_LAG, "How late the event loop is.")
         self._notifications: MetricCounter = meter.create_counter(NOTIFICATIONS, "Tries to deliver a notification.")
         for outcome in OUTCOMES:  # a series that begins with its first failure cannot be compared with before
@@ -101,6 +105,10 @@ class WorkerMetrics:
     def git(self, operation: str, seconds: float) -> None:
         """An operation on a repository has ended."""
         self._git.record(seconds, {"operation": operation})
+
+    def git_memory_limit(self, operation: str) -> None:
+        """Git got no more memory for an operation on a repository."""
+        self._git_memory_limit.add(1, {"operation": operation})
 
     def loop_lag(self, seconds: float) -> None:
         """The event loop was so late."""

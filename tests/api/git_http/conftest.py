@@ -21,10 +21,13 @@ from starlette.routing import Route
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.git.http_push import PushContext, Pushed
+from edgewright.adapters.git.turns import Guest, KeepLimits
 from edgewright.errors import EdgewrightError
 from edgewright.ports.git_server import CommitMessage
 
 PUSH_LIMIT = 1024 * 1024
+KEPT = KeepLimits(of_one_answer=4 * PUSH_LIMIT)
+SOMEBODY = Guest("somebody", is_edge=True)
 BY_CENTRE = CommitMessage("Populate", "edgewright")
 CONTENT = {
     "README.md": b"# A driving repository\n",
@@ -41,6 +44,7 @@ class Centre:
     Attributes:
         pushes: what ``on_pushed`` was told.
         statuses: of all responses, in order.
+        starved: operations for which git got no more memory.
         allow_push: whether the route lets pushes through.
     """
 
@@ -51,6 +55,11 @@ class Centre:
     allow_push: bool = True
     content: Mapping[str, bytes] = field(default_factory=lambda: CONTENT)
     push_limit: int = PUSH_LIMIT
+    starved: list[str] = field(default_factory=list)
+    engine: GitHttp = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.engine = GitHttp(self.server, keep=KEPT, on_memory_limit=self.starved.append)
 
     def repository(self, *, populated: bool = True) -> tuple[UUID, str]:
         name = uuid4()
@@ -61,7 +70,7 @@ class Centre:
 
 
 def application(centre: Centre) -> Starlette:
-    engine = GitHttp(centre.server)
+    engine = centre.engine
 
     async def on_pushed(pushed: Pushed) -> None:
         centre.pushes.append(pushed)
@@ -74,6 +83,7 @@ def application(centre: Centre) -> Starlette:
         answer = await engine.info_refs(
             UUID(request.path_params["repository"]),
             request.query_params.get("service"),
+            guest=SOMEBODY,
             git_protocol=request.headers.get("git-protocol"),
         )
         return answered(Response(answer.body, headers=dict(answer.headers)))
@@ -83,6 +93,7 @@ def application(centre: Centre) -> Starlette:
             UUID(request.path_params["repository"]),
             request.path_params["service"],
             request.stream(),
+            guest=SOMEBODY,
             media_type=request.headers.get("content-type"),
             content_encoding=request.headers.get("content-encoding"),
             git_protocol=request.headers.get("git-protocol"),
@@ -121,6 +132,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Centre]:
 def centre(serving: Centre) -> Centre:
     serving.pushes.clear()
     serving.statuses.clear()
+    serving.starved.clear()
     serving.allow_push = True
     return serving
 

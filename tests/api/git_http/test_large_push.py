@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from edgewright.adapters.git.http_backend import PUSH_MEMORY
+from edgewright.adapters.git.memory_limit import PUSH_MEMORY
 
 MIB = 1024 * 1024
 BLOCK = 64 * 1024
@@ -79,8 +79,8 @@ def delta_bomb(head: str, rows: dict[str, bytes], blocks: int) -> tuple[str, byt
     return object_id("commit", commit).hex(), pack(entries)
 
 
-def push(url: str, old: str, new: str, content: bytes) -> httpx.Response:
-    line = f"{old} {new} refs/heads/main\0report-status".encode()
+def push(url: str, old: str, new: str, content: bytes, *, asking_for: str = "report-status") -> httpx.Response:
+    line = f"{old} {new} refs/heads/main\0{asking_for}".encode()
     body = f"{len(line) + 4:04x}".encode() + line + b"0000" + content
     headers = {"Content-Type": "application/x-git-receive-pack-request"}
     return httpx.post(f"{url}/git-receive-pack", content=body, headers=headers, timeout=120, trust_env=False)
@@ -112,6 +112,24 @@ def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
     assert centre.server.head(repository) == head
     assert centre.pushes == []
     assert largest_child() <= max(before, PUSH_MEMORY)
+
+
+@pytest.mark.parametrize("asking_for", ["report-status", "report-status side-band-64k"])
+def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(centre, git, asking_for: str) -> None:
+    repository, url = centre.repository()
+    head = centre.server.head(repository)
+    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), 400 * 16)
+    answer = push(url, head, new, content, asking_for=asking_for)
+    assert b"The push needs more memory to unpack than the centre gives to it (256 MiB): push less" in answer.content
+    assert centre.starved == ["push"]
+
+
+def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre, git) -> None:
+    repository, url = centre.repository()
+    head = centre.server.head(repository)
+    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), 20 * 16)
+    assert b"more memory" not in push(url, head, new, content).content
+    assert centre.starved == []
 
 
 def test_delta_within_the_limits_is_accepted(centre, git) -> None:
