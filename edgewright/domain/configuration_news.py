@@ -58,17 +58,20 @@ def _between(before: Json, after: Json, pointer: str) -> Iterator[FieldChange]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
             was, is_ = before.get(key, _UNSET), after.get(key, _UNSET)
-            if _text(was) != _text(is_):
-                yield from _differing(was, is_, child(pointer, key))
+            if isinstance(was, dict) and isinstance(is_, dict):  # each member is looked at once, however deep it is
+                yield from _between(was, is_, child(pointer, key))
+            elif not _same_scalar(was, is_) and (said := _text(was)) != (says := _text(is_)):
+                yield _differing(said, says, child(pointer, key))
 
 
-def _differing(was: object, is_: object, pointer: str) -> Iterator[FieldChange]:
-    if isinstance(was, dict) and isinstance(is_, dict):
-        yield from _between(was, is_, pointer)
-    elif pointer.split("/")[1] in _TOLD:
-        yield FieldChange(pointer, f"({_short(_text(was))} → {_short(_text(is_))})")
-    else:
-        yield FieldChange(pointer)
+def _same_scalar(was: object, is_: object) -> bool:
+    """Whether both are the same text, number or the like; told without spelling them, as most fields are the same."""
+    return type(was) is type(is_) and not isinstance(was, list) and was == is_
+
+
+def _differing(said: str, says: str, pointer: str) -> FieldChange:
+    told = pointer.split("/")[1] in _TOLD
+    return FieldChange(pointer, f"({_short(said)} → {_short(says)})" if told else "")
 
 
 def _text(value: object) -> str:

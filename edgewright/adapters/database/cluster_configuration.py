@@ -70,7 +70,7 @@ class ClusterConfiguration:
         if settings is not None:
             documents[APP_CLUSTER_SETTINGS] = settings.entry()
         await self._schemas.check_all(documents)
-        spec = spec_from(body)
+        spec = await asyncio.to_thread(spec_from, body)
         check_cluster_name(spec.name)
         order = Order(cluster, body, spec, settings, precondition, create_object, actor)
         return await self._carry_out(order)
@@ -155,7 +155,7 @@ class ClusterConfiguration:
                 return await must_read_row(connection, cluster)
             body = apply_merge_patch(row.spec, changes or {})
             await asyncio.to_thread(check, body)
-            spec = spec_from(body if isinstance(body, Mapping) else {})
+            spec = await asyncio.to_thread(spec_from, body if isinstance(body, Mapping) else {})
             refuse_other_name(row, spec)
             if not same_json(row.spec, body):
                 await check_chart(connection, spec)
@@ -168,7 +168,7 @@ class ClusterConfiguration:
             await raise_change(connection, row, commissioning=row.commissioning + 1, **values)
             await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, body)
             where = "for new hardware" if new_hardware else "on the same hardware"
-            differing = changed_fields(row.spec, body if isinstance(body, dict) else {})
+            differing = await asyncio.to_thread(changed_fields, row.spec, body if isinstance(body, dict) else {})
             told = f" {sentence_of('Its configuration', differing)}" if differing else ""
             await record(
                 connection,

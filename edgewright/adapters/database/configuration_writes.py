@@ -1,5 +1,6 @@
 """How a written configuration becomes, changes or recreates a cluster, inside one transaction."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -143,7 +144,7 @@ async def change_cluster(
     if order.settings is not None:
         await _keep_settings(connection, at, order.cluster, order.settings)
     entry, _ = await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body)
-    changes = changed_fields(row.spec, dict(order.body))
+    changes = await asyncio.to_thread(changed_fields, row.spec, dict(order.body))
     if order.settings is not None:
         changes = [*changes, *changed_fields(row.settings, order.settings.entry())]
     anew = f"The removed cluster {row.name} is commissioned anew."

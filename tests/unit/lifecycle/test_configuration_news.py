@@ -49,3 +49,23 @@ def test_many_fields_are_counted_and_long_ones_cut() -> None:
 def test_what_does_not_differ_is_not_told() -> None:
     assert changed_fields(BEFORE, dict(BEFORE)) == []
     assert sentence_of("It", []) == "It was written; nothing differs."
+
+
+class CountedObject(dict[str, Any]):
+    """An object of a configuration that counts how often all of it is read."""
+
+    readings = 0
+
+    def items(self) -> Any:
+        self.readings += 1
+        return super().items()
+
+
+def test_a_field_deep_inside_is_read_once_and_not_once_for_each_level() -> None:
+    was, is_ = CountedObject(size=1), CountedObject(size=2)
+    before: dict[str, Any] = was
+    after: dict[str, Any] = is_
+    for _ in range(40):
+        before, after = {"in": before}, {"in": after}
+    assert names_of(changed_fields({"values": before}, {"values": after})).startswith("/values/in/in/")
+    assert was.readings + is_.readings <= 2
