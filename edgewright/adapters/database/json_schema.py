@@ -22,7 +22,7 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] #
 from referencing.jsonschema import DRAFT202012
 
 MOST_STEPS = 100_000
-"""In one validation: keywords looked at, and what else takes a microsecond or so."""
+"""In one validation: keywords looked at, and what else takes some microseconds."""
 MOST_VIOLATIONS = 20
 """Of one value; the plainest of them is told."""
 PATTERN_MEMORY = 1024 * 1024
@@ -34,7 +34,16 @@ LONGEST_FORMATTED = 4000
 """Characters of a text that has a format."""
 INSTRUCTIONS_PER_STEP = 1000
 CHARACTERS_PER_STEP = 100
-PATTERN, PATTERNS, UNEVALUATED = "pattern", "patternProperties", ("unevaluatedItems", "unevaluatedProperties")
+UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
+PARTS_PER_STEP = 4
+"""Members or items that a keyword goes through, whatever it does with each."""
+COMPARED_PER_STEP = 50
+"""Characters, as JSON, of an object or array that is compared as a whole."""
+LOOKED_UP_PER_STEP = 200
+"""Names among which another one is looked for."""
+GO_THROUGH = frozenset({"additionalProperties", "contains", "items", "propertyNames", *UNEVALUATED})
+"""Keywords that look at each member or item of a value, even if only to find that anything may stand there."""
+PATTERN, PATTERNS = "pattern", "patternProperties"
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[Violation] | None]
 
@@ -117,25 +126,37 @@ def _bounded() -> type[Validator]:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
         "enum": _enum,
+        "const": _const,
         "format": _format,
+        **{name: _unevaluated(Draft202012Validator.VALIDATORS[name]) for name in UNEVALUATED},
     }
     keywords = {**Draft202012Validator.VALIDATORS, **ours}
-    counting = {
-        name: _counting(keyword, REFERENCE_STEPS if name in REFERENCES else 1) for name, keyword in keywords.items()
-    }
+    counting = {name: _counting(name, keyword) for name, keyword in keywords.items()}
     validator: type[Validator] = extend(Draft202012Validator, counting)  # type: ignore[no-untyped-call] # as the library
     return validator
 
 
-def _counting(keyword: Keyword, steps: int) -> Keyword:
+def _counting(name: str, keyword: Keyword) -> Keyword:
+    steps = REFERENCE_STEPS if name in REFERENCES else 1
+
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Violation]:
         effort = _effort.get()
-        effort.spend(steps)
+        parts = _parts(value) + (_parts(instance) if name in GO_THROUGH else 0)
+        effort.spend(steps + parts // PARTS_PER_STEP)
         for violation in keyword(validator, value, instance, schema) or ():
             effort.spend(effort.violation)
             yield violation
 
     return check
+
+
+def _parts(value: Any) -> int:
+    return len(value) if isinstance(value, dict | list) else 0
+
+
+def _comparison(instance: Any) -> int:
+    """Steps of comparing a value with another one, of which the smaller decides."""
+    return 1 + (len(json.dumps(instance)) // COMPARED_PER_STEP if isinstance(instance, dict | list) else 0)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Violation]:
@@ -169,13 +190,22 @@ def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: A
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
     if wanted and validator.is_type(instance, "array"):
-        _effort.get().spend(len(instance))
-        if len({json.dumps(_comparable(item), sort_keys=True) for item in instance}) < len(instance):
+        effort, seen = _effort.get(), set[str]()
+        for item in instance:
+            text = json.dumps(_comparable(item), sort_keys=True)
+            effort.spend(1 + len(text) // COMPARED_PER_STEP)
+            seen.add(text)
+        if len(seen) < len(instance):
             yield Violation(f"{instance!r} has non-unique elements")
 
 
+def _const(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Violation]:
+    _effort.get().spend(_comparison(instance))
+    yield from Draft202012Validator.VALIDATORS["const"](validator, wanted, instance, schema) or ()
+
+
 def _enum(validator: Any, allowed: Sequence[Any], instance: Any, schema: Any) -> Iterator[Violation]:
-    _effort.get().spend(len(allowed))
+    _effort.get().spend(len(allowed) * _comparison(instance))
     yield from Draft202012Validator.VALIDATORS["enum"](validator, allowed, instance, schema) or ()
 
 
@@ -184,6 +214,18 @@ def _format(validator: Any, name: str, instance: Any, schema: Any) -> Iterator[V
         yield Violation(f"A text of {len(instance)} characters is no {name!r}")
         return
     yield from Draft202012Validator.VALIDATORS["format"](validator, name, instance, schema) or ()
+
+
+def _unevaluated(keyword: Keyword) -> Keyword:
+    """Looks for each name in a list of those that another keyword has looked at, which all of the schema makes."""
+
+    def check(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Violation]:
+        effort = _effort.get()
+        effort.spend(len(json.dumps(schema)) // COMPARED_PER_STEP)
+        effort.spend(_parts(instance) ** 2 // LOOKED_UP_PER_STEP)
+        yield from keyword(validator, wanted, instance, schema) or ()
+
+    return check
 
 
 def _comparable(value: Any) -> Any:
