@@ -1,7 +1,7 @@
 """Who has a place among a gateway's connections, and who gives theirs up when there are too many.
 
-A connection whose caller is not identified rests until its request has arrived whole, and once that is answered; an
-identified one rests between two requests. Where a limit is reached, the connection that has rested the longest is
+A connection whose caller is not identified rests until its request has arrived whole, once that is answered, and while
+its answer waits for it to read on; an identified one rests between two requests. Where a limit is reached, the connection that has rested the longest is
 closed for the new one. So however many connections idle, an edge gets through.
 """
 

@@ -221,6 +221,18 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_parsing:
             self._settle()
 
+    # Flow of the answer
+    def pause_writing(self) -> None:
+        """Whoever lets an answer wait needs no place of those that are not identified."""
+        super().pause_writing()
+        if self._connection is not None and not self._connection.is_identified:
+            self._places.rest(self._connection)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._connection is not None and self._phase is Phase.ANSWERING:
+            self._places.work(self._connection)
+
     def _tell(self, size: int) -> None:
         self._told_bytes += size
         if self._told_bytes > self._limits.head_bytes:

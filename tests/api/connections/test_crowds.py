@@ -14,6 +14,8 @@ from raw_client import RawClient
 from supervised import eventually
 
 IDLE = 1_100
+MORE_THAN_THE_SYSTEM_KEEPS = 4
+"""Answers of 1.7 MB each that Linux does not all take from a program on behalf of a client that reads none."""
 
 
 def heartbeat(gateway: LoneGateway, edge: Edge, source: str = "127.0.0.1") -> httpx.Response:
@@ -47,6 +49,15 @@ def test_1100_idle_connections_keep_no_edge_away(lone: LoneGateway, edge: Edge, 
         assert heartbeat(lone, edge, source="127.0.0.100").status_code == 200
         assert lone.api("GET", "/readyz").is_success
     assert "Too many open files" not in lone.log.read_text()
+
+
+def test_whoever_asks_for_a_large_page_and_reads_nothing_keeps_no_edge_away(lone: LoneGateway, edge: Edge) -> None:
+    with ExitStack() as opened:
+        for number in range(240):
+            stuck = opened.enter_context(closing(RawClient(lone.url, source=f"127.0.0.{100 + number % 50}")))
+            stuck.send(b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n" * MORE_THAN_THE_SYSTEM_KEEPS)
+            assert stuck.read_some()
+        assert heartbeat(lone, edge).status_code == 200
 
 
 def test_crowd_is_in_the_log_and_in_the_metrics(lone: LoneGateway) -> None:
