@@ -23,6 +23,7 @@ from fastapi import Depends, Request
 
 from api.bodies import charge_bodies
 from api.connections.callers import identify_caller
+from api.connections.places import source_of
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
@@ -156,9 +157,9 @@ async def identified(
 
 
 def count_wrong(request: Request, live: Live) -> None:
-    """Counts one wrong credential against the caller's address; raises when there were too many."""
+    """Counts one wrong credential against the caller's address; raises when there were too many of that."""
     live.metrics.wrong_credentials.inc()
-    live.wrong_credentials.count(request.client.host if request.client else "unknown")
+    live.wrong_credentials.count(source_of(request.client.host) if request.client else "unknown")
 
 
 class Needs:

@@ -1,16 +1,18 @@
 """Who has a place among a gateway's connections, and who gives theirs up when there are too many.
 
-A connection whose caller is not identified rests until its request has arrived whole, once that is answered, and while
-its answer waits for it to read on; an identified one rests between two requests. Where a limit is reached, the connection that has rested the longest is
-closed for the new one. So however many connections idle, an edge gets through.
+A connection whose caller is not identified rests until its request has arrived whole, once that is answered, and
+while its answer waits for it to read on; an identified one rests between two requests. Where a limit is reached, the
+connection that has rested the longest is closed for the new one. So however many connections idle, an edge gets
+through.
 """
 
+import re
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, ip_address, ip_network
 from uuid import UUID
 
 import structlog
@@ -19,6 +21,7 @@ from api.connections.limits import ConnectionLimits
 from api.connections.refusals import Reason, TooManyConnections
 from api.metrics import Metrics
 
+_WITH_PORT = re.compile(r"\[([^]]+)\](?::[0-9]+)?|([^:]+):[0-9]+")
 LOG_SECONDS = 10.0
 """How often, at most, the log tells of one reason."""
 
@@ -63,13 +66,20 @@ class Connection:
 
 
 def source_of(address: str) -> str:
-    """What an address counts as: an IPv6 host has 64 bits of addresses to itself."""
-    if ":" not in address:
-        return address
+    """What an address counts as: an IPv6 host has 64 bits of addresses to itself, and IPv4 may be written as IPv6.
+
+    Args:
+        address: as the system or a proxy writes it; some proxies add the port, which differs for each connection.
+    """
+    with_port = _WITH_PORT.fullmatch(address)
+    host = (with_port[1] or with_port[2]) if with_port else address
     try:
-        return str(ip_network((address.partition("%")[0], 64), strict=False))
+        ip = ip_address(host.partition("%")[0])
     except ValueError:
         return address
+    if isinstance(ip, IPv4Address):
+        return str(ip)
+    return str(ip.ipv4_mapped or ip_network((ip, 64), strict=False))
 
 
 class _Group:

@@ -258,6 +258,15 @@ async def test_only_wrong_credentials_are_limited(centre: GatewayCentre) -> None
     assert (await right.get("/v1/cluster")).status_code == 200
 
 
+async def test_addresses_of_one_ipv6_host_are_limited_together(centre: GatewayCentre) -> None:
+    statuses = []
+    for number in range(31):
+        transport = httpx.ASGITransport(centre.app, client=(f"2001:db8::{number:x}", 5))
+        async with httpx.AsyncClient(transport=transport, base_url="http://x", headers=bearer("ew_0_0")) as client:
+            statuses.append((await client.get("/v1/cluster")).status_code)
+    assert statuses == [401] * 30 + [429]
+
+
 async def test_another_address_is_not_limited(centre: GatewayCentre) -> None:
     wrong = centre.client(bearer("nonsense"))
     for _ in range(31):

@@ -156,6 +156,21 @@ def test_addresses_of_one_ipv6_host_are_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("192.0.2.1:50123", "192.0.2.1"),
+        ("[2001:db8::1]:50123", "2001:db8::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unknown", "unknown"),
+        ("", ""),
+    ],
+)
+def test_an_address_counts_as_one_however_a_proxy_writes_it(written: str, meant: str) -> None:
+    assert source_of(written) == meant
+
+
+@pytest.mark.parametrize(
     ("descriptors", "overall", "per_address"), [(1024, 896, 112), (20_000, 16_384, 512), (None, 16_384, 512)]
 )
 def test_limits_follow_from_the_files_that_may_be_open(
