@@ -12,9 +12,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Desired, Wanted
-    from edgewright.domain.conditions import Obstacle, conditions_of, next_review
-    from edgewright.domain.lifecycle import Plan, finish, next_step, order_for, phase_of, plan_for
+    from edgewright.domain.cluster import Wanted
+    from edgewright.domain.conditions import next_review
+    from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
     from edgewright.domain.projection import Projection
     from edgewright.messages import names
     from edgewright.messages.cluster import ClusterState, ManagedClusterInput
@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import policies
     from workflows.cluster_messages import ClusterMessages
     from workflows.failures import failure_of
+    from workflows.projecting import project, projected_again
     from workflows.publication import Publication
     from workflows.secret_lane import SecretLane
     from workflows.step_lane import StepLane
@@ -229,40 +230,7 @@ class ManagedCluster(ClusterMessages):
         )
 
     def _project(self, wanted: Wanted) -> Projection:
-        commissioned = wanted.desired is Desired.PRESENT and (self._done.generation, self._done.commissioning) == (
-            wanted.generation,
-            wanted.commissioning,
-        )
-        obstacle = self._steps.obstacle
-        if obstacle is None and wanted.render_problem and wanted.desired is Desired.PRESENT:
-            obstacle = Obstacle(reason="TemplateInvalid", sentence=wanted.render_problem)
-        desired_revision = self._steps.newest_commit
-        before = self._publication.projection
-        waiting_for = self._steps.waiting_for or self._secrets.problem
-        return Projection(
-            sequence=before.sequence if before else 0,
-            phase=phase_of(wanted, commissioned=commissioned),
-            ready=commissioned,
-            done=self._done,
-            plan=self._steps.plan,
-            change_done=wanted.change,
-            waiting_for=waiting_for,
-            conditions=conditions_of(
-                wanted,
-                commissioned=commissioned,
-                waiting_for=waiting_for,
-                obstacle=obstacle,
-                desired_revision=desired_revision,
-                now=workflow.now(),
-                before=before.conditions if before else (),
-            ),
-            steps=tuple(self._steps.records.values()),
-            residue=tuple(self._steps.residue),
-            lease_epoch=wanted.lease.epoch,
-            order=order_for(self._steps.current) if wanted.desired is Desired.DELETED else order_for(None),
-            desired_revision=desired_revision,
-            resealing=wanted.resealing,
-        )
+        return project(wanted, self._done, self._steps, self._secrets, self._publication.projection)
 
     # --- continue-as-new -------------------------------------------------------------------------------
 
@@ -294,7 +262,7 @@ class ManagedCluster(ClusterMessages):
         """Carries everything over."""
         self._steps.newest_commit = self._secrets.newest_commit or self._steps.newest_commit
         self._verbs.tell_of_dropped(self._publication)
-        carried = self._project_as_published()
+        carried = projected_again(self._publication.projection, self._steps)
         workflow.continue_as_new(
             ManagedClusterInput(
                 cluster=self._cluster,
@@ -313,14 +281,3 @@ class ManagedCluster(ClusterMessages):
                 ),
             )
         )
-
-    def _project_as_published(self) -> Projection | None:
-        """The last projection with what the lanes have done since."""
-        before = self._publication.projection
-        lanes = {
-            "plan": self._steps.plan,
-            "steps": tuple(self._steps.records.values()),
-            "residue": tuple(self._steps.residue),
-            "desired_revision": self._steps.newest_commit,
-        }
-        return before.model_copy(update=lanes) if before else None

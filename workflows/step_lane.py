@@ -12,7 +12,6 @@ with workflow.unsafe.imports_passed_through():
     from edgewright.domain.lifecycle import (
         COMMITTING,
         EDGE_GOODBYE,
-        SKIPPABLE,
         WAITS,
         Plan,
         edge_has_answered,
@@ -26,13 +25,13 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import failure_of, superseded
     from workflows.publication import Publication, moment
     from workflows.step_attempts import attempt_alone, attempt_together
+    from workflows.step_records import StepRecords, circumstances, obstacle_sentence, reason_of
 
 TOLD_WHILE_RUNNING = "tell of attempts that take long"
 """Patch. Runs that began before it tell of a first attempt when it has ended."""
-FINISHED = frozenset({"done", "skipped"})
 
 
-class StepLane:
+class StepLane(StepRecords):
     """The steps of the present plan. ``advance`` starts or ends at most one step at each call."""
 
     def __init__(
@@ -45,10 +44,7 @@ class StepLane:
         *,
         together: bool = False,
     ) -> None:
-        self._publication = publication
-        self.plan = plan
-        self.records = {record.name: record for record in records}
-        self.residue = list(residue)
+        super().__init__(publication, plan, records, residue)
         self.newest_commit = newest_commit
         self.rendered_digest: str | None = None
         self.waiting_for = ""
@@ -65,11 +61,6 @@ class StepLane:
         self._began: datetime | None = None
         self._task: asyncio.Task[tuple[FinishedStep, ...]] | None = None
         self._running: tuple[StepName, Fence] | None = None
-
-    @property
-    def current(self) -> StepName | None:
-        """The step that is running or waited for, or None."""
-        return next((name for name, record in self.records.items() if record.state not in FINISHED), None)
 
     @property
     def resting(self) -> bool:
@@ -94,9 +85,6 @@ class StepLane:
         if self.resting or self._began is None or workflow.now() - self._began < policies.LONG_ATTEMPT:
             return False
         return workflow.patched(TOLD_WHILE_RUNNING)
-
-    def finished(self) -> frozenset[StepName]:
-        return frozenset(name for name, record in self.records.items() if record.state in FINISHED)
 
     def take(self, plan: Plan) -> None:
         """Goes over to a plan; another key drops what runs and starts with fresh records."""
@@ -280,26 +268,6 @@ class StepLane:
         self.wake_at = wanted.deadline
         return False
 
-    def can_retry(self, step: StepName) -> bool:
-        record = self.records.get(step)
-        return record is not None and record.state in {"waiting", "blocked"}
-
-    def can_skip(self, step: StepName) -> bool:
-        record = self.records.get(step)
-        return (
-            self.plan.startswith("delete/")
-            and step in SKIPPABLE
-            and record is not None
-            and record.state not in FINISHED
-            and step is self.current
-        )
-
-    def retry(self, step: StepName, *, actor: str) -> None:
-        """Makes a waiting or blocked step due now; does nothing otherwise."""
-        if self.can_retry(step):
-            self.records[step] = self.records[step].model_copy(update={"state": "pending", "next_at": None})
-            self._publication.tell("step.retried", f"Step {step} is tried again.", actor=actor, step=step.value)
-
     def skip(self, step: StepName, because: str, *, actor: str) -> None:
         """Goes on without a step; what it leaves behind becomes residue."""
         if self._running is not None and self._running[0] is step:
@@ -317,22 +285,3 @@ def _heard(task: "asyncio.Task[tuple[FinishedStep, ...]]") -> None:
     """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
     if not task.cancelled():
         task.exception()
-
-
-def circumstances(wanted: Wanted) -> tuple[object, ...]:
-    """What a step has failed in; when it differs, the step is tried again at once.
-
-    A blocked step is tried once by each run, too: a run before this one may have been blocked in anything.
-    """
-    return (wanted.change, wanted.render_digest, wanted.render_problem)
-
-
-def reason_of(code: str) -> str:
-    """An error code as a condition's reason: ``name_taken`` -> ``NameTaken``."""
-    return "".join(word.capitalize() for word in code.split("_")) or "Blocked"
-
-
-def obstacle_sentence(record: StepRecord) -> str:
-    """What stands in the way of a step, and what to do."""
-    hint = f" {record.hint}" if record.hint else ""
-    return f"Step {record.name}: {record.error}{hint}"

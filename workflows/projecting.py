@@ -1,0 +1,65 @@
+"""What a cluster's workflow shows, put together from a reading and from its lanes."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from edgewright.domain.cluster import Desired, Wanted
+    from edgewright.domain.conditions import Obstacle, conditions_of
+    from edgewright.domain.lifecycle import order_for, phase_of
+    from edgewright.domain.projection import Done, Projection
+    from workflows.secret_lane import SecretLane
+    from workflows.step_lane import StepLane
+
+
+def project(
+    wanted: Wanted, done: Done, steps: StepLane, secrets: SecretLane, before: Projection | None
+) -> Projection:
+    """The cluster as it is now.
+
+    Args:
+        before: what was published last; the new one bears its number until it is published itself.
+    """
+    commissioned = wanted.desired is Desired.PRESENT and (done.generation, done.commissioning) == (
+        wanted.generation,
+        wanted.commissioning,
+    )
+    obstacle = steps.obstacle
+    if obstacle is None and wanted.render_problem and wanted.desired is Desired.PRESENT:
+        obstacle = Obstacle(reason="TemplateInvalid", sentence=wanted.render_problem)
+    desired_revision = steps.newest_commit
+    waiting_for = steps.waiting_for or secrets.problem
+    return Projection(
+        sequence=before.sequence if before else 0,
+        phase=phase_of(wanted, commissioned=commissioned),
+        ready=commissioned,
+        done=done,
+        plan=steps.plan,
+        change_done=wanted.change,
+        waiting_for=waiting_for,
+        conditions=conditions_of(
+            wanted,
+            commissioned=commissioned,
+            waiting_for=waiting_for,
+            obstacle=obstacle,
+            desired_revision=desired_revision,
+            now=workflow.now(),
+            before=before.conditions if before else (),
+        ),
+        steps=tuple(steps.records.values()),
+        residue=tuple(steps.residue),
+        lease_epoch=wanted.lease.epoch,
+        order=order_for(steps.current) if wanted.desired is Desired.DELETED else order_for(None),
+        desired_revision=desired_revision,
+        resealing=wanted.resealing,
+    )
+
+
+def projected_again(before: Projection | None, steps: StepLane) -> Projection | None:
+    """The last projection with what the lanes have done since; None before the first one."""
+    lanes = {
+        "plan": steps.plan,
+        "steps": tuple(steps.records.values()),
+        "residue": tuple(steps.residue),
+        "desired_revision": steps.newest_commit,
+    }
+    return before.model_copy(update=lanes) if before else None
