@@ -8,14 +8,14 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from random import Random
 
 from embedded import EmbeddedEdgewright
 
 from chaos import mischief
 from chaos.journal import Journal
-from chaos.mischief import Mischief
+from chaos.mischief import AHEAD, Mischief, stand_still
 from chaos.temporal_file import TemporalFile
 
 PARTS = ("gateway", "worker", "temporal")
@@ -24,10 +24,6 @@ DEATHS, WINDOW = 4, 62.0
 KINDS = {"one": 14, "two": 3, "parts": 1, "put back": 2, "copy": 6, "freeze": 2, "clock": 1} | mischief.KINDS
 UP_KINDS = {"up": 1, "everything": 1}
 """These take several seconds to recover from; a short run has one of them."""
-FROZEN_SECONDS = (2.0, 15.0)
-"""How long a part stands still: as on a disk that stalls, it goes on with what it was doing, late."""
-AHEAD = timedelta(days=400)
-"""Of a wrong clock, which a gateway of before may have written down."""
 
 
 class EmbeddedStrikes:
@@ -99,17 +95,12 @@ class EmbeddedStrikes:
         return True
 
     async def _freeze(self) -> bool:
-        """A part stands still for a while, and goes on."""
         part = self._random.choice(("gateway", "worker"))
         pid = self._up.children().get(part)
         if pid is None:
             return False
         self._journal.killed("freeze", [part])
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(self._random.uniform(*FROZEN_SECONDS))
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+        await stand_still(pid, self._random)
         return True
 
     def _set_clock_ahead(self) -> bool:

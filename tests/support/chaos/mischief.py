@@ -1,6 +1,12 @@
-"""What is done to a centre that kills nothing: through Temporal's own port, as a script or an administrator would."""
+"""What is done to a centre that kills nothing: a process stands still, a clock is wrong, and somebody uses Temporal's
+own port, as a script or an administrator would.
+"""
 
 import asyncio
+import os
+import signal
+from contextlib import suppress
+from datetime import timedelta
 from random import Random
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -13,11 +19,24 @@ from edgewright.adapters.temporal.fleet import RUNNING
 from edgewright.messages.names import SIGNAL_EDGE_STATUS, SIGNAL_RECONCILE, SWEEP_SCHEDULE
 
 KINDS = {"flood": 2, "reset": 2, "schedule": 1}
+FROZEN_SECONDS = (2.0, 15.0)
+"""How long a process stands still: as on a disk that stalls, it goes on with what it was doing, late."""
+AHEAD = timedelta(days=400)
+"""Of a wrong clock, which a gateway of before may have written down."""
 SIGNALS = 800
 AT_ONCE = 40
 REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED})
 """What Temporal says of a run that has ended meanwhile, or of a signal too many."""
 AWAY = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
+
+
+async def stand_still(pid: int, random: Random) -> None:
+    """Stops a process for a while, and lets it go on; returns then. One that has died meanwhile is no error."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(random.uniform(*FROZEN_SECONDS))
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
 
 
 class Mischief:

@@ -16,16 +16,17 @@ from production.topology import Topology
 
 from chaos import mischief
 from chaos.journal import Journal
-from chaos.mischief import Mischief
+from chaos.mischief import AHEAD, Mischief, stand_still
 from chaos.temporal_databases import TemporalDatabases
 
 KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3, "put back": 2, "copy": 4}
-KINDS |= mischief.KINDS
+KINDS |= {"freeze": 2, "clock": 1} | mischief.KINDS
 LONG_KINDS = {"everything": 1}
 """Takes half a minute to recover from."""
 LONGEST_AWAY = 2.0
 """Seconds that PostgreSQL stays away at most; everything else is started again by the supervisor."""
 BACK_SECONDS = 150.0
+DATABASE = "edgewright"
 SESSIONS = """
 SELECT pid FROM pg_stat_activity
 WHERE backend_type = 'client backend' AND datname IN ('edgewright', 'temporal', 'temporal_visibility') ORDER BY pid
@@ -45,7 +46,8 @@ class ProductionStrikes:
         self._mischief = Mischief(topology.ports.temporal_address, journal, random)
 
     def due(self) -> Sequence[str]:
-        kinds = ["gateway", "worker", "temporal", "session", "postgresql", "put back", *mischief.KINDS]
+        killing = ["gateway", "worker", "temporal", "session", "postgresql", "put back"]
+        kinds = [*killing, "freeze", "clock", *mischief.KINDS]
         self._random.shuffle(kinds)
         return ["copy", *kinds]
 
@@ -71,6 +73,10 @@ class ProductionStrikes:
                 return await asyncio.to_thread(self._copy)
             case "put back":
                 return await asyncio.to_thread(self._put_back)
+            case "freeze":
+                return await self._freeze()
+            case "clock":
+                return await asyncio.to_thread(self._set_clock_ahead)
             case _ if kind in mischief.KINDS:
                 return await self._mischief.do(kind)
         return self._kill([kind])
@@ -95,6 +101,24 @@ class ProductionStrikes:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.kills.update(Counter(pids.keys()))
+        return True
+
+    async def _freeze(self) -> bool:
+        part = self._random.choice([*self._topology.gateways, *self._topology.workers])
+        pid = self._topology.supervisor.pid_of(part)
+        if pid is None:
+            return False
+        self._journal.killed("freeze", [part])
+        await stand_still(pid, self._random)
+        return True
+
+    def _set_clock_ahead(self) -> bool:
+        """What a gateway whose clock was wrong has left in the database."""
+        if not self._answers():
+            return False
+        self._journal.killed("clock", ["gateway"])
+        ahead = f"now() + interval '{AHEAD.days} days'"
+        self._topology.postgresql.sql(f"UPDATE gateway_presence SET listening_until = {ahead}", database=DATABASE)
         return True
 
     def _copy(self) -> bool:
