@@ -9,8 +9,10 @@ from chaos.check_pushes import is_push
 from chaos.evidence import Case, Violation
 from chaos.golden import RELEASE_FILE
 from chaos.repositories import Commit, Repository
+from chaos.secret_history import wishes_of
 
 GENERATED = ("Commission ", "Render ")
+GENERATING = frozenset({"create", "change", "recreate"})
 ONCE_A_FENCE = (*GENERATED, "Take away ", "Remove the workloads ")
 
 
@@ -80,9 +82,17 @@ def _check_doubled(case: Case, repository: Repository) -> Iterator[Violation]:
         if count > most:
             yield case.violation("commit_doubled", f"{count} commits of {what}")
     rendered = sum(count for (kind, _), count in kinds.items() if kind in GENERATED)
-    most = max((state.changes + state.commissioning for state in case.fitting), default=rendered)
+    most = _most_generated(case, default=rendered)
     if rendered > most + case.restored:
         yield case.violation("commit_unasked", f"{rendered} generated commits, {most} wishes")
+
+
+def _most_generated(case: Case, *, default: int) -> int:
+    """As many as there were wishes; a repository that is ahead of the database knows some that the row does not."""
+    if case.restored:
+        asked = wishes_of(line for line in case.lines if line.verb in GENERATING)
+        return sum(wish.outcome != "no" for wish in asked)
+    return max((state.changes + state.commissioning for state in case.fitting), default=default)
 
 
 def _check_delivery(case: Case, repository: Repository) -> Iterator[Violation]:
