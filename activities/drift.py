@@ -2,14 +2,17 @@
 
 import asyncio
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
-from edgewright.ports.clusters import Clusters
-from edgewright.ports.git_server import GitServer
+from edgewright.ports.clusters import ClusterRow, Clusters, RecordedCommit
+from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 
-LOOK_BACK = 50
-"""Commits among which the newest one of the centre is looked for; pushes bear no fence."""
+LOOK_BACK = 200
+"""Commits that are compared: of the repository, and of those that the database tells of."""
+MOST_NAMED = 10
+"""Of many commits or secrets, in one sentence."""
 
 _FENCE = re.compile(r"^Edgewright-Fence: \d+/(\d+)$", re.MULTILINE)
 
@@ -21,40 +24,107 @@ class Drift:
     Args:
         event: ID of the event that tells of it; the same for the same finding.
         message: what happened, what is lost, and what to do.
+        lost: ``namespace/name/key`` of secrets whose newest value is lost.
+        change: the newest change that the repository was written for; 0: none that the database does not know.
+        mended: the cluster was rendered again since.
     """
 
     event: UUID
     message: str
+    lost: Sequence[str] = ()
+    change: int = 0
+    mended: bool = False
 
 
-async def find_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> Drift | None:
-    """Looks for what only a copy that was put back explains; None if everything fits.
+async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str | None:
+    """Records what only a copy that was put back explains, once, or that the last such finding is mended.
 
-    The log is read before the row, and the row before the head: a commit that is made meanwhile is no drift.
+    Returns:
+        What was found for the first time; empty if an earlier finding has ended; None: there is nothing new.
 
     Raises:
         EdgewrightError: what the ports raise.
     """
+    # The log is read before the database, and that before the head: a commit that is made meanwhile is no drift.
     log = await asyncio.to_thread(git.log, cluster, limit=LOOK_BACK)
     row = await clusters.get(cluster)
     if row is None or row.closed:
         return None
+    recorded = await clusters.recorded_commits(cluster, limit=LOOK_BACK)
+    drift = await asyncio.to_thread(_find_drift, git, row, log, recorded)
+    if drift is not None and await clusters.record_drift(
+        cluster, drift.message, event=drift.event, lost=drift.lost, change=drift.change
+    ):
+        return drift.message
+    is_over = (drift is None or drift.mended) and not row.must_reenter
+    if row.drift and is_over and await clusters.end_drift(cluster):
+        return ""
+    return None
+
+
+def _find_drift(
+    git: GitServer, row: ClusterRow, log: Sequence[CommitSummary], recorded: Sequence[RecordedCommit]
+) -> Drift | None:
+    head = git.head(row.uuid)
+    known = {commit.commit for commit in log}
+
+    def is_there(commit: CommitId) -> bool:
+        return commit in known or (head is not None and git.is_ancestor(row.uuid, commit, head))
+
     desired = row.projection.desired_revision if row.projection else None
-    head = await asyncio.to_thread(git.head, cluster)
-    if desired and (head is None or not await asyncio.to_thread(git.is_ancestor, cluster, desired, head)):
-        return Drift(
-            uuid5(cluster, f"git.drifted {desired} {head}"),
-            f"The repository has lost commit {desired[:12]}: an earlier copy of it was put back. The generated files "
-            "are rendered again. Secrets that were written since that copy, and what was pushed to by-hand/, are "
-            "lost: restore a newer copy, or enter and push them again.",
-        )
+    mended = desired is None or is_there(desired)
+    seen = {commit: is_there(commit) for commit in dict.fromkeys(each.commit for each in recorded)}
+    lost = [each for each in recorded if not seen[each.commit]]
+    if lost or not mended:
+        commits = list(dict.fromkeys([*([] if mended or desired is None else [desired]), *(c.commit for c in lost)]))
+        written = _newest_words(lost, recorded)
+        # An older finding keeps its name when the newest lost commit is the same.
+        newest = lost[0].commit if lost else commits[0]
+        event = uuid5(row.uuid, f"git.drifted {newest}")
+        return Drift(event, _what_is_lost(commits, lost, written), lost=written, mended=mended)
     fences = (_FENCE.search(commit.message) for commit in log)
-    newest = next((int(fence[1]) for fence in fences if fence), 0)
-    if newest > row.change:
+    newest_change = next((int(fence[1]) for fence in fences if fence), 0)
+    if newest_change > row.change:
         return Drift(
-            uuid5(cluster, f"git.drifted {log[0].commit} {newest}"),
-            f"The repository was written for change {newest}, and the database knows only of {row.change}: an "
+            uuid5(row.uuid, f"git.drifted {log[0].commit} {newest_change}"),
+            f"The repository was written for change {newest_change}, and the database knows only of {row.change}: an "
             "earlier copy of the database was put back. What it wants is rendered again. Everything else that was "
             "asked for since that copy is lost: docs/backup.md says what that means, and what to do.",
+            change=newest_change,
         )
     return None
+
+
+def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> list[str]:
+    """The secrets of which the newest value is lost: those that no commit has written or deleted since."""
+    newest: dict[str, RecordedCommit] = {}
+    for each in recorded:
+        if each.secret is not None:
+            newest.setdefault(each.secret, each)
+    return sorted(name for name, each in newest.items() if each in lost and not each.deletes)
+
+
+def _what_is_lost(commits: Sequence[CommitId], lost: Sequence[RecordedCommit], written: Sequence[str]) -> str:
+    pushed = list(dict.fromkeys(each.commit[:12] for each in lost if each.pushed))
+    deleted = sorted({each.secret for each in lost if each.deletes and each.secret})
+    parts = [
+        f"{name}: {_first(those)}"
+        for name, those in (
+            ("secret values", written),
+            ("deletions of secret values", deleted),
+            ("pushes to by-hand/", pushed),
+        )
+        if those
+    ]
+    known = f" Lost, as far as the timeline tells: {'; '.join(parts)}." if parts else ""
+    number = "commit" if len(commits) == 1 else f"{len(commits)} commits:"
+    return (
+        f"The repository has lost {number} {_first([commit[:12] for commit in commits])}: an earlier copy of it was "
+        f"put back. The generated files are rendered again.{known} Restore a newer copy, or enter and push again "
+        "what is lost."
+    )
+
+
+def _first(names: Sequence[str]) -> str:
+    left = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")

@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 from temporalio import activity
 
-from activities.drift import find_drift
+from activities.drift import note_drift
 from activities.reminders import Reminders
 from edgewright.adapters.temporal.nudging import for_each, nudge_all
 from edgewright.errors import EdgewrightError
@@ -131,10 +131,11 @@ class UpkeepActivities:
 
     async def _tell_of_drift(self, cluster: UUID) -> None:
         """Says once what a put-back of repository or database has lost, and has the cluster rendered again."""
-        drift = await find_drift(self._clusters, self._git, cluster)
-        if drift is not None and await self._clusters.record_drift(cluster, drift.message, event=drift.event):
-            log.warning("repository_drifted", cluster=str(cluster), detail=drift.message)
-            await nudge_all(self._fleet, [cluster])
+        news = await note_drift(self._clusters, self._git, cluster)
+        if news is None:
+            return
+        log.warning("repository_drifted", cluster=str(cluster), detail=news or "mended")
+        await nudge_all(self._fleet, [cluster])
 
     async def _reseal(self) -> None:
         """Begins the re-sealings that are due; the edge is asked with its next heartbeat."""

@@ -179,6 +179,7 @@ def _families(counted: Counted) -> Iterable[Metric]:
         ),
         ("edgewright_resealing_clusters", "Clusters whose secrets are being re-sealed.", counted.resealings),
         ("edgewright_resealing_oldest_seconds", "How long the first of them is at it.", counted.oldest_resealing),
+        ("edgewright_clusters_drifted", "Clusters whose repository or database was put back.", counted.drifted),
         ("edgewright_sweep_age_seconds", "Since the last round of the sweep.", counted.sweep_age),
     ):
         yield GaugeMetricFamily(name, text, value=value)

@@ -19,14 +19,13 @@ from edgewright.adapters.database import migrations
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.operators import SqlOperatorTokens
-from edgewright.adapters.database.presence import age_of_sweep, moments_ahead
 from edgewright.adapters.temporal.client import connect
 from edgewright.cli.admin_token import holds_valid_token
 from edgewright.cli.checks import Check, Verdict
 from edgewright.cli.door_check import door_checks
 from edgewright.cli.endpoints import Endpoints, read_endpoints
+from edgewright.cli.fleet_checks import fleet_checks
 from edgewright.cli.invocation import typed
-from edgewright.domain.conditions import late_sweep
 from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import EdgewrightError
@@ -73,21 +72,6 @@ async def _stored(settings: Settings) -> AsyncIterator[Check]:
         yield _from_error("database", error)
 
 
-async def _moments(database: Database, sweep_every: timedelta) -> AsyncIterator[Check]:
-    """What the database knows of time: whether the sweep runs, and whether something was written in the future."""
-    async with database.read(long=True) as connection:
-        at = await database.now(connection)
-        silence, ahead = await age_of_sweep(connection, at), await moments_ahead(connection, at)
-    if silence is not None and silence >= late_sweep(sweep_every):
-        fix = f"Is a worker running, and the schedule edgewright-sweep paused? `{typed('admin init')}` makes it anew."
-        sentence = f"No round has ended for {silence.total_seconds():.0f} s: no lease expires, lost nudges stay lost."
-        yield Check("sweep", Verdict.WRONG, sentence, fix)
-    if ahead:
-        sentence = f"Moments in the future are stored, of {', '.join(ahead)}: a clock was wrong."
-        fix = "The sweep takes them for now, but those of events stay. Let NTP keep the clock."
-        yield Check("moments", Verdict.WARNING, sentence, fix)
-
-
 async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator[Check]:
     async with database.read() as connection:
         present, newest = await connection.run_sync(_revisions)
@@ -99,7 +83,7 @@ async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator
         fix = f"`{typed('admin init')}` migrates it; a newer schema than this program's wants a newer program."
         yield Check("database", Verdict.WRONG, f"Its schema is {have}; this program works with {want}.", fix)
     if present == newest:
-        async for check in _moments(database, sweep_every):
+        async for check in fleet_checks(database, sweep_every):
             yield check
     if abs(ahead) > _CLOCK_SLACK_SECONDS:
         sentence = f"This machine's clock is {ahead:+.0f} s off the database's, which decides."

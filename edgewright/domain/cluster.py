@@ -43,6 +43,7 @@ class ConditionType(StrEnum):
     CLOCK_SYNCED = "ClockSynced"
     BLOCKED = "Blocked"
     PAUSED = "Paused"
+    DRIFTED = "Drifted"
 
 
 class ConditionStatus(StrEnum):
@@ -289,6 +290,7 @@ class Wanted(Frozen):
         window_opens_at: when the edge is expected to call next; None: now, or at any time.
         review_at: when this reading may be out of date by the passing of time alone.
         edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
+        drift: what a repository or a database that was put back has lost; empty: nothing.
     """
 
     uuid: UUID
@@ -332,3 +334,4 @@ class Wanted(Frozen):
     unread_news: bool = False
     review_at: AwareDatetime | None = None
     labels: Annotated[dict[Word, Word], AtMost(100)] = Field(default_factory=dict)
+    drift: Sentence = ""

@@ -42,7 +42,11 @@ def conditions_of(
     now: datetime,
     before: Sequence[Condition],
 ) -> tuple[Condition, ...]:
-    """All conditions, in the order of ``ConditionType``; ``since`` is kept while the status is the same."""
+    """All conditions, in the order of ``ConditionType``; ``since`` is kept while the status is the same.
+
+    *Drifted* is stated from the first drift on: most clusters never have one.
+    """
+    known = {condition.type: condition for condition in before}
     states = {
         ConditionType.COMMISSIONED: _commissioned(wanted, commissioned, waiting_for),
         ConditionType.ACCEPTED: _accepted(wanted),
@@ -56,7 +60,8 @@ def conditions_of(
         if wanted.paused
         else (FALSE, "NotPaused", ""),
     }
-    known = {condition.type: condition for condition in before}
+    if wanted.drift or ConditionType.DRIFTED in known:
+        states[ConditionType.DRIFTED] = (TRUE, "PutBack", wanted.drift) if wanted.drift else (FALSE, "Mended", "")
     return tuple(_carried(kind, *state, now=now, before=known.get(kind)) for kind, state in states.items())
 
 

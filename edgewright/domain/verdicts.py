@@ -21,6 +21,7 @@ _WRONG: Mapping[ConditionType, frozenset[str]] = {
     ),
     ConditionType.SYNCED: frozenset({"FetchFailed", "ApplyFailed", "FluxSuspended"}),
     ConditionType.CLOCK_SYNCED: frozenset({"ClockSkewed"}),
+    ConditionType.DRIFTED: frozenset({"PutBack"}),
 }
 """Reasons that tell of something wrong. A commit that is still on its way is nothing wrong."""
 _WAY = (ConditionType.JOINED, ConditionType.AVAILABLE, ConditionType.SYNCED)

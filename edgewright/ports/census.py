@@ -29,6 +29,7 @@ class Counted:
         resealings: clusters whose secrets are being re-sealed.
         oldest_resealing: seconds since the first of these was asked for; 0 without one.
         sweep_age: seconds for which no round of the sweep has ended while a gateway was listening.
+        drifted: clusters whose repository or database was put back, and that have not got back all of what is lost.
     """
 
     phases: Mapping[Phase, int] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Counted:
     resealings: int = 0
     oldest_resealing: float = 0.0
     sweep_age: float = 0.0
+    drifted: int = 0
 
 
 class Census(Protocol):

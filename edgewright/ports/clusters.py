@@ -25,6 +25,7 @@ from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.config_store import ALWAYS, Entry, Precondition
+from edgewright.ports.git_server import CommitId
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class ClusterRow:
         proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
         closed_at: when its deletion has finished; None: it lives.
         can_answer: whether the agent of the present generation has an active credential; None: not asked for.
+        drift: what a repository or a database that was put back has lost; empty: nothing.
     """
 
     uuid: UUID
@@ -79,6 +81,7 @@ class ClusterRow:
     proven_url: str | None = None
     closed_at: datetime | None = None
     can_answer: bool | None = None
+    drift: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,21 @@ class Once:
 
     verb: UUID
     run: str
+
+
+@dataclass(frozen=True)
+class RecordedCommit:
+    """One change in a repository that the timeline tells of; a commit may hold several.
+
+    Args:
+        secret: ``namespace/name/key`` of a value that it writes, or ``deletes``; None: none that has a name.
+        pushed: somebody has pushed it.
+    """
+
+    commit: CommitId
+    secret: str | None = None
+    deletes: bool = False
+    pushed: bool = False
 
 
 class Clusters(Protocol):
@@ -334,15 +352,26 @@ class Clusters(Protocol):
     async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
         """Remembers which entries (app, object) the generated files came from."""
 
-    async def record_drift(self, cluster: UUID, message: str, *, event: UUID) -> bool:
+    async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
+        """What the newest ``limit`` events of that kind say has been committed, newest first."""
+
+    async def record_drift(
+        self, cluster: UUID, message: str, *, event: UUID, lost: Collection[str] = (), change: int = 0
+    ) -> bool:
         """Tells once that repository and database do not belong together, and makes a rendering due.
 
         Args:
             event: ID of the event, the same for the same finding.
+            lost: ``namespace/name/key`` of values that must be entered again.
+            change: what the repository was written for; the row goes on with a higher one, for a fence names one
+                wish only.
 
         Returns:
             Whether it is told for the first time.
         """
+
+    async def end_drift(self, cluster: UUID) -> bool:
+        """Records that both belong together again. False: there was no drift."""
 
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
         """Adds to the list of what must be entered again what was taken away, and takes from it what is there.

@@ -7,10 +7,11 @@ from uuid import UUID
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import is_told
+from cluster_states import is_told, stage
 
 from activities import upkeep
 from activities.upkeep import UpkeepActivities
+from edgewright.domain.cluster import ConditionStatus, ConditionType
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
 
@@ -42,19 +43,37 @@ def every_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "UPKEEP_SLOTS", 1)
 
 
+def drifted(row: ClusterRow) -> ConditionStatus | None:
+    condition = row.projection.condition(ConditionType.DRIFTED) if row.projection else None
+    return condition.status if condition else None
+
+
+async def enter(centre: Centre, cluster: UUID, key: str) -> None:
+    """Writes a secret and waits until its commit has been published."""
+    change = await stage(centre, cluster, key)
+    await centre.ports.fleet.change_secrets(cluster, [change.request])
+    [committed] = await centre.ports.staging.request(change.request)
+    await centre.until(
+        cluster, lambda row: bool(row.projection and row.projection.desired_revision == committed.commit)
+    )
+
+
 @pytest.mark.usefixtures("every_slot")
-async def test_a_repository_that_was_put_back_is_noticed_once_and_rendered_again(
+async def test_a_repository_that_was_put_back_is_told_until_what_is_lost_was_entered_again(
     idle_centre: Centre, tmp_path: Path
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("put-back", values={"replicas": 1})
+        await enter(idle_centre, cluster, "kept")
         folder, copy = idle_centre.git.folder(cluster), tmp_path / "copy"
         shutil.copytree(folder, copy)
         await idle_centre.write(cluster, "put-back", values={"replicas": 2})
         await idle_centre.until(cluster, is_current)
+        await enter(idle_centre, cluster, "lost")
         await eventually(lambda: is_told(idle_centre, cluster))
         await sweep(idle_centre)
         assert await told(idle_centre, cluster) == []
+        assert drifted(await idle_centre.row(cluster)) is None
         before = await asyncio.to_thread(idle_centre.git.head, cluster)
         assert before
         shutil.rmtree(folder)
@@ -62,8 +81,8 @@ async def test_a_repository_that_was_put_back_is_noticed_once_and_rendered_again
 
         await sweep(idle_centre)
         [message] = await told(idle_centre, cluster)
-        assert message.startswith(f"The repository has lost commit {before[:12]}")
-        await sweep(idle_centre)
+        assert message.startswith(f"The repository has lost 2 commits: {before[:12]}, ")
+        assert "secret values: default/db/lost." in message
 
         async def is_delivered() -> bool:
             head = await asyncio.to_thread(idle_centre.git.head, cluster)
@@ -72,19 +91,48 @@ async def test_a_repository_that_was_put_back_is_noticed_once_and_rendered_again
             return any(b"replicas: 2" in (idle_centre.git.read(cluster, path, at=head) or b"") for path in files)
 
         await eventually(is_delivered)
+        row = await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.TRUE)
+        assert row.must_reenter == ("default/db/lost",)
         await eventually(lambda: is_told(idle_centre, cluster))
+        await sweep(idle_centre)
+        assert (await idle_centre.row(cluster)).drift == message, "it is lost still"
+
+        await enter(idle_centre, cluster, "lost")
+        await sweep(idle_centre)
+        await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.FALSE)
         await sweep(idle_centre)
         assert await told(idle_centre, cluster) == [message]
 
 
 @pytest.mark.usefixtures("every_slot")
-async def test_an_older_database_is_noticed_once(idle_centre: Centre) -> None:
+async def test_a_put_back_is_noticed_although_something_was_committed_since(
+    idle_centre: Centre, tmp_path: Path
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("committed-since")
+        folder, copy = idle_centre.git.folder(cluster), tmp_path / "copy"
+        shutil.copytree(folder, copy)
+        await enter(idle_centre, cluster, "lost")
+        shutil.rmtree(folder)
+        copy.rename(folder)
+        await enter(idle_centre, cluster, "new")
+        await sweep(idle_centre)
+        [message] = await told(idle_centre, cluster)
+        assert "secret values: default/db/lost." in message
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_an_older_database_is_noticed_once_and_mends(idle_centre: Centre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("older")
         head = await asyncio.to_thread(idle_centre.git.head, cluster)
         later = CommitMessage("Render older", actor="token:test", trailers=(("Edgewright-Fence", "1/99"),))
         await asyncio.to_thread(idle_centre.git.commit, cluster, {"edo/later": b"1"}, later, expected_head=head)
-        for _ in range(2):
-            await sweep(idle_centre)
+        await sweep(idle_centre)
         [message] = await told(idle_centre, cluster)
         assert message.startswith("The repository was written for change 99, and the database knows only of 1:")
+        row = await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.TRUE)
+        assert row.change > 99
+        await sweep(idle_centre)
+        await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.FALSE)
+        assert await told(idle_centre, cluster) == [message]

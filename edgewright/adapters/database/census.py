@@ -20,6 +20,7 @@ _STAGED = select(func.count().label("changes"), func.min(staged_changes.c.sealed
     staged_changes.c.state == StagedState.STAGED
 )
 
+_DRIFTED = select(func.count()).select_from(clusters).where(clusters.c.drift.is_not(None), _OPEN)
 _NOTIFICATIONS = select(func.count().label("waiting"), func.min(notifications.c.made_at).label("oldest"))
 _RESEALINGS = (
     select(func.count().label("clusters"), func.min(resealings.c.asked_at).label("oldest"))
@@ -64,6 +65,7 @@ class SqlCensus:
                 oldest_notification=_age(notified.oldest, now),
                 resealings=resealing.clusters,
                 oldest_resealing=_age(resealing.oldest, now),
+                drifted=await connection.scalar(_DRIFTED) or 0,
                 sweep_age=sweep.total_seconds() if sweep else 0.0,
             )
 

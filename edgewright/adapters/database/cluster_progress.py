@@ -15,7 +15,7 @@ from edgewright.adapters.database.events import is_recorded, record, record_all
 from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.resealing_rows import forget_resealings
 from edgewright.adapters.database.setup_status import says_ready
-from edgewright.adapters.database.tables import addresses, clusters, labels, projections, rendered_from
+from edgewright.adapters.database.tables import addresses, clusters, events, labels, projections, rendered_from
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName
 from edgewright.domain.notifications import CLUSTER_BLOCKED, CLUSTER_DELETED
 from edgewright.domain.projection import Projection
@@ -29,6 +29,7 @@ from edgewright.domain.wellknown import (
 )
 from edgewright.errors import NotFound, Stalled, Superseded
 from edgewright.ports.audit import NewEvent
+from edgewright.ports.clusters import RecordedCommit
 
 _ENTRIES_OF_STEP = {
     StepName.REMOVE_ADDRESS: (APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY),
@@ -43,7 +44,14 @@ _ADDRESSES = select(addresses.c.group_id, addresses.c.cluster).where(
 _HOLDER = select(addresses.c.cluster).where(addresses.c.group_id == bindparam("group_id"))
 _DROP_SOURCES = delete(rendered_from).where(rendered_from.c.cluster == bindparam("of_cluster"))
 _ADD_SOURCES = insert(rendered_from)
-
+_COMMITS: Mapping[str, str] = {
+    "git.pushed": "new",
+    "secret.deleted": "commit",
+    "secret.put": "commit",
+    "secret.resealed": "commit",
+    "step.done": "commit",
+}
+"""Kinds of events that tell of a commit, and where in their detail."""
 
 AT_REST: Mapping[str, Any] = {
     "waiting_for": "",
@@ -149,16 +157,42 @@ class ClusterProgress:
             if rows:
                 await connection.execute(_ADD_SOURCES, rows)
 
-    async def record_drift(self, cluster: UUID, message: str, *, event: UUID) -> bool:
+    async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
+        told = select(events.c.kind, events.c.detail).where(events.c.cluster == cluster, events.c.kind.in_(_COMMITS))
+        newest = told.order_by(events.c.position.desc()).limit(limit)
+        async with self._database.read() as connection:
+            rows = list(await connection.execute(newest))
+        return [_recorded(row.kind, row.detail) for row in rows if row.detail.get(_COMMITS[row.kind])]
+
+    async def record_drift(
+        self, cluster: UUID, message: str, *, event: UUID, lost: Collection[str] = (), change: int = 0
+    ) -> bool:
         async with self._database.write() as connection:
-            await open_row(connection, cluster)
+            row = await open_row(connection, cluster)
             if await is_recorded(connection, event):
                 return False
-            await update_row(connection, cluster, rendered_digest=None)
             at = await self._database.now(connection)
+            await update_row(
+                connection,
+                cluster,
+                rendered_digest=None,
+                drift=message,
+                must_reenter=sorted({*row.must_reenter, *lost}),
+                change=change + 1 if change > row.change else row.change,
+                news_at=at,
+            )
             await record(
                 connection, at, cluster=cluster, actor="centre", kind="git.drifted", message=message, event=event
             )
+            return True
+
+    async def end_drift(self, cluster: UUID) -> bool:
+        async with self._database.write() as connection:
+            row = await open_row(connection, cluster)
+            if row.drift is None:
+                return False
+            at = await self._database.now(connection)
+            await update_row(connection, cluster, drift=None, news_at=at)
             return True
 
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
@@ -182,6 +216,16 @@ class ClusterProgress:
                 await _close(connection, at, row)
             for app in _ENTRIES_OF_STEP[step]:
                 await delete_entry(connection, at, app, fence.cluster)
+
+
+def _recorded(kind: str, detail: Mapping[str, Any]) -> RecordedCommit:
+    named = all(detail.get(part) for part in ("namespace", "name", "key"))
+    return RecordedCommit(
+        commit=detail[_COMMITS[kind]],
+        secret=f"{detail['namespace']}/{detail['name']}/{detail['key']}" if named else None,
+        deletes=kind == "secret.deleted",
+        pushed=kind == "git.pushed",
+    )
 
 
 async def _hold_projection(connection: AsyncConnection, cluster: UUID, body: Mapping[str, Any]) -> None:

@@ -235,4 +235,5 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         unread_news=row.news_at is not None and row.news_at >= (row.projected_at or row.created_at),
         review_at=min((moment for moment in reviews if moment is not None), default=None),
         labels=row.labels,
+        drift=row.drift or "",
     )

@@ -340,6 +340,7 @@ def _cluster_row(
         proven_url=row.proven_url,
         closed_at=row.closed_at,
         can_answer=can_answer,
+        drift=row.drift or "",
     )
 
 

@@ -281,6 +281,63 @@ async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(st
             await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
 
 
+# --- drift ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> None:
+    cluster, finding = await store.create(), uuid4()
+    await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
+    change = (await store.row(cluster)).change
+    lost = ["default/db/password", "default/db/user"]
+    assert await store.clusters.record_drift(cluster, "Put back.", event=finding, lost=lost)
+    assert not await store.clusters.record_drift(cluster, "Put back.", event=finding, lost=["default/late/key"])
+    row, wanted = await store.row(cluster), await store.clusters.read_wanted(cluster)
+    assert (row.drift, row.must_reenter, row.change) == ("Put back.", tuple(lost), change)
+    assert wanted is not None
+    assert (wanted.drift, wanted.rendering_begun, wanted.unread_news) == ("Put back.", True, True)
+    told = [event for event in await store.audit.timeline(cluster) if event.kind == "git.drifted"]
+    assert [event.message for event in told] == ["Put back."]
+    assert (await store.census.count()).drifted == 1
+    assert [await store.clusters.end_drift(cluster) for _ in range(2)] == [True, False]
+    assert (await store.row(cluster)).drift == ""
+    assert (await store.census.count()).drifted == 0
+
+
+async def test_a_row_older_than_its_repository_goes_on_with_a_change_that_no_commit_bears(store: Store) -> None:
+    cluster = await store.create()
+    stale = await store.fence(cluster)
+    await store.clusters.record_drift(cluster, "Put back.", event=uuid4(), change=99)
+    assert (await store.row(cluster)).change == 100
+    with pytest.raises(Superseded):
+        await store.clusters.check_fence(stale)
+    assert cluster in await store.clusters.unfinished()
+
+
+async def test_drift_of_a_cluster_that_is_not_there_is_refused(store: Store) -> None:
+    for call in (store.clusters.record_drift(uuid4(), "Put back.", event=uuid4()), store.clusters.end_drift(uuid4())):
+        with pytest.raises(NotFound):
+            await call
+
+
+async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: Store) -> None:
+    cluster, other = await store.create(), await store.create("other")
+    for owner, commit, key in ((cluster, "a1", "password"), (other, "b1", "password"), (cluster, "a2", "user")):
+        change = await store.change(owner, key=key)
+        await store.staging.stage([change])
+        await store.staging.committed([change.request], commit)
+    pushed = {"old": "a2", "new": "a3"}
+    await store.audit.append(
+        NewEvent(id=uuid4(), cluster=cluster, actor=ACTOR, kind="git.pushed", message="Pushed.", detail=pushed)
+    )
+    found = await store.clusters.recorded_commits(cluster, limit=9)
+    assert [(each.commit, each.secret, each.pushed) for each in found] == [
+        ("a3", None, True),
+        ("a2", "default/db/user", False),
+        ("a1", "default/db/password", False),
+    ]
+    assert await store.clusters.recorded_commits(cluster, limit=1) == found[:1]
+
+
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
     cluster = await store.create()
     fence = await store.fence(cluster)

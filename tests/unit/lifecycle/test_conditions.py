@@ -130,12 +130,22 @@ def resealing(*lost: str, left: int = 0, ended: bool = False) -> Resealing:
         (ConditionType.CLOCK_SYNCED, {"lease": heard(LeaseState.CURRENT, 3.0)}, "True", "InStep"),
         (ConditionType.CLOCK_SYNCED, {"lease": heard(LeaseState.CURRENT, -3600.0)}, "False", "ClockSkewed"),
         (ConditionType.PAUSED, {"paused": True}, "True", "PausedByOperator"),
+        (ConditionType.DRIFTED, {"drift": "lost"}, "True", "PutBack"),
         (ConditionType.COMMISSIONED, {"desired": Desired.REMOVED}, "False", "Removed"),
     ],
 )
 def test_conditions(kind: ConditionType, changes: dict[str, Any], status: str, reason: str) -> None:
     condition = state(kind, wanted(**changes))
     assert (condition.status, condition.reason) == (status, reason)
+
+
+def test_drift_is_stated_from_the_first_one_on() -> None:
+    drifted = state(ConditionType.DRIFTED, wanted(drift="lost"))
+    assert drifted.message == "lost"
+    mended = state(ConditionType.DRIFTED, wanted(), before=[drifted])
+    assert (mended.status, mended.reason) == ("False", "Mended")
+    with pytest.raises(StopIteration):
+        state(ConditionType.DRIFTED, wanted())
 
 
 def test_what_is_lost_is_named_as_far_as_a_sentence_goes_and_progress_is_counted() -> None:

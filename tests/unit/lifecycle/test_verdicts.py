@@ -67,6 +67,11 @@ CASES = [
 ]
 
 
+def test_a_cluster_that_has_drifted_is_not_healthy() -> None:
+    drifted = live((ConditionType.DRIFTED, TRUE, "PutBack", "Two commits are lost."))
+    assert (health_of(drifted), trouble_of(drifted)) == (FALSE, Trouble.UNHEALTHY)
+
+
 @pytest.mark.parametrize(("projection", "healthy", "trouble", "sentence"), CASES)
 def test_lists_say_what_the_glossary_says(
     projection: Projection, healthy: ConditionStatus, trouble: Trouble, sentence: str
