@@ -73,16 +73,13 @@ async def has_runs(centre: Centre, cluster: UUID, number: int) -> bool:
 @pytest.mark.usefixtures("short_runs")
 async def test_a_verb_is_answered_at_once_and_applied_once_whenever_the_run_ends(idle_centre: Centre) -> None:
     async with working(idle_centre):
-        cluster, slowest = await idle_centre.create("verbs-and-runs"), 0.0
-        for number in range(25):
-            began = time.monotonic()
+        cluster = await idle_centre.create("verbs-and-runs")
+        for number in range(25):  # each raises unless it is answered within policies.VERB_WAIT
             answer = await idle_centre.ports.fleet.pause(cluster, reason=f"shift {number}", actor="token:test")
             assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.TRUE
             answer = await idle_centre.ports.fleet.resume(cluster, actor="token:test")
             assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.FALSE
-            slowest = max(slowest, time.monotonic() - began)
         await eventually(lambda: has_runs(idle_centre, cluster, 4))
-        assert slowest < policies.VERB_WAIT.total_seconds()
         told = Counter(event.message for event in await idle_centre.audit.timeline(cluster))
         assert [number for message, number in told.items() if "shift" in message and number != 1] == []
 
@@ -175,6 +172,10 @@ async def test_a_paused_cluster_for_which_a_secret_waits_can_be_deleted(idle_cen
         assert await states(centre, [change]) == {StagedState.REFUSED: 1}
 
 
+COMMIT_SECONDS = 14.0
+"""Longer than any verb is waited for, shorter than an attempt at a commit may take."""
+
+
 class SlowCommits:
     """Git whose commits take long while it is slow."""
 
@@ -194,7 +195,7 @@ class SlowCommits:
         expected_head: CommitId | None,
         fence: WriterFence | None = None,
     ) -> CommitId:
-        until = time.monotonic() + 8
+        until = time.monotonic() + COMMIT_SECONDS
         while self.slow and time.monotonic() < until:
             time.sleep(0.05)
         commit: CommitId = self._real.commit(repository, changes, message, expected_head=expected_head, fence=fence)
@@ -210,12 +211,8 @@ async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_cen
         change = await stage(centre, cluster, "slow")
         waiting = asyncio.create_task(centre.ports.fleet.change_secrets(cluster, [change.request]))
         nudging = asyncio.create_task(nudged_into_the_next_run(centre, cluster))
-        slowest = 0.0
-        while not nudging.done():
-            began = time.monotonic()
+        while not nudging.done():  # a verb that the commit holds up is not answered in time, and raises
             await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
-            slowest = max(slowest, time.monotonic() - began)
-        assert slowest < 5
         git.slow = False
         await centre.ports.fleet.resume(cluster, actor="token:test")
         await waiting
