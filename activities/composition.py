@@ -83,15 +83,7 @@ def build_activities(
     notifying = NotificationActivities(
         ports.notifications, ports.signing, ports.sender, ports.fleet, counted=notified
     )
-    upkeep = UpkeepActivities(
-        ports.clusters,
-        ports.access,
-        ports.reports,
-        ports.git,
-        ports.fleet,
-        ended=ports.ended,
-        resealings=ports.resealings,
-    )
+    upkeep = upkeep_of(ports)
     return (
         cluster.read_wanted,
         cluster.publish,
@@ -122,4 +114,17 @@ def build_activities(
         upkeep.upkeep,
         notifying.notify,
         notifying.send,
+    )
+
+
+def upkeep_of(ports: WorkerPorts) -> UpkeepActivities:
+    """The activities of the sweep."""
+    return UpkeepActivities(
+        ports.clusters,
+        ports.access,
+        ports.reports,
+        ports.git,
+        ports.fleet,
+        ended=ports.ended,
+        resealings=ports.resealings,
     )

@@ -4,10 +4,11 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import GatewayCentre, gateway_centre, make_database
+from gateway_centre import Edge, GatewayCentre, gateway_centre, make_database
 
 from edgewright.ports.operators import Permission
 
@@ -36,3 +37,13 @@ async def admin(centre: GatewayCentre) -> httpx.AsyncClient:
 def anybody(centre: GatewayCentre) -> httpx.AsyncClient:
     """A client without credentials."""
     return centre.client()
+
+
+@pytest.fixture
+async def cluster(centre: GatewayCentre) -> UUID:
+    return await centre.create("edge")
+
+
+@pytest.fixture
+async def edge(centre: GatewayCentre, cluster: UUID) -> Edge:
+    return await centre.register(cluster)

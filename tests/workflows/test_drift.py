@@ -10,24 +10,14 @@ from centre import Centre, eventually, working
 from cluster_states import is_told, stage
 
 from activities import upkeep
-from activities.upkeep import UpkeepActivities
+from activities.composition import upkeep_of
 from edgewright.domain.cluster import ConditionStatus, ConditionType
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
 
 
 async def sweep(centre: Centre) -> None:
-    ports = centre.ports
-    activities = UpkeepActivities(
-        ports.clusters,
-        ports.access,
-        ports.reports,
-        ports.git,
-        ports.fleet,
-        ended=ports.ended,
-        resealings=ports.resealings,
-    )
-    await activities.upkeep()
+    await upkeep_of(centre.ports).upkeep()
 
 
 async def told(centre: Centre, cluster: UUID) -> list[str]:

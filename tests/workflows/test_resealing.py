@@ -10,8 +10,8 @@ from centre import Centre, eventually, open_centre, working
 from resealing_edge import ResealingEdge, answer, ask, certificate, certify, to_put
 from temporalio.testing import ActivityEnvironment
 
+from activities.composition import upkeep_of
 from activities.secrets import SecretActivities
-from activities.upkeep import UpkeepActivities
 from edgewright.domain.cluster import ConditionType
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow
@@ -131,15 +131,7 @@ async def test_a_key_of_90_days_is_left_behind_without_being_asked(temporal: str
     async with open_centre(tmp_path, temporal, clock=lambda: datetime.now(UTC) + ahead) as centre, working(centre):
         cluster, edge = await stale(centre, "old-key", {"password": b"s3cr3t"})
         ports = centre.ports
-        upkeep = UpkeepActivities(
-            ports.clusters,
-            ports.access,
-            ports.reports,
-            ports.git,
-            ports.fleet,
-            ended=ports.ended,
-            resealings=ports.resealings,
-        )
+        upkeep = upkeep_of(ports)
         ahead = certificate(1).not_before + timedelta(days=89, hours=23) - datetime.now(UTC)
         await upkeep.upkeep()
         assert await ports.resealings.wanted(cluster, limit=9) == []
