@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from edgewright.agent.status_size import fitted
+
 OWN_SOURCE = "self-link"
 """The Flux source that is the cluster's own driving repository."""
 LONGEST_PROGRESS = timedelta(minutes=5)
@@ -160,7 +162,8 @@ class Observation:
         return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
 
     def to_json(self) -> dict[str, Any]:
-        """The *Edge cluster status*. The same edge gives the same document: it holds no time."""
+        """The *Edge cluster status*, as large as the centre takes. The same edge gives the same document: it holds
+        no time."""
         said = {
             "hosts": None if self.hosts is None else [each.to_json() for each in self.hosts],
             "kubeseal_cert": self.certificate,
@@ -168,7 +171,7 @@ class Observation:
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
         }
-        return {name: value for name, value in said.items() if value is not None}
+        return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
     def _flux(self) -> dict[str, Any] | None:
         if self.kustomizations is None:

@@ -1,0 +1,109 @@
+"""An *Edge cluster status* that the centre takes, however much there is to say: the least important goes first."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+MOST_BYTES = 60 * 1024
+"""The centre takes 64 KiB."""
+SHORT_MESSAGE = 100
+"""Characters that are left of what Flux says."""
+
+_HOST_FACTS = ("hostname", "control_plane", "ready")
+_Shorten = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
+    """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
+
+    What Flux says at length goes first, then details of hosts, then what Flux does well and whatever of it takes more
+    than half, then hosts, control planes last. Which hosts stay depends on their names only: one that becomes ready
+    drives no other out.
+
+    Args:
+        own_source: name of the Flux source that is the cluster's own driving repository; what concerns it goes
+            last.
+    """
+    shorter: dict[str, Any] = dict(status)
+    steps: tuple[_Shorten, ...] = (
+        _with_short_messages,
+        _without_host_details,
+        partial(_with_most_of_flux, own_source=own_source),
+        _with_first_hosts,
+    )
+    for shorten in steps:
+        if _size(shorter) <= MOST_BYTES:
+            break
+        shorter = shorten(shorter)
+    return shorter
+
+
+def _with_short_messages(status: dict[str, Any]) -> dict[str, Any]:
+    number = 0
+
+    def shortened(condition: Mapping[str, Any]) -> dict[str, Any]:
+        nonlocal number
+        number += len(condition["message"]) > SHORT_MESSAGE
+        return {**condition, "message": condition["message"][:SHORT_MESSAGE]}
+
+    flux = {
+        kind: [{**each, "conditions": [shortened(said) for said in each["conditions"]]} for each in found]
+        for kind, found in status.get("flux", {}).items()
+    }
+    return _omitting({**status, "flux": flux} if flux else status, flux_messages=number)
+
+
+def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:
+    hosts = [{fact: host[fact] for fact in _HOST_FACTS} for host in status.get("hosts", ())]
+    return _omitting({**status, "hosts": hosts}, host_details=len(hosts))
+
+
+def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any]:
+    left, number = MOST_BYTES // 2, 0
+    flux: dict[str, list[Mapping[str, Any]]] = {}
+    for kind, found in status.get("flux", {}).items():
+        own = [each for each in found if _concerns(each, own_source)]
+        ill = [each for each in found if not (_concerns(each, own_source) or _is_well(each))]
+        matters = (*own, *ill)
+        sizes = accumulate(_size(each) + 2 for each in matters)
+        stays = [each for each, size in zip(matters, sizes, strict=True) if size <= left]
+        left -= sum(_size(each) + 2 for each in stays)
+        number += len(found) - len(stays)
+        flux[kind] = stays
+    return _omitting({**status, "flux": flux} if flux else status, flux_objects=number)
+
+
+def _with_first_hosts(status: dict[str, Any]) -> dict[str, Any]:
+    hosts: Sequence[Mapping[str, Any]] = sorted(
+        status.get("hosts", ()), key=lambda host: (not host["control_plane"], host["hostname"])
+    )
+    left = MOST_BYTES - _size(_omitting({**status, "hosts": []}, hosts=len(hosts), hosts_not_ready=len(hosts)))
+    stays = 0
+    for host in hosts:
+        left -= _size(host) + 2
+        if left < 0:
+            break
+        stays += 1
+    goes = hosts[stays:]
+    not_ready = sum(not host["ready"] for host in goes)
+    return _omitting({**status, "hosts": list(hosts[:stays])}, hosts=len(goes), hosts_not_ready=not_ready)
+
+
+def _concerns(flux_object: Mapping[str, Any], source: str) -> bool:
+    return source in {flux_object["name"], flux_object.get("source")}
+
+
+def _is_well(flux_object: Mapping[str, Any]) -> bool:
+    return any(said["type"] == "Ready" and said["status"] == "True" for said in flux_object["conditions"])
+
+
+def _omitting(status: dict[str, Any], **numbers: int) -> dict[str, Any]:
+    told = {what: number for what, number in numbers.items() if number}
+    return {**status, "omitted": {**status.get("omitted", {}), **told}} if told else status
+
+
+def _size(value: object) -> int:
+    """Bytes of its JSON; at most a few more than are sent."""
+    return len(json.dumps(value))
