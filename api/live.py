@@ -17,6 +17,7 @@ from api.heartbeats import HeartbeatBatch
 from api.metrics import Metrics
 from api.nudges import Nudges
 from api.scrape import Scrape
+from api.searches import Searches
 from api.secret_lane import SecretLane
 from api.wrong_credentials import WrongCredentials
 
@@ -39,6 +40,7 @@ class Live:
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
     event_streams: EventStreams
+    searches: Searches
     edge_bodies: Allowance
     edge_statuses: Allowance
     edge_secrets: Allowance
@@ -63,6 +65,7 @@ def live_of(gateway: Gateway) -> Live:
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
         event_streams=EventStreams(),
+        searches=Searches(),
         edge_bodies=edge_bodies(),
         edge_statuses=Allowance(
             burst=300,

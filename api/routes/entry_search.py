@@ -1,17 +1,18 @@
 """Searching entries and finding services, as ACS clients do."""
 
+import asyncio
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
-from api.auth import Reader
+from api.auth import Reader, asker
 from api.edge_sessions import KnownToStore
 from api.gateway import Gateway
 from api.known_names import known_application, known_class
-from api.live import TheGateway
+from api.live import TheGateway, TheLive
 from api.schemas.config_store import ServiceBody
 from edgewright.domain.entry_query import ABSENT, Absent, EntryQuery, Scalar, path_of, value_at
 from edgewright.domain.wellknown import (
@@ -20,9 +21,12 @@ from edgewright.domain.wellknown import (
     SERVICE_DIRECTORY,
     SERVICE_GIT,
 )
-from edgewright.errors import Invalid, NotFound
+from edgewright.errors import Invalid, NotFound, TooLarge
 
-PAGE = 200
+PAGE = 32
+"""Entries that are held at a time; each has at most 1 MiB."""
+MOST_FOUND = 8 * 1024 * 1024
+"""Bytes of an answer."""
 MOST_TERMS = 32
 SERVICES = frozenset({SERVICE_CLUSTER_MANAGER, SERVICE_CONFIG_STORE, SERVICE_DIRECTORY, SERVICE_GIT})
 """All that ACS clients find here; they all live at the same URL."""
@@ -34,21 +38,27 @@ router = APIRouter(tags=["config store"])
 
 @router.get("/v1/app/{app}/search", summary="Search entries", response_model=list[Any])
 @router.get("/v2/app/{app}/search", summary="Search entries", response_model=list[Any])
-async def search(app: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> list[Any]:
+async def search(app: UUID, operator: Reader, request: Request, gateway: TheGateway, live: TheLive) -> Response:
     """Each parameter is a path into the entry, such as `flux.version`, and the JSON value that has to stand there.
 
     Answers with the UUIDs of the objects, sorted. Parameters called `@name` make each an object: its `uuid`, and
     for each `name` what stands at the path that the parameter says.
     """
-    return await _found(gateway, await known_application(gateway, app), _query(request), None)
+    query = _query(request)
+    async with live.searches.turn(asker(operator)):
+        return await _found(gateway, await known_application(gateway, app), query, None)
 
 
 @router.get("/v1/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
 @router.get("/v2/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
-async def search_class(app: UUID, klass: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> list[Any]:
+async def search_class(
+    *, app: UUID, klass: UUID, operator: Reader, request: Request, gateway: TheGateway, live: TheLive
+) -> Response:
     """Likewise, of the members of one class only."""
-    members = frozenset(await gateway.config.members(await known_class(gateway, klass)))
-    return await _found(gateway, await known_application(gateway, app), _query(request), members)
+    query = _query(request)
+    async with live.searches.turn(asker(operator)):
+        members = frozenset(await gateway.config.members(await known_class(gateway, klass)))
+        return await _found(gateway, await known_application(gateway, app), query, members)
 
 
 @router.get("/v1/service/{service_uuid}", summary="Where a service of ACS is")
@@ -59,22 +69,39 @@ async def find_service(service_uuid: UUID, _caller: KnownToStore, gateway: TheGa
     return [ServiceBody(url=gateway.external_url)]
 
 
-async def _found(gateway: Gateway, app: UUID, query: EntryQuery, members: Collection[UUID] | None) -> list[Any]:
-    found: list[Any] = []
+async def _found(gateway: Gateway, app: UUID, query: EntryQuery, members: Collection[UUID] | None) -> Response:
+    found: list[bytes] = []
+    size = 0
     after: UUID | None = None
     while page := await gateway.config.bodies(app, after=after, limit=PAGE):
-        for object_, body in page:
-            if (members is None or object_ in members) and query.matches(body):
-                found.append(_result(object_, body, query))
+        matching = await asyncio.to_thread(_matching, page, query, members)
+        size += sum(map(len, matching))
+        if size > MOST_FOUND:
+            raise TooLarge(
+                f"What was found is more than {MOST_FOUND} bytes.",
+                code="search_too_large",
+                hint="Search for less, or read fewer values of each entry.",
+            )
+        found += matching
         after = page[-1][0]
-    return found
+    return Response(b"[" + b",".join(found) + b"]", media_type="application/json")
+
+
+def _matching(page: Sequence[tuple[UUID, str]], query: EntryQuery, members: Collection[UUID] | None) -> list[bytes]:
+    """The results of a page, as JSON; takes too long for an event loop."""
+    bodies = ((object_, json.loads(text)) for object_, text in page if members is None or object_ in members)
+    return [
+        json.dumps(_result(object_, body, query), ensure_ascii=False, separators=(",", ":")).encode()
+        for object_, body in bodies
+        if query.matches(body)
+    ]
 
 
 def _result(object_: UUID, body: Any, query: EntryQuery) -> Any:
     if query.results is None:
-        return object_
+        return str(object_)
     read = {name: value_at(body, path) for name, path in query.results.items()}
-    return {**{name: None if value is ABSENT else value for name, value in read.items()}, "uuid": object_}
+    return {**{name: None if value is ABSENT else value for name, value in read.items()}, "uuid": str(object_)}
 
 
 def _query(request: Request) -> EntryQuery:

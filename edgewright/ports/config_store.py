@@ -77,8 +77,11 @@ class ConfigStore(Protocol):
     async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
         """The entries at some places, (Application, object) each, as they were at one moment; in that order."""
 
-    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, Any]]:
-        """Objects with an entry for an Application behind one of them, sorted, each with the body of its entry."""
+    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, str]]:
+        """Objects with an entry for an Application behind one of them, sorted, each with the body of its entry.
+
+        The bodies are JSON text: to read many of them takes long, and is not for an event loop.
+        """
 
     async def objects(self, app: UUID) -> Sequence[UUID]:
         """The objects that have an entry for an Application, sorted."""

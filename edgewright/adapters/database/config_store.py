@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import delete, select, union
+from sqlalchemy import Text, cast, delete, select, union
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
@@ -51,8 +51,8 @@ class SqlConfigStore:
         async with self._database.read(long=True) as connection:
             return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
 
-    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, Any]]:
-        mine = select(entries.c.object, entries.c.body).where(entries.c.app == app)
+    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, str]]:
+        mine = select(entries.c.object, cast(entries.c.body, Text).label("body")).where(entries.c.app == app)
         if after is not None:
             mine = mine.where(entries.c.object > after)
         async with self._database.read(long=True) as connection:
