@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -42,6 +43,7 @@ from edgewright.ports.config_store import NewEntry
 from worker import build_workers
 
 EXTERNAL_URL = "http://127.0.0.1:8484"
+_FIRST_STARTS: list[bytes] = []
 
 
 @dataclass
@@ -136,15 +138,14 @@ async def open_centre(
 ) -> AsyncIterator[Centre]:
     """A centre without a worker; the folder may hold an earlier one. ``clock`` stands in for the database's."""
     folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "edgewright.db"
+    if not file.exists() and clock is None:
+        file.write_bytes(await _first_start())
     async with (
-        open_database(f"sqlite+aiosqlite:///{folder / 'edgewright.db'}", clock=clock) as database,
+        open_database(f"sqlite+aiosqlite:///{file}", clock=clock) as database,
         open_sender() as sender,
     ):
-        await database.migrate()
-        entries = SqlConfigStore(database)
-        await entries.install(
-            [NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in default_entries("ACME")]
-        )
+        entries = await _started(database)
         client = await connect(temporal, "default")
         ensure_webhook_key(folder / FILE_NAME)
         git = BareGitServer(folder / "repositories")
@@ -165,6 +166,26 @@ async def open_centre(
             sender=sender,
         )
         yield Centre(database=database, client=client, ports=ports, audit=SqlAuditLog(database))
+
+
+async def _first_start() -> bytes:
+    """A database as the first start leaves it, made once for all tests of a process."""
+    if not _FIRST_STARTS:
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "edgewright.db"
+            async with open_database(f"sqlite+aiosqlite:///{file}") as database:
+                await _started(database)
+            _FIRST_STARTS.append(file.read_bytes())
+    return _FIRST_STARTS[0]
+
+
+async def _started(database: Database) -> SqlConfigStore:
+    """Brings a database to where each start brings it; nothing to do when it is there."""
+    await database.migrate()
+    store = SqlConfigStore(database)
+    entries = default_entries("ACME")
+    await store.install([NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in entries])
+    return store
 
 
 @asynccontextmanager

@@ -92,6 +92,7 @@ class Line:
             "HOME": str(self._bin.parent),
             "KUBECONFIG": str(self._cluster.kubectl.config),
             **marked(),
+            **{name: os.environ[name] for name in ("GOGC",) if name in os.environ},
             **self._surroundings.variables,
         }
 

@@ -1,16 +1,20 @@
 """An edge to run the script on: a stand-in for kubectl, a real HTTP server as the centre, real shells."""
 
+import atexit
 import base64
 import json
 import os
+import py_compile
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -117,6 +121,15 @@ def centre() -> Iterator[Centre]:
     server.server_close()
 
 
+@cache
+def _fake_kubectl() -> str:
+    """Compiled once: the script starts it some twenty times."""
+    source = Path(__file__).with_name("fake_kubectl.py")
+    compiled = Path(tempfile.mkdtemp(prefix="edgewright-kubectl-")) / "fake_kubectl.pyc"
+    atexit.register(shutil.rmtree, compiled.parent)
+    return py_compile.compile(str(source), str(compiled), doraise=True)
+
+
 class Edge:
     """A machine with kubectl for one Kubernetes cluster."""
 
@@ -138,8 +151,7 @@ class Edge:
             assert path, f"this machine has no {tool}"
             (self.bin / tool).symlink_to(path)
         self.program("sh", f'exec {" ".join(shell)} "$@"')
-        fake = Path(__file__).with_name("fake_kubectl.py")
-        self.program("kubectl", f'exec {sys.executable} -I -S {fake} {self.state} "$@"')
+        self.program("kubectl", f'exec {sys.executable} -I -S {_fake_kubectl()} {self.state} "$@"')
         self.wanted = BootstrapInput(
             cluster=CLUSTER,
             name="press-shop",
