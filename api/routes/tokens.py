@@ -81,7 +81,8 @@ async def create_session(*, caller: Known, gateway: TheGateway, live: TheLive) -
         created_at=now,
         expires_at=expires_at,
     )
-    await gateway.operators.add(token, actor=actor)
+    edge = None if isinstance(caller, OperatorToken) else caller.cluster
+    await gateway.operators.add(token, actor=actor, edge=edge)
     body = SessionToken(token=drawn.text, expiry=int(expires_at.timestamp() * 1000))
     return JSONResponse(as_json(body), headers=NO_STORE)
 

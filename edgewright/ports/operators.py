@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol
+from uuid import UUID
 
 
 class Permission(StrEnum):
@@ -41,8 +42,13 @@ class FirstAnswer:
 
 
 class OperatorTokens(Protocol):
-    async def add(self, token: OperatorToken, *, actor: str) -> None:
-        """Stores a token; ``Conflict`` code ``token_name_taken`` if a living one has that name."""
+    async def add(self, token: OperatorToken, *, actor: str, edge: UUID | None = None) -> None:
+        """Stores a token; ``Conflict`` code ``token_name_taken`` if a living one has that name.
+
+        Args:
+            edge: the cluster whose edge has opened this session: its timeline tells of it, as far as that takes
+                events of the edge. ``NotFound`` and ``Gone`` as for all that edges do.
+        """
 
     async def find(self, token_id: str) -> OperatorToken | None:
         """The token, or None if unknown, revoked or expired."""

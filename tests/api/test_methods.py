@@ -1,12 +1,15 @@
 """HEAD on every GET, and what a path says that can be done there."""
 
 import asyncio
+import re
 from uuid import uuid4
 
 import httpx
 import pytest
 from gateway_centre import CONFIGURATION_APP, GatewayCentre
 from tour import OPERATIONS
+
+from edgewright.domain.wellknown import CLASS_EDGE_CLUSTER, SERVICE_CLUSTER_MANAGER
 
 ENDLESS = "/v1/events"
 
@@ -39,6 +42,34 @@ async def test_head_says_what_get_says_without_the_body(centre: GatewayCentre, a
         for header in ("ETag", "Content-Type", "Content-Length"):
             if header != "Content-Length" or path == entry:
                 assert head.headers.get(header) == got.headers.get(header), (path, header)
+
+
+async def test_head_of_every_get_has_its_status_and_headers(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    cluster = await centre.create("walked")
+    fills = {
+        **dict.fromkeys(("uuid", "object", "cluster", "object_"), str(cluster)),
+        "app": str(CONFIGURATION_APP),
+        "klass": str(CLASS_EDGE_CLUSTER),
+        "name": "walked",
+        "service_uuid": str(SERVICE_CLUSTER_MANAGER),
+    }
+    walked: dict[str, int] = {}
+    for path, methods in paths().items():
+        if "GET" not in methods or path == ENDLESS:
+            continue
+        url = re.sub(r"\{(\w+)[^}]*\}", lambda found: str(fills.get(found[1], "x")), path)
+        query = {"service": "git-upload-pack"} if url.endswith("/info/refs") else None
+        got, head = await admin.get(url, params=query), await admin.head(url, params=query)
+        assert (head.status_code, head.content) == (got.status_code, b""), path
+        assert lasting(head.headers) == lasting(got.headers), path
+        walked[path] = got.status_code
+    assert len(walked) > 30
+    assert sum(status == 200 for status in walked.values()) > len(walked) / 2, walked
+
+
+def lasting(headers: httpx.Headers) -> dict[str, str]:
+    """Without those that are of one answer, or that HEAD need not tell (RFC 9110, 9.3.2)."""
+    return {name: value for name, value in headers.items() if name not in {"content-length", "date", "x-request-id"}}
 
 
 async def test_head_of_a_stream_ends(admin: httpx.AsyncClient) -> None:

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.cluster_rows import open_row
+from edgewright.adapters.database.edge_events import EdgeEvents
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.errors import WRITE_CONFLICT, again_after_collision
 from edgewright.adapters.database.events import record
@@ -27,7 +30,7 @@ class SqlOperatorTokens:
         self._database = database
 
     @again_after_collision
-    async def add(self, token: OperatorToken, *, actor: str) -> None:
+    async def add(self, token: OperatorToken, *, actor: str, edge: UUID | None = None) -> None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             await _bury_expired(connection, at, token.name)
@@ -48,17 +51,31 @@ class SqlOperatorTokens:
                     expires_at=token.expires_at,
                 )
             )
-            await record(
-                connection,
-                at,
-                cluster=None,
+            message = f"The token {token.name} was made."
+            permissions = " ".join(sorted(token.permissions))
+            if edge is None:
+                await record(
+                    connection,
+                    at,
+                    cluster=None,
+                    actor=actor,
+                    kind="operator_token.created",
+                    message=message,
+                    token=token.id,
+                    name=token.name,
+                    permissions=permissions,
+                )
+                return
+            events = EdgeEvents(await open_row(connection, edge), at)
+            events.note(
+                "operator_token.created",
+                message,
                 actor=actor,
-                kind="operator_token.created",
-                message=f"The token {token.name} was made.",
                 token=token.id,
                 name=token.name,
-                permissions=" ".join(sorted(token.permissions)),
+                permissions=permissions,
             )
+            await events.write(connection, at)
 
     async def find(self, token_id: str) -> OperatorToken | None:
         async with self._database.read() as connection:

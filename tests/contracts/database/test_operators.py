@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from database_stores import ACTOR, NOON, Store, digest
 
+from edgewright.domain.event_room import BURST
 from edgewright.errors import Conflict, Invalid
 from edgewright.ports.operators import FirstAnswer, OperatorToken, Permission
 
@@ -55,6 +56,22 @@ async def test_a_revoked_token_is_gone_for_every_gateway(two: tuple[Store, Store
     await two[0].operators.add(token("t2", "ci"), actor=ACTOR)
     told = [event.kind for event in await two[0].audit.events(after=0) if event.kind.startswith("operator_token")]
     assert told == ["operator_token.created", "operator_token.revoked", "operator_token.created"]
+
+
+async def test_sessions_of_an_edge_are_told_as_far_as_its_timeline_has_room(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    opened = 70
+    for number in range(opened):
+        await timed.operators.add(token(f"t{number}", f"edge-session:{number}"), actor="agent", edge=cluster)
+    told = [each for each in await timed.audit.timeline(cluster) if each.kind == "operator_token.created"]
+    assert 0 < len(told) <= BURST
+    assert (told[0].actor, told[0].detail["token"]) == ("agent", "t0")
+    assert (await timed.operators.find(f"t{opened - 1}")) is not None
+    timed.clock.advance(hours=1)
+    await timed.operators.add(token("later", "edge-session:later"), actor="agent", edge=cluster)
+    *_, omitted, last = await timed.audit.timeline(cluster)
+    assert (omitted.kind, omitted.detail) == ("edge.events_omitted", {"omitted": opened - len(told)})
+    assert (last.kind, last.detail["token"]) == ("operator_token.created", "later")
 
 
 async def test_the_first_claim_is_the_callers(timed: Store) -> None:
