@@ -4,7 +4,8 @@ import asyncio
 import math
 import random
 import time
-from uuid import UUID
+from collections.abc import Sequence
+from uuid import UUID, uuid4
 
 import structlog
 from temporalio import activity
@@ -29,6 +30,8 @@ LATE_SECONDS = 20.0
 """A cluster that some sweep found unfinished, and that still is so long after, is looked at more closely."""
 MOST_LOOKS = 50
 """Of those at each sweep: each costs two calls to Temporal, and most of them just wait for something."""
+MOST_IDLE_LOOKS = 20
+"""At each sweep, of the clusters of which nothing is wanted: each costs one call to Temporal."""
 MOST_RESEALINGS = 20
 """That one sweep begins: each reads all secrets of a repository."""
 UPKEEP_SLOTS = 120
@@ -58,6 +61,7 @@ class UpkeepActivities:
         self._resealings = resealings
         self._unfinished_since: dict[UUID, float] = {}
         self._looked_at: dict[UUID, float] = {}
+        self._idle_looked_at = uuid4()  # drawn: a worker that is restarted often begins elsewhere each time
         self._reminders = Reminders()
 
     @activity.defn(name="sweep_expire")
@@ -78,8 +82,10 @@ class UpkeepActivities:
         untaken, underway = set(await self._clusters.unfinished()), set(await self._clusters.underway())
         unfinished = untaken | set(self._reminders.due(underway, now))
         self._unfinished_since = {each: self._unfinished_since.get(each, now) for each in untaken | underway}
-        missing = await self._missing()
-        still = await self._standing_still(unfinished - missing, now)
+        there = set(await self._clusters.open_clusters())
+        missing = there - await self._fleet.running()  # by ID: a stray workflow does not make up for one that is gone
+        late = self._late(unfinished - missing, now)
+        still = await self._standing_still([*late, *self._next_idle(there - unfinished - missing)])
         for cluster in still:
             log.warning("workflow_begun_anew", cluster=str(cluster))
         await for_each(self._fleet, still, self._fleet.begin_anew)
@@ -88,25 +94,30 @@ class UpkeepActivities:
             log.warning("workflows_missing", count=len(missing))
         return SweepResult(nudged=len(unfinished - still), restarted=len(missing), begun_anew=len(still))
 
-    async def _standing_still(self, unfinished: set[UUID], now: float) -> set[UUID]:
-        """Of the clusters that were unfinished for a while, those whose workflow no worker can read (ADR 5)."""
+    def _late(self, unfinished: set[UUID], now: float) -> list[UUID]:
+        """Those that were unfinished for a while; in turn, for the first ones may wait for something for weeks."""
         late = [cluster for cluster in unfinished if now - self._unfinished_since[cluster] >= LATE_SECONDS]
-        # In turn: the first ones may wait for something for weeks, and the others are to be looked at, too.
         turn = sorted(late, key=lambda cluster: self._looked_at.get(cluster, -math.inf))[:MOST_LOOKS]
         self._looked_at = {each: at for each, at in self._looked_at.items() if each in self._unfinished_since}
         self._looked_at |= dict.fromkeys(turn, now)
+        return turn
+
+    def _next_idle(self, idle: set[UUID]) -> list[UUID]:
+        """The next ones round the circle: what wedges a workflow may have come when nothing was wanted."""
+        turn = sorted(idle, key=lambda cluster: (cluster <= self._idle_looked_at, cluster))[:MOST_IDLE_LOOKS]
+        self._idle_looked_at = turn[-1] if turn else self._idle_looked_at
+        return turn
+
+    async def _standing_still(self, suspects: Sequence[UUID]) -> set[UUID]:
+        """Those whose workflow no worker gets through (ADR 5)."""
         still: set[UUID] = set()
 
         async def look(cluster: UUID) -> None:
             if await self._fleet.stands_still(cluster):
                 still.add(cluster)
 
-        await for_each(self._fleet, turn, look)
+        await for_each(self._fleet, suspects, look)
         return still
-
-    async def _missing(self) -> set[UUID]:
-        """By their IDs: a stray workflow, of a cluster that is gone, is as many as one that is missing."""
-        return set(await self._clusters.open_clusters()) - await self._fleet.running()
 
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:

@@ -38,7 +38,7 @@ async def healthz() -> Health:
 @router.get("/readyz", summary="The gateway can work", responses={503: {"description": "A part is out of reach."}})
 async def readyz(gateway: TheGateway, live: TheLive) -> Health:
     """503 names the part: database (also one that cannot be written) or Git storage. Without Temporal, or while the
-    sweep does not run, everything that is written is still taken."""
+    sweep does not run or is paused, everything that is written is still taken."""
     if live.broken:
         raise Waiting(f"A background task has ended: {', '.join(sorted(live.broken))}.", code="gateway_broken")
     async with asyncio.TaskGroup() as probes:
@@ -46,13 +46,14 @@ async def readyz(gateway: TheGateway, live: TheLive) -> Health:
         storage = probes.create_task(_reaches_git(gateway))
         temporal = probes.create_task(_reaches_temporal(gateway))
         sweeps = probes.create_task(_sweeps(gateway))
+        paused = probes.create_task(_is_sweep_paused(gateway))
     reached = {"database": database.result(), "git": storage.result()}
     away = [part for part, there in reached.items() if not there]
     if away:
         raise Waiting(f"Out of reach: {' and '.join(away)}.", code="not_serving", where=away[0])
     if live.unwritable.is_set():
         raise Waiting("The database answers, but cannot be written.", code="not_serving", where="database")
-    working = {"temporal": temporal.result(), "sweep": sweeps.result()}
+    working = {"temporal": temporal.result(), "sweep": sweeps.result(), "sweep_paused": not paused.result()}
     return Health(degraded=[part for part, works in working.items() if not works])
 
 
@@ -96,3 +97,12 @@ async def _sweeps(gateway: TheGateway) -> bool:
     except (EdgewrightError, TimeoutError):
         return True  # the database is what is away, and is named
     return age is None or age < late_sweep(gateway.sweep_every)
+
+
+async def _is_sweep_paused(gateway: TheGateway) -> bool:
+    """Whether somebody has paused its schedule: that is told at once, not only after the rounds that it misses."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            return await gateway.fleet.sweep_is_paused()
+    except (EdgewrightError, TimeoutError):
+        return False  # Temporal is what is away, and is named

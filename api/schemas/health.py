@@ -21,7 +21,7 @@ class Ping(Answer):
 
 
 class Health(Answer):
-    """``degraded`` names what is away without keeping the gateway from its work."""
+    """``degraded`` names what is away or held back without keeping the gateway from its work."""
 
     status: Literal["ok"] = "ok"
     degraded: list[str] = Field(default_factory=list)

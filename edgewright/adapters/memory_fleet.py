@@ -33,6 +33,7 @@ class MemoryFleet:
         available: False: every call raises ``FleetUnavailable``, as with Temporal away.
         nudged: every nudge, in order: the cluster and whether it was a bulk one.
         sweep_is_missing: somebody has deleted the schedule of the sweep.
+        sweep_paused: somebody has paused it.
         delivering: every call of ``deliver_notifications``, in order: whether there were news.
     """
 
@@ -43,6 +44,7 @@ class MemoryFleet:
     nudged: list[tuple[UUID, bool]] = field(default_factory=list)
     delivering: list[bool] = field(default_factory=list)
     sweep_is_missing: bool = False
+    sweep_paused: bool = False
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
         """See the port."""
@@ -112,6 +114,11 @@ class MemoryFleet:
         self._demand_available()
         missing, self.sweep_is_missing = self.sweep_is_missing, False
         return missing
+
+    async def sweep_is_paused(self) -> bool:
+        """See the port."""
+        self._demand_available()
+        return self.sweep_paused
 
     def _demand_available(self) -> None:
         if not self.available:

@@ -20,6 +20,7 @@ from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.temporal.client import connect
+from edgewright.adapters.temporal.sweep_schedule import is_paused
 from edgewright.cli.admin_token import holds_valid_token
 from edgewright.cli.checks import Check, Verdict
 from edgewright.cli.door_check import door_checks
@@ -127,6 +128,7 @@ async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIte
     try:
         client = await asyncio.wait_for(connect(address, settings.temporal_namespace), timeout=5)
         idle = [queue for queue in _QUEUES if not await _polled(client, queue)]
+        paused = await is_paused(client)
     except TimeoutError:
         yield Check("Temporal", Verdict.WRONG, f"{address} does not answer within 5 s.", _log(settings, "temporal"))
         return
@@ -138,6 +140,9 @@ async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIte
         yield _from_error("Temporal", error)
         return
     yield Check("Temporal", Verdict.OK, f"{address} answers, namespace {settings.temporal_namespace}.")
+    if paused:
+        sentence = "Its schedule edgewright-sweep is paused: no lease expires, lost nudges stay lost."
+        yield Check("sweep schedule", Verdict.WRONG, sentence, "Unpause it in Temporal's Web UI, under Schedules.")
     if idle:
         yield Check("worker", Verdict.WRONG, f"Nobody polls {', '.join(idle)}.", _log(settings, "worker"))
     else:
@@ -180,7 +185,7 @@ def _gateway(endpoints: Endpoints | None) -> list[Check]:
         return [Check("gateway", Verdict.WRONG, sentence, "Read logs/gateway.log in the home.")]
     degraded = report.get("degraded") if isinstance(report, dict) else None
     if degraded:
-        sentence = f"{endpoints.gateway} answers, but without {', '.join(degraded)}."
+        sentence = f"{endpoints.gateway} answers, degraded: {', '.join(degraded)}."
         return [Check("gateway", Verdict.WARNING, sentence, "See what is said above about that part.")]
     return [Check("gateway", Verdict.OK, f"{endpoints.gateway} is ready.")]
 

@@ -58,3 +58,6 @@ class Fleet(Protocol):
 
     async def restore_sweep(self, every: timedelta) -> bool:
         """Makes the schedule of the sweep if there is none; whether it did. One that is paused stays so."""
+
+    async def sweep_is_paused(self) -> bool:
+        """Whether somebody has paused the schedule of the sweep; False if there is none."""

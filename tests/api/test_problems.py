@@ -225,6 +225,14 @@ async def test_a_sweep_that_stands_still_is_told(
     assert (answer.status_code, answer.json()["degraded"]) == (200, ["sweep"])
 
 
+async def test_a_sweep_that_is_paused_is_told_at_once(centre: GatewayCentre, anybody: httpx.AsyncClient) -> None:
+    centre.fleet.sweep_paused = True
+    answer = await anybody.get("/readyz")
+    assert (answer.status_code, answer.json()["degraded"]) == (200, ["sweep_paused"])
+    centre.fleet.available = False
+    assert (await anybody.get("/readyz")).json()["degraded"] == ["temporal"]
+
+
 async def test_a_schedule_of_the_sweep_that_is_gone_is_made_again(
     centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch
 ) -> None:

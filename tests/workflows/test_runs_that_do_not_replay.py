@@ -14,9 +14,11 @@ from temporal_server import temporal_server
 from temporalio import workflow
 from temporalio.client import WorkflowExecutionStatus
 
+from activities.upkeep import UpkeepActivities
 from edgewright.domain.cluster import Phase
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
+from workflows import policies
 from workflows.managed_cluster import ManagedCluster
 
 
@@ -31,6 +33,12 @@ def temporal(tmp_path: Path) -> Iterator[str]:
 async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
     async with open_centre(tmp_path / "centre", temporal) as centre:
         yield centre
+
+
+def upkeep_of(centre: Centre) -> UpkeepActivities:
+    ports = centre.ports
+    rest = {"ended": ports.ended, "resealings": ports.resealings}
+    return UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet, **rest)
 
 
 def is_current(row: ClusterRow) -> bool:
@@ -104,6 +112,40 @@ async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
         await centre.ports.fleet.begin_anew(cluster)
         await centre.until(cluster, is_current)
         assert not await centre.ports.fleet.stands_still(cluster)
+
+
+async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothing_is_wanted_of_it(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    """Temporal takes no payload over 2 MB. The row and its projection agree all the time."""
+    centre = idle_centre
+    async with working(centre):
+        cluster = await centre.create("too-large")
+        await eventually(lambda: is_told(centre, cluster))
+    described = await centre.handle(cluster).describe()
+    wedged, length = described.run_id, described.history_length
+    look = ManagedCluster._look
+
+    async def look_at_too_much(self: ManagedCluster) -> bool:
+        run = workflow.info()
+        if run.run_id == wedged and run.get_current_history_length() > length:
+            await workflow.execute_activity("read_wanted", "x" * 3_000_000, **policies.READ)
+        return await look(self)
+
+    patchable.setattr(ManagedCluster, "_look", look_at_too_much)
+    upkeep = upkeep_of(centre)
+    async with working(centre):
+        await centre.ports.fleet.nudge(cluster)
+
+        async def begun_anew() -> bool:
+            found = await upkeep.nudge()
+            assert cluster not in await centre.clusters.unfinished()
+            return found.begun_anew == 1
+
+        await eventually(begun_anew)
+        assert (await centre.handle(cluster).describe()).run_id != wedged
+        await centre.write(cluster, "too-large", values={"replicas": 3})
+        await centre.until(cluster, is_current)
 
 
 async def test_what_waits_for_a_worker_does_not_stand_still(idle_centre: Centre) -> None:

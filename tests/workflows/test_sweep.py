@@ -22,11 +22,13 @@ from edgewright.adapters.database.tables import last_sweep
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.temporal.sweep_schedule import restore_schedule
+from edgewright.cli.service_checks import service_checks
 from edgewright.domain.cluster import ClusterSettings, ConditionStatus, ConditionType, Phase, TokenState
 from edgewright.errors import Waiting
 from edgewright.messages import names
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.edge_reports import Heartbeat
+from edgewright.settings import Settings
 
 
 @dataclass
@@ -304,13 +306,21 @@ async def test_a_round_is_noted(idle_centre: Centre) -> None:
         assert await connection.scalar(select(last_sweep.c.ended_at)) is not None
 
 
-async def test_a_deleted_schedule_is_made_again_and_a_paused_one_stays(idle_centre: Centre) -> None:
+async def test_a_deleted_schedule_is_made_again_and_a_paused_one_stays(
+    idle_centre: Centre, temporal: str, tmp_path: Path
+) -> None:
     every, handle = timedelta(hours=1), idle_centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
     assert await idle_centre.ports.fleet.restore_sweep(every)
     assert not await idle_centre.ports.fleet.restore_sweep(every)
+    assert not await idle_centre.ports.fleet.sweep_is_paused()
     await handle.pause(note="maintenance")
+    assert await idle_centre.ports.fleet.sweep_is_paused()
+    checks = await service_checks(Settings(home=tmp_path / "home", temporal_address=temporal))
+    [found] = [check for check in checks if check.name == "sweep schedule"]
+    assert (found.verdict, "is paused" in found.sentence) == ("wrong", True)
     assert not await restore_schedule(idle_centre.client, every)
     assert (await handle.describe()).schedule.state.paused
     await handle.delete()
+    assert not await idle_centre.ports.fleet.sweep_is_paused()
     assert await idle_centre.ports.fleet.restore_sweep(every)
     assert not (await handle.describe()).schedule.state.paused

@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from edgewright.adapters.temporal.standstill import tasks_only_fail
-from edgewright.adapters.temporal.sweep_schedule import restore_schedule
+from edgewright.adapters.temporal.sweep_schedule import is_paused, restore_schedule
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid, NotFound
@@ -202,6 +202,10 @@ class TemporalFleet:
     async def restore_sweep(self, every: timedelta) -> bool:
         """See the port."""
         return await self._within(NUDGE_DEADLINE, restore_schedule(self._client, every))
+
+    async def sweep_is_paused(self) -> bool:
+        """See the port."""
+        return await self._within(NUDGE_DEADLINE, is_paused(self._client))
 
     def _handle(self, cluster: UUID) -> "WorkflowHandle[object, object]":
         return self._client.get_workflow_handle(names.workflow_id(cluster))

@@ -31,6 +31,8 @@ async def tasks_only_fail(client: Client, cluster: UUID) -> bool:
         temporalio.service.RPCError: also NOT_FOUND, where there is no workflow.
     """
     described = (await client.get_workflow_handle(names.workflow_id(cluster)).describe()).raw_description
+    if not described.HasField("pending_workflow_task"):  # one that has failed is pending until it does not
+        return False
     counted = max(0, described.pending_workflow_task.attempt - 1)
     written = 0
     async for event in _newest_first(client, cluster, described.workflow_execution_info.execution.run_id):

@@ -23,6 +23,9 @@ from edgewright.messages import names
 SCHEDULE_ANSWERS = timedelta(seconds=2)
 """How long a schedule may need to say whether it is paused; one that works needs some milliseconds."""
 
+PATIENCE = timedelta(seconds=5)
+"""Of who only wants to know whether it is paused, and has limits of their own."""
+
 
 async def renew_schedule(client: Client, every: timedelta) -> None:
     """Makes the schedule anew each time: after weeks in which no server ran, the old one may never come to itself
@@ -64,6 +67,21 @@ async def restore_schedule(client: Client, every: timedelta) -> bool:
     except ScheduleAlreadyRunningError:
         return False
     return True
+
+
+async def is_paused(client: Client) -> bool:
+    """Whether somebody has paused the schedule; one that is not there is not.
+
+    Raises:
+        RPCError: Temporal does not answer.
+    """
+    try:
+        described = await client.get_schedule_handle(names.SWEEP_SCHEDULE).describe(rpc_timeout=PATIENCE)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        return False
+    return described.schedule.state.paused
 
 
 def _schedule(every: timedelta) -> Schedule:

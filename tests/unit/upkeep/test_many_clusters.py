@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from activities.upkeep import LATE_SECONDS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
+from activities.upkeep import LATE_SECONDS, MOST_IDLE_LOOKS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
 from edgewright.adapters.temporal import nudging
 from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
 from edgewright.errors import Waiting
@@ -185,6 +185,7 @@ class Unfinished:
     def __init__(self, clusters: list[UUID], under_way: Sequence[UUID] = ()) -> None:
         self.clusters = clusters
         self.under_way = list(under_way)
+        self.open: list[UUID] | None = None
 
     async def unfinished(self) -> list[UUID]:
         return self.clusters
@@ -193,7 +194,7 @@ class Unfinished:
         return self.under_way
 
     async def open_clusters(self) -> list[UUID]:
-        return self.clusters
+        return self.clusters if self.open is None else self.open
 
 
 def sweeping(clusters: Unfinished, fleet: StillFleet) -> UpkeepActivities:
@@ -251,6 +252,19 @@ async def test_what_is_unfinished_for_long_and_stands_still_is_begun_anew(monkey
     assert set(fleet.looked_at) == {still, waits}
     assert fleet.begun == [still]
     assert set(fleet.nudged) == {waits, young}
+
+
+async def test_what_stands_still_though_nothing_is_wanted_of_it_is_found_in_its_turn() -> None:
+    resting = [uuid4() for _ in range(MOST_IDLE_LOOKS * 3)]
+    still = resting[-1]
+    fleet, clusters = StillFleet(still, running=resting), Unfinished([])
+    clusters.open = resting
+    upkeep, rounds = sweeping(clusters, fleet), []
+    for _ in range(3):
+        rounds.append((await upkeep.nudge()).begun_anew)
+        assert len(fleet.looked_at) == len(rounds) * MOST_IDLE_LOOKS
+    assert set(fleet.looked_at) == set(resting)
+    assert (sum(rounds), fleet.begun, fleet.nudged) == (1, [still], [])
 
 
 async def test_a_stray_workflow_hides_none_that_is_missing() -> None:
