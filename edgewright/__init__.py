@@ -1,3 +1,3 @@
 """Edgewright commissions edge Kubernetes clusters and keeps them for life."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

@@ -1,6 +1,6 @@
 """Every message and what it embeds: found, filled, and written down for those who come later.
 
-Run as a program with the version that is being worked on (`python tests/support/golden_messages.py 0.2.0`) it writes
+Run as a program with the version that is being worked on (`python tests/support/golden_messages.py 0.3.0`) it writes
 the golden file of every message that is new or has new fields. Golden files of a release are never changed: they are
 what running clusters and their histories hold.
 """
