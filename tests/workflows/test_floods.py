@@ -10,13 +10,15 @@ from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, open_centre, working
-from cluster_states import at_phase, kinds, tells
+from cluster_states import at_phase, is_told, kinds, tells
 from temporal_server import temporal_server
+from temporalio import workflow
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueRequest
 from temporalio.service import RPCError
 
 from edgewright.domain.cluster import Phase
+from edgewright.domain.events import EVENTS_BYTES
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
 from edgewright.messages.cluster import ManagedClusterInput
@@ -77,6 +79,38 @@ async def test_signals_that_are_large_together_fit_into_the_next_run(idle_centre
         await eventually(lambda: tells(idle_centre, cluster, "signals.dropped"))
         [dropped] = [e for e in await idle_centre.audit.timeline(cluster) if e.kind == "signals.dropped"]
         assert int(str(dropped.detail["signals"])) > 40
+
+
+async def test_events_that_are_too_large_for_one_publication_are_all_told_once_and_in_order(
+    idle_centre: Centre, patchable: pytest.MonkeyPatch
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("tells-much")
+        await eventually(lambda: is_told(idle_centre, cluster))
+    length = (await idle_centre.handle(cluster).describe()).history_length
+    look, many = ManagedCluster._look, range(1, 3 * EVENTS_BYTES // 1000)
+
+    async def look_and_tell(self: ManagedCluster) -> bool:
+        if not hasattr(self, "has_told") and workflow.info().get_current_history_length() > length:
+            vars(self)["has_told"] = True
+            for number in many:
+                self._publication.tell("signals.dropped", f"{number} {'x' * 900}", signals=number)
+        return await look(self)
+
+    patchable.setattr(ManagedCluster, "_look", look_and_tell)
+    async with working(idle_centre):
+        await idle_centre.ports.fleet.nudge(cluster)
+        told: list[object] = []
+
+        async def are_told() -> bool:
+            events = await idle_centre.audit.timeline(cluster, limit=10_000)
+            told[:] = [event.detail["signals"] for event in events if event.kind == "signals.dropped"]
+            return len(told) >= len(many)
+
+        await eventually(are_told)
+        await eventually(lambda: is_told(idle_centre, cluster))
+        await are_told()
+    assert told == list(many)
 
 
 # --- runs that no worker gets through ------------------------------------------------------------------------------
