@@ -58,7 +58,6 @@ def controller_manager(authority: Authority, config: Path) -> Command:
         f"--cluster-signing-cert-file={authority.identity.certificate}",
         f"--cluster-signing-key-file={authority.identity.key}",
         "--leader-elect=false",
-        *("--kube-api-qps=500", "--kube-api-burst=1000"),
     ]
 
 
