@@ -133,16 +133,18 @@ async def identified(
         Unauthenticated: no credentials, or wrong ones (those are counted).
         Forbidden: code ``foreign_page``: a browser sent them on behalf of a page of somebody else; code
             ``edge_session``: a session of an edge, where none is taken.
+        TooMany: code ``too_many_requests``: too many requests with these credentials have come at once.
         TooManyConnections: operators, or that cluster, have too many connections.
     """
     presented = _presented(request)
     if presented is None:
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
     _refuse_foreign_page(request, presented, gateway.cors_origins)
-    with _to_a_stranger():
-        caller = await _match(gateway, presented, match_edge)
-        if isinstance(caller, OperatorToken) and caller.name.startswith(EDGE_SESSION_PREFIX):
-            caller = await match_session(gateway, caller)
+    async with live.arrivals.turn(presented.secret):
+        with _to_a_stranger():
+            caller = await _match(gateway, presented, match_edge)
+            if isinstance(caller, OperatorToken) and caller.name.startswith(EDGE_SESSION_PREFIX):
+                caller = await match_session(gateway, caller)
     if caller is None:
         count_wrong(request, live)
         hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.allowances import Allowance
+from api.arrivals import Arrivals
 from api.bodies import edge_bodies
 from api.commit_watch import CommitWatch
 from api.connections.places import Places
@@ -37,6 +38,7 @@ class Live:
     nudges: Nudges
     heartbeats: HeartbeatBatch
     secret_lane: SecretLane
+    arrivals: Arrivals
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
     event_streams: EventStreams
@@ -62,6 +64,7 @@ def live_of(gateway: Gateway) -> Live:
         nudges=nudges,
         heartbeats=heartbeats,
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
+        arrivals=Arrivals(),
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
         event_streams=EventStreams(),
