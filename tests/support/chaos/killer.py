@@ -8,6 +8,8 @@ from chaos.journal import Journal
 
 SHORT = 100
 """Kills; a run with fewer is a short one."""
+MOST_TRIES = 100
+"""Of a strike that has to happen once; one that never can be done is a defect of its own."""
 LONGEST_WAIT = 12.0
 """Seconds that a kill is put off for an answer; the next kill may well hit what is just coming up."""
 
@@ -33,14 +35,17 @@ class Killer:
     async def kill(self, count: int) -> None:
         """Returns when so many processes were killed, or enough; what is due has happened once then, too."""
         wanted = self.strikes.due()
-        due, step = list(wanted), max(1, count // len(wanted))
+        due, step, tries = list(wanted), max(1, count // len(wanted)), 0
         while due or (self.total < count and not self.enough):
             await asyncio.sleep(self._random.uniform(0.2, 2 * self._pace - 0.2))
             if self._random.random() < 0.7:
                 await self._until_something_is_answered()
             await self.strikes.revive()
             if due and (self.enough or self.total >= step * (len(wanted) - len(due))):
-                due = due[1:] if await self.strikes.strike(due[0]) else due
+                tries += 1
+                assert tries < MOST_TRIES, f"the strike {due[0]} could not be done {tries} times on end"
+                if await self.strikes.strike(due[0]):
+                    due, tries = due[1:], 0
             else:
                 await self.strikes.strike(self.strikes.choose(short=count < SHORT))
 
