@@ -10,8 +10,6 @@ Every protected route declares one of the doors below as a dependency, before an
 401 means that the credentials are missing or wrong, 403 that they are right and not enough.
 """
 
-import base64
-import binascii
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +25,7 @@ from api.connections.places import source_of
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
+from api.presented import Presented, presented_by
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Acceptance, CredentialState, Role
 from edgewright.errors import Forbidden, Stalled, Unauthenticated, Waiting
@@ -94,14 +93,6 @@ MatchSession = Callable[[Gateway, OperatorToken], Awaitable[E | None]]
 """Finds the edge that has opened a session; None: the credential that opened it is gone."""
 
 
-@dataclass(frozen=True)
-class _Presented:
-    """What the header ``Authorization`` holds. ``user`` None: a bearer."""
-
-    user: str | None
-    secret: str
-
-
 def actor_of(operator: OperatorToken) -> str:
     """How the audit log names an operator."""
     return f"token:{operator.name}"
@@ -136,7 +127,7 @@ async def identified(
         TooMany: code ``too_many_requests``: too many requests with these credentials have come at once.
         TooManyConnections: operators, or that cluster, have too many connections.
     """
-    presented = _presented(request)
+    presented = presented_by(request)
     if presented is None:
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
     _refuse_foreign_page(request, presented, gateway.cors_origins)
@@ -147,7 +138,7 @@ async def identified(
                 caller = await match_session(gateway, caller)
     if caller is None:
         count_wrong(request, live)
-        hint = f"They are wrong, expired or revoked.{REATTACH if _of_an_edge(presented) else ''}"
+        hint = f"They are wrong, expired or revoked.{REATTACH if presented.is_of_an_edge else ''}"
         raise Unauthenticated("These credentials are not valid.", hint=hint)
     if isinstance(caller, OperatorToken):
         identify_caller(live.places, request.scope, cluster=None)
@@ -263,7 +254,7 @@ def _to_a_stranger() -> Iterator[None]:
         raise
 
 
-def _refuse_foreign_page(request: Request, presented: _Presented, allowed: Collection[str]) -> None:
+def _refuse_foreign_page(request: Request, presented: Presented, allowed: Collection[str]) -> None:
     """A browser that has been asked for a password sends it along with whatever any page makes it send.
 
     ``POST /token`` from an allowed origin passes, as ACS clients in browsers begin with it: it changes nothing, and a
@@ -283,32 +274,7 @@ def _refuse_foreign_page(request: Request, presented: _Presented, allowed: Colle
         )
 
 
-def _presented(request: Request) -> _Presented | None:
-    header = request.headers.get("authorization", "")
-    scheme, _, rest = header.partition(" ")
-    match scheme.lower():
-        case "bearer":
-            return _Presented(None, rest.strip())
-        case "basic":
-            try:
-                user, _, secret = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
-            except (binascii.Error, ValueError):
-                return _Presented("", "")
-            return _Presented(user, secret)
-        case _:
-            return None
-
-
-def _of_an_edge(presented: _Presented) -> bool:
-    """Whether the secret is spelled as those are that edges make."""
-    try:
-        spelling.parse_cluster_secret(presented.secret)
-    except Unauthenticated:
-        return False
-    return True
-
-
-async def _match(gateway: Gateway, presented: _Presented, match_edge: MatchEdge[E]) -> OperatorToken | E | None:
+async def _match(gateway: Gateway, presented: Presented, match_edge: MatchEdge[E]) -> OperatorToken | E | None:
     if presented.secret.startswith(f"{spelling.OPERATOR_PREFIX}_"):
         return await _match_operator(gateway, presented.secret)
     try:
