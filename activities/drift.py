@@ -10,7 +10,9 @@ from edgewright.ports.clusters import ClusterRow, Clusters, RecordedCommit
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 
 LOOK_BACK = 200
-"""Commits that are compared: of the repository, and of those that the database tells of."""
+"""Commits of the repository, and events of commits, that are compared first."""
+FARTHEST = 12_800
+"""Events that are compared at most: as far back as all of them are lost, for one request makes hundreds of events."""
 MOST_NAMED = 10
 """Of many commits or secrets, in one sentence."""
 
@@ -50,8 +52,13 @@ async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str |
     row = await clusters.get(cluster)
     if row is None or row.closed:
         return None
-    recorded = await clusters.recorded_commits(cluster, limit=LOOK_BACK)
-    drift = await asyncio.to_thread(_find_drift, git, row, log, recorded)
+    limit, compared = LOOK_BACK, -1
+    while True:
+        recorded = await clusters.recorded_commits(cluster, limit=limit)
+        drift, all_seen = await asyncio.to_thread(_find_drift, git, row, log, recorded)
+        if all_seen or len(recorded) == compared or limit >= FARTHEST:
+            break
+        limit, compared = limit * 4, len(recorded)
     if drift is not None and await clusters.record_drift(
         cluster, drift.message, event=drift.event, lost=drift.lost, change=drift.change
     ):
@@ -64,7 +71,8 @@ async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str |
 
 def _find_drift(
     git: GitServer, row: ClusterRow, log: Sequence[CommitSummary], recorded: Sequence[RecordedCommit]
-) -> Drift | None:
+) -> tuple[Drift | None, bool]:
+    """What does not fit, and whether what is lost ends within what was compared."""
     head = git.head(row.uuid)
     known = {commit.commit for commit in log}
 
@@ -81,18 +89,20 @@ def _find_drift(
         # An older finding keeps its name when the newest lost commit is the same.
         newest = lost[0].commit if lost else commits[0]
         event = uuid5(row.uuid, f"git.drifted {newest}")
-        return Drift(event, _what_is_lost(commits, lost, written), lost=written, mended=mended)
+        drift = Drift(event, _what_is_lost(commits, lost, written), lost=written, mended=mended)
+        return drift, not lost or seen[recorded[-1].commit]
     fences = (_FENCE.search(commit.message) for commit in log)
     newest_change = next((int(fence[1]) for fence in fences if fence), 0)
     if newest_change > row.change:
-        return Drift(
+        drift = Drift(
             uuid5(row.uuid, f"git.drifted {log[0].commit} {newest_change}"),
             f"The repository was written for change {newest_change}, and the database knows only of {row.change}: an "
             "earlier copy of the database was put back. What it wants is rendered again. Everything else that was "
             "asked for since that copy is lost: docs/backup.md says what that means, and what to do.",
             change=newest_change,
         )
-    return None
+        return drift, True
+    return None, True
 
 
 def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> list[str]:

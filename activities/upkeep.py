@@ -2,9 +2,8 @@
 
 import asyncio
 import math
-import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID, uuid4
 
 import structlog
@@ -36,6 +35,8 @@ MOST_RESEALINGS = 20
 """That one sweep begins: each reads all secrets of a repository."""
 UPKEEP_SLOTS = 120
 """Each sweep keeps one in so many repositories: at a sweep every 30 s, each repository about once an hour."""
+LEAST_KEPT = 5
+"""But so many at least: a small fleet's about once in some minutes, which costs no more than a large one's."""
 
 
 class UpkeepActivities:
@@ -62,6 +63,7 @@ class UpkeepActivities:
         self._unfinished_since: dict[UUID, float] = {}
         self._looked_at: dict[UUID, float] = {}
         self._idle_looked_at = uuid4()  # drawn: a worker that is restarted often begins elsewhere each time
+        self._kept = uuid4()
         self._reminders = Reminders()
 
     @activity.defn(name="sweep_expire")
@@ -104,8 +106,15 @@ class UpkeepActivities:
 
     def _next_idle(self, idle: set[UUID]) -> list[UUID]:
         """The next ones round the circle: what wedges a workflow may have come when nothing was wanted."""
-        turn = sorted(idle, key=lambda cluster: (cluster <= self._idle_looked_at, cluster))[:MOST_IDLE_LOOKS]
+        turn = _round_the_circle(idle, self._idle_looked_at)[:MOST_IDLE_LOOKS]
         self._idle_looked_at = turn[-1] if turn else self._idle_looked_at
+        return turn
+
+    def _next_kept(self, there: Sequence[UUID]) -> list[UUID]:
+        """The same, of those whose repositories are kept in shape."""
+        count = max(LEAST_KEPT, math.ceil(len(there) / UPKEEP_SLOTS))
+        turn = _round_the_circle(there, self._kept)[:count]
+        self._kept = turn[-1] if turn else self._kept
         return turn
 
     async def _standing_still(self, suspects: Sequence[UUID]) -> set[UUID]:
@@ -125,12 +134,8 @@ class UpkeepActivities:
         await self._reports.sweep_ended()
         await self._reseal()
         forgotten = await self._ended.forget()
-        # Drawn, not counted by the clock: sweeps of another interval would hit the same slots again and again.
-        slot = random.randrange(UPKEEP_SLOTS)  # noqa: S311 - spreads the work, protects nothing
         kept = 0
-        for cluster in await self._clusters.open_clusters():
-            if cluster.int % UPKEEP_SLOTS != slot:
-                continue
+        for cluster in self._next_kept(await self._clusters.open_clusters()):
             try:
                 await asyncio.to_thread(self._git.upkeep, cluster)
                 await self._tell_of_drift(cluster)
@@ -164,3 +169,8 @@ class UpkeepActivities:
                 continue
             if begun is not None:
                 await nudge_all(self._fleet, [cluster])
+
+
+def _round_the_circle(clusters: Iterable[UUID], last: UUID) -> list[UUID]:
+    """All of them, those after ``last`` first."""
+    return sorted(clusters, key=lambda cluster: (cluster <= last, cluster))

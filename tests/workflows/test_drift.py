@@ -9,7 +9,7 @@ import pytest
 from centre import Centre, eventually, working
 from cluster_states import is_told, stage
 
-from activities import upkeep
+from activities import drift, upkeep
 from activities.composition import upkeep_of
 from edgewright.domain.cluster import ConditionStatus, ConditionType
 from edgewright.ports.clusters import ClusterRow
@@ -109,6 +109,26 @@ async def test_a_put_back_is_noticed_although_something_was_committed_since(
         await sweep(idle_centre)
         [message] = await told(idle_centre, cluster)
         assert "secret values: default/db/lost." in message
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_what_is_lost_is_told_whole_although_one_request_has_made_many_events(
+    idle_centre: Centre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drift, "LOOK_BACK", 3)
+    async with working(idle_centre):
+        cluster = await idle_centre.create("bulk")
+        await enter(idle_centre, cluster, "kept")
+        folder, copy = idle_centre.git.folder(cluster), tmp_path / "copy"
+        shutil.copytree(folder, copy)
+        keys = ["first", *"abcdef"]
+        for key in keys:
+            await enter(idle_centre, cluster, key)
+        shutil.rmtree(folder)
+        copy.rename(folder)
+        await sweep(idle_centre)
+        row = await idle_centre.row(cluster)
+        assert set(row.must_reenter) == {f"default/db/{key}" for key in keys}
 
 
 @pytest.mark.usefixtures("every_slot")

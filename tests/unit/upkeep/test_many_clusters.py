@@ -1,6 +1,7 @@
 """What is done for all clusters is done for all of them, and not one after the other."""
 
 import asyncio
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,7 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from activities.upkeep import LATE_SECONDS, MOST_IDLE_LOOKS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
+from activities.upkeep import LATE_SECONDS, LEAST_KEPT, MOST_IDLE_LOOKS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
 from edgewright.adapters.temporal import nudging
 from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
 from edgewright.errors import Waiting
@@ -136,13 +137,14 @@ class Repositories:
         self.kept.add(repository)
 
 
-async def test_every_repository_is_kept_in_shape_whatever_the_interval_of_the_sweep() -> None:
-    random.seed(20260301)
+@pytest.mark.parametrize("count", [1, 12, 1000])
+async def test_every_repository_has_its_turn_at_keeping_in_shape_and_those_of_a_few_soon(count: int) -> None:
     centre: Any = Repositories()
+    centre.clusters = [uuid4() for _ in range(count)]
     activities = UpkeepActivities(centre, centre, centre, centre, centre, ended=centre, resealings=centre)
-    for _ in range(UPKEEP_SLOTS * 10):  # all of them in one second, as far as a clock is concerned
+    for _ in range(min(UPKEEP_SLOTS, math.ceil(count / LEAST_KEPT))):
         await activities.upkeep()
-    assert len(centre.kept) == len(centre.clusters)
+    assert len(centre.kept) == count
 
 
 class StillFleet:
