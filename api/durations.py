@@ -3,9 +3,8 @@
 import re
 from datetime import timedelta
 
+from edgewright.domain.ended import LONGEST_DEADLINE
 from edgewright.errors import Invalid
-
-LONGEST_DEADLINE = timedelta(days=30)
 
 _DURATION = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}

@@ -6,7 +6,8 @@ from datetime import timedelta
 from sqlalchemy import select
 
 from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.presence import age_of_sweep, moments_ahead
+from edgewright.adapters.database.presence import age_of_sweep
+from edgewright.adapters.database.stored_moments import moments_ahead
 from edgewright.adapters.database.tables import clusters
 from edgewright.cli.checks import Check, Verdict
 from edgewright.cli.invocation import typed

@@ -1,10 +1,13 @@
 """What is said of a deletion: what it waits for, and once it has finished, when that was."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from edgewright.domain.cluster import Acceptance
 from edgewright.errors import Gone
+
+LONGEST_DEADLINE = timedelta(days=30)
+"""For which a deletion may be asked to wait for the edge."""
 
 
 def patience_of(*, force: bool, can_answer: bool, acceptance: Acceptance, deadline: datetime | None) -> str:

@@ -22,6 +22,8 @@ GONE = 410
 """The HTTP status with which a receiver says that it wants no more."""
 FIRST_BACKOFF = timedelta(seconds=5)
 LONGEST_BACKOFF = timedelta(minutes=5)
+LONGEST_REST = timedelta(hours=1)
+"""What a receiver may ask for with `Retry-After`; news that is older by more is of little use."""
 LONGEST_URL = 2000
 LONGEST_MESSAGE = 2000
 """Of a notification, in characters. Standard Webhooks wants bodies below 20 kB; what a template says has no limit."""

@@ -91,8 +91,8 @@ class EdgeReports(Protocol):
 
     async def mend_future(self) -> Sequence[str]:
         """Takes moments for now that a wrong clock has stored and that lie in the future: leases get one full lease
-        of grace, what was published counts as unread, registration tokens that would outlive the longest one expire.
-        Returns what was found, in words; an event keeps its moment."""
+        of grace, what was published counts as unread, tokens live no longer than they were meant to, what rests is
+        due. Returns what was found, in words; an event keeps its moment."""
 
     async def expire_leases(self) -> Sequence[UUID]:
         """Turns leases to expired whose time has passed while a gateway was listening; returns their clusters."""

@@ -1,21 +1,17 @@
-"""Who is there: gateways that listen, the sweep; and what a clock that was wrong for a while has left behind."""
+"""Who is there: gateways that listen, and the sweep."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.lease_rows import renewed_lease
-from edgewright.adapters.database.tables import clusters, events, gateway_presence, last_sweep, registration_tokens
-from edgewright.domain.credentials import LONGEST_TOKEN_LIFE
+from edgewright.adapters.database.stored_moments import AHEAD, mend_moments, moments_ahead
+from edgewright.adapters.database.tables import gateway_presence, last_sweep
 
 LISTENING_GAP = timedelta(seconds=15)
 """A gateway that said so longer ago does not listen any more; one that says so from the future never did."""
-AHEAD = timedelta(minutes=1)
-"""A stored moment so far in the future was written by a clock that was wrong."""
-_NEWEST_EVENTS = 100
 
 
 class Presence:
@@ -54,14 +50,7 @@ class Presence:
         async with self._database.write(long=True) as connection:
             at = await self._database.now(connection)
             found = await moments_ahead(connection, at)
-            heard = select(clusters).where(clusters.c.last_heard > at + AHEAD).with_for_update()
-            for row in list(await connection.execute(heard)):
-                mine = update(clusters).where(clusters.c.uuid == row.uuid)
-                await connection.execute(mine.values(renewed_lease(row, at)))
-            for column in (clusters.c.projected_at, clusters.c.news_at):
-                await connection.execute(update(clusters).where(column > at + AHEAD).values({column: at}))
-            lives_too_long = registration_tokens.c.expires_at > at + LONGEST_TOKEN_LIFE + AHEAD
-            await connection.execute(update(registration_tokens).where(lives_too_long).values(expires_at=at))
+            await mend_moments(connection, at)
             return found
 
 
@@ -82,24 +71,3 @@ async def age_of_sweep(connection: AsyncConnection, at: datetime) -> timedelta |
     # Of a centre that is stopped the sweep is, too: that is no defect.
     until = at if listens(presence.listening_since, presence.listening_until, at) else presence.listening_until
     return max(timedelta(0), min(at, until) - begun)
-
-
-async def moments_ahead(connection: AsyncConnection, at: datetime) -> list[str]:
-    """What was stored with a moment that lies in the future, in words; deadlines, which may, are not looked at."""
-    row = (
-        await connection.execute(
-            select(
-                func.max(clusters.c.last_heard).label("heartbeats"),
-                func.max(clusters.c.projected_at).label("publications"),
-                func.max(clusters.c.news_at).label("reports of edges"),
-            )
-        )
-    ).one()
-    found = dict(row._mapping)
-    found["listening gateways"] = await connection.scalar(select(gateway_presence.c.listening_until))
-    found["the sweep"] = await connection.scalar(select(last_sweep.c.ended_at))
-    newest = select(events.c.at).order_by(events.c.position.desc()).limit(_NEWEST_EVENTS).subquery()
-    found["events"] = await connection.scalar(select(func.max(newest.c.at)))
-    longest = await connection.scalar(select(func.max(registration_tokens.c.expires_at)))
-    found["registration tokens"] = None if longest is None else longest - LONGEST_TOKEN_LIFE
-    return [what for what, moment in found.items() if moment is not None and moment > at + AHEAD]

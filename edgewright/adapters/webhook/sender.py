@@ -13,14 +13,12 @@ import httpx
 
 from edgewright import __version__
 from edgewright.adapters.webhook.signature import signed_headers
-from edgewright.domain.notifications import GONE, Notification
+from edgewright.domain.notifications import GONE, LONGEST_REST, Notification
 from edgewright.ports.webhook_delivery import Answer, SigningSecret
 from edgewright.retry_after import seconds_asked_for
 
 TIMEOUT_SECONDS = 15.0
 """For the whole of one try. A receiver that needs longer should take the notification first and work later."""
-LONGEST_REST_SECONDS = 3600.0
-"""What a receiver may ask for with `Retry-After`; news that is older by more is of little use."""
 _THIS_MACHINE = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 """A proxy of the company, of which the environment may tell, never leads back here."""
 
@@ -92,7 +90,7 @@ def _answered(answer: httpx.Response, at: datetime) -> Answer:
         more = " Redirects are not followed."
     elif status == GONE:
         more = " It wants no more: nothing is sent until the webhook is set again."
-    rest = min(seconds_asked_for(answer.headers.get("retry-after"), now=at), LONGEST_REST_SECONDS)
+    rest = min(seconds_asked_for(answer.headers.get("retry-after"), now=at), LONGEST_REST.total_seconds())
     return Answer(status, f"The receiver answered {status}.{more}", rest)
 
 

@@ -238,8 +238,8 @@ async def test_an_edge_that_was_heard_in_the_future_has_one_full_lease_of_grace(
         "heartbeats",
         "publications",
         "reports of edges",
-        "events",
         "registration tokens",
+        "events",
     ]
     assert await timed.reports.mend_future() == ["events"], "those are never changed"
     assert (await timed.row(cluster)).projected_at == timed.clock.at
