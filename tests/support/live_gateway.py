@@ -73,7 +73,7 @@ def live_gateway(
         async with gateway_centre(folder / "edgewright.db", folder / "repositories", limits) as centre:
             protocol = bounded_http(centre.app.state.live.places, tls)
             config = uvicorn.Config(
-                centre.app, port=0, http=protocol, log_config=None, lifespan="off", proxy_headers=False
+                centre.app, port=0, http=protocol, ws="none", log_config=None, lifespan="off", proxy_headers=False
             )
             server = uvicorn.Server(config)
             serving = asyncio.create_task(server.serve())

@@ -214,3 +214,15 @@ def test_a_name_is_kept_for_an_object_from_making_to_deleting(admin: Asks) -> No
     )
     assert returned(answers) == [None, None, {"name": "press"}, None, None]
     assert REGISTRATION not in returned(admin(("class_members", ACS_APPLICATION)))[0]
+
+
+@pytest.mark.timeout(30)
+def test_changes_over_a_websocket_are_refused_at_once(live: LiveGateway, population: Population, ask: Asks) -> None:
+    """ACS Edge Sync asks for them, and works without."""
+    edge = population.edge
+    [answer] = ask(str(edge.cluster), edge.agent, ("websocket", "notify/v2"))
+    assert "404" in answer["threw"]["message"]
+    with live.client(edge.as_agent) as client:
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+        refusal = client.get("/notify/v2", headers={**upgrade, "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="})
+        assert (refusal.status_code, refusal.json()["code"]) == (404, "route_unknown")
