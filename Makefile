@@ -106,9 +106,9 @@ format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 hooks: $(ENVIRONMENT) ## run the linters before each commit
 	$(BIN)/pre-commit install
 
-chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n TOPOLOGY=production
+chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n TOPOLOGY=production CENTRES=n
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
-		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) $(TOPOLOGY:%=--topology %) </dev/null
+		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) $(TOPOLOGY:%=--topology %) $(CENTRES:%=--centres %) </dev/null
 
 siege: $(ENVIRONMENT) ## one hostile caller of each kind beside a fleet that lives, and what the fleet notices: EDGES=200 ATTACK=name
 	$(HERMETIC) $(BIN)/python -m bench.siege --edges $(or $(EDGES),200) $(ATTACK:%=--attack %) </dev/null

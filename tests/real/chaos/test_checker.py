@@ -7,14 +7,16 @@ import subprocess
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from chaos.checker import check_stores
 from chaos.edge_keys import EdgeKey, read_keys
 from chaos.embedded_centre import EmbeddedCentre
-from chaos.git_mutants import REPOSITORIES
+from chaos.git_mutants import REPOSITORIES, git
 from chaos.journal import Line, read_lines
-from chaos.mutants import Mutant, copy_home
+from chaos.mutants import SECRETIVE, Home, Mutant, copy_home
+from chaos.put_backs import PutBack
 from chaos.repositories import Repository, is_secret
 from chaos.row_mutants import ROWS
 from chaos.run import Plan, run
@@ -105,3 +107,85 @@ def test_a_promise_broken_in_a_repository_is_named(with_pushes: Finished, mutant
     mutant.plant(home)
     found = check_stores(read_stores(home.path), with_pushes.lines, with_pushes.keys)
     assert mutant.caught_as in {violation.name for violation in found}, found
+
+
+@dataclass(frozen=True)
+class OldCopy:
+    """Stores whose last repository with a secret lacks all that was committed after its first commit."""
+
+    home: Home
+    cluster: str
+    put_back: PutBack
+
+    def found(self, with_pushes: Finished) -> set[str]:
+        stores = read_stores(self.home.path)
+        violations = check_stores(stores, with_pushes.lines, with_pushes.keys, [self.put_back])
+        return {f"{violation.name}: {violation.detail}" for violation in violations if "untold" in violation.name}
+
+
+@pytest.fixture
+def old_copy(with_pushes: Finished, tmp_path: Path) -> OldCopy:
+    home = copy_home(with_pushes.home, tmp_path / "home", with_pushes.lines, with_pushes.keys)
+    for repository in home.open_repositories(SECRETIVE):
+        if any(is_secret(path) for path in repository.files):
+            git(repository.folder, "update-ref", "refs/heads/main", repository.commits[0].id)
+            return OldCopy(home, repository.uuid, PutBack(repository.uuid, 0.0, 0.0, 1e9, 1e9))
+    raise AssertionError("the run has left no secret")
+
+
+def _tell(home: Home, cluster: str, *, listed: bool) -> None:
+    """As the centre would: an event, and perhaps what has to be entered again."""
+    numbers = {"cluster": UUID(cluster).hex, "new": UUID(int=1).hex}
+    named = ", ".join(commit[:12] for commit in _recorded(home, cluster))
+    with home.database() as database:
+        database.execute(
+            "INSERT INTO events SELECT max(position) + 1, :new, :cluster, 'centre', 'git.drifted', max(at), :named, "
+            "'{}' FROM events",
+            {**numbers, "named": named},
+        )
+        if listed:
+            places = sorted(
+                {
+                    f"{namespace}/{name}/{key}"
+                    for namespace, name, key in database.execute(
+                        "SELECT detail ->> 'namespace', detail ->> 'name', detail ->> 'key' FROM events "
+                        "WHERE cluster = :cluster AND kind = 'secret.put'",
+                        {"cluster": numbers["cluster"]},
+                    )
+                }
+            )
+            database.execute(
+                "UPDATE clusters SET must_reenter = ? WHERE uuid = ?", [json.dumps(places), numbers["cluster"]]
+            )
+
+
+def _recorded(home: Home, cluster: str) -> list[str]:
+    with home.database() as database:
+        found = database.execute(
+            "SELECT coalesce(detail ->> 'commit', detail ->> 'new') FROM events WHERE cluster = ?",
+            [UUID(cluster).hex],
+        )
+        return [commit for (commit,) in found if commit]
+
+
+def test_a_put_back_that_nobody_was_told_of_is_named(old_copy: OldCopy, with_pushes: Finished) -> None:
+    found = old_copy.found(with_pushes)
+    assert any("no git.drifted tells" in each for each in found), found
+    assert any("is not listed to be entered again" in each for each in found), found
+    assert any("which no event names" in each for each in found), found
+
+
+def test_a_put_back_that_was_told_without_the_secrets_that_it_lost_is_named(
+    old_copy: OldCopy, with_pushes: Finished
+) -> None:
+    _tell(old_copy.home, old_copy.cluster, listed=False)
+    found = old_copy.found(with_pushes)
+    assert found
+    assert all("is not listed to be entered again" in each for each in found), found
+
+
+def test_a_put_back_that_was_told_whole_breaks_no_promise_of_its_own(
+    old_copy: OldCopy, with_pushes: Finished
+) -> None:
+    _tell(old_copy.home, old_copy.cluster, listed=True)
+    assert old_copy.found(with_pushes) == set()

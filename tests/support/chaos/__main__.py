@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import secrets
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,13 +15,18 @@ from chaos.production_centre import ProductionCentre
 from chaos.run import Plan, run
 from chaos.verdict import broken_promises, report
 
-TOPOLOGIES = {"embedded": 1.3, "production": 2.5}
+TOPOLOGIES = {"embedded": 1.0, "production": 1.5}
 """Topology -> mean seconds between two kills; what has to find PostgreSQL and Temporal first comes back later."""
 
 
 def main() -> int:
     """0: every answered request holds; 1: some do not, and the folder of the run stays."""
-    plan, topology = _plan()
+    given = _given()
+    if given.centres > 1:
+        return _side_by_side(given)
+    pace = TOPOLOGIES[given.topology]
+    plan = Plan(seed=given.seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=400.0)
+    topology = given.topology
     folder = Path(tempfile.mkdtemp(prefix=f"edgewright-chaos-{plan.seed}-"))
     _say(f"chaos, seed {plan.seed}: {plan.kills} kills, {topology}; in {folder}")
     ran = asyncio.run(run(folder, plan, _centre(topology, folder)))
@@ -37,16 +43,27 @@ def main() -> int:
     return 0
 
 
-def _plan() -> tuple[Plan, str]:
+def _side_by_side(given: argparse.Namespace) -> int:
+    """Several centres that know nothing of each other, each a process with a seed and its share of the kills."""
+    kills = -(-given.kills // given.centres)
+    runs = []
+    for seed in range(given.seed, given.seed + given.centres):
+        numbers = ["--kills", str(kills), "--seed", str(seed), "--seconds", str(given.seconds)]
+        runs.append(subprocess.Popen([sys.executable, "-m", "chaos", *numbers, "--topology", given.topology]))
+    return max(run.wait() for run in runs)
+
+
+def _given() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--kills", type=int, default=1000, help="processes to kill")
     parser.add_argument("--seed", type=int, default=None, help="what the wishes and the kills follow from")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no kill is begun later")
     parser.add_argument("--topology", choices=TOPOLOGIES, default="embedded", help="what is played with")
+    parser.add_argument("--centres", type=int, default=1, help="so many side by side, with the next seeds")
     given = parser.parse_args()
-    seed = secrets.randbelow(1_000_000) if given.seed is None else given.seed
-    pace = TOPOLOGIES[given.topology]
-    return Plan(seed=seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=400.0), given.topology
+    if given.seed is None:
+        given.seed = secrets.randbelow(1_000_000)
+    return given
 
 
 def _centre(topology: str, folder: Path) -> Centre:

@@ -39,8 +39,12 @@ class Strikes(Protocol):
     kills: Counter[str]
     put_back: int
 
-    def due(self) -> Sequence[str]:
-        """Kinds of which each has to happen once, in this order."""
+    def due(self, *, short: bool) -> Sequence[str]:
+        """Kinds of which each has to happen once, in this order.
+
+        Args:
+            short: the run has no time for what takes long to be noticed.
+        """
 
     def choose(self, *, short: bool) -> str:
         """The kind of the next one.
@@ -79,7 +83,7 @@ class Centre(Protocol):
         """Ends everything that writes, in peace; the stores can be read."""
 
     def stores(self) -> Stores:
-        """Read now; it has to be stopped."""
+        """Read now; while it runs, of one moment only as far as one store goes."""
 
     def clear_up(self) -> None:
         """Leaves no process behind, whatever has happened."""

@@ -6,12 +6,14 @@ from pathlib import Path
 from chaos.check_centre import check_centre, check_feed, check_names, members_left
 from chaos.check_events import check_events, check_unique
 from chaos.check_pushes import check_pushes
+from chaos.check_put_backs import check_put_backs
 from chaos.check_repository import check_repository
 from chaos.check_secrets import check_secrets
 from chaos.check_wishes import check_wishes
 from chaos.edge_keys import EdgeKey, read_keys
 from chaos.evidence import Case, Violation, cases_of
 from chaos.journal import Line, read_lines
+from chaos.put_backs import PutBack, read_put_backs
 from chaos.stores import Stores, read_stores
 
 
@@ -21,12 +23,14 @@ def check(home: Path, journal: Path, keys: Path) -> list[Violation]:
     Args:
         keys: the private keys of the edges.
     """
-    return check_stores(read_stores(home), read_lines(journal), read_keys(keys))
+    return check_stores(read_stores(home), read_lines(journal), read_keys(keys), read_put_backs(journal))
 
 
-def check_stores(stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey]) -> list[Violation]:
+def check_stores(
+    stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey], put_backs: Sequence[PutBack] = ()
+) -> list[Violation]:
     """The same, of stores that were read before."""
-    cases = cases_of(stores, lines, keys)
+    cases = cases_of(stores, lines, keys, put_backs)
     return [*_everywhere(stores), *(violation for case in cases for violation in _of_cluster(case))]
 
 
@@ -44,4 +48,5 @@ def _of_cluster(case: Case) -> Iterator[Violation]:
     yield from check_repository(case)
     yield from check_secrets(case)
     yield from check_pushes(case)
+    yield from check_put_backs(case)
     yield from check_events(case)

@@ -7,8 +7,11 @@ from embedded import EmbeddedEdgewright
 
 from chaos.centre import Address
 from chaos.embedded_strikes import EmbeddedStrikes
+from chaos.golden import REPOSITORIES
 from chaos.journal import Journal
+from chaos.repository_copies import RepositoryCopies
 from chaos.settling import unfinished
+from chaos.stalling_disk import StallingDisk
 from chaos.stores import Stores, read_stores
 from chaos.temporal_file import TemporalFile
 
@@ -24,7 +27,8 @@ class EmbeddedCentre:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.up = EmbeddedEdgewright(folder / "home", VARIABLES)
+        self._disk = StallingDisk(folder / "disk")
+        self.up = EmbeddedEdgewright(folder / "home", VARIABLES | self._disk.variables())
 
     @property
     def address(self) -> Address:
@@ -36,7 +40,11 @@ class EmbeddedCentre:
         self.up.up()
 
     def strikes(self, journal: Journal, random: Random) -> EmbeddedStrikes:
-        return EmbeddedStrikes(self.up, TemporalFile(self.up.home, self._folder / "copies"), journal, random)
+        file = TemporalFile(self.up.home, self._folder / "copies")
+        repositories = RepositoryCopies(
+            self.up.home / REPOSITORIES, self._folder / "repository-copies", journal, random
+        )
+        return EmbeddedStrikes(self.up, file, repositories, self._disk, journal, random)
 
     def unfinished(self) -> list[str]:
         return unfinished(self.up.home)

@@ -12,24 +12,41 @@ from datetime import UTC, datetime
 from random import Random
 
 from embedded import EmbeddedEdgewright
+from supervised import living
 
-from chaos import mischief
+from chaos import mischief, repository_copies, stalling_disk
 from chaos.journal import Journal
-from chaos.mischief import AHEAD, Mischief, stand_still
+from chaos.mischief import AHEAD, STARTING_SECONDS, Mischief, next_of, stand_still
+from chaos.repository_copies import RepositoryCopies
+from chaos.stalling_disk import StallingDisk
 from chaos.temporal_file import TemporalFile
 
 PARTS = ("gateway", "worker", "temporal")
 DEATHS, WINDOW = 4, 62.0
 """The supervisor gives up at the fifth death of a part within a minute: what it promises is a restart before that."""
-KINDS = {"one": 14, "two": 3, "parts": 1, "put back": 2, "copy": 6, "freeze": 2, "clock": 1} | mischief.KINDS
+KINDS = {"one": 14, "two": 3, "parts": 1, "put back": 2, "copy": 6, "freeze": 2, "clock": 1}
+KINDS |= mischief.KINDS
 UP_KINDS = {"up": 1, "everything": 1}
 """These take several seconds to recover from; a short run has one of them."""
+
+
+LONG_KINDS = UP_KINDS | {"again": 4} | repository_copies.KINDS | stalling_disk.KINDS
+"""Not in a short run."""
 
 
 class EmbeddedStrikes:
     """Implements ``Strikes``."""
 
-    def __init__(self, up: EmbeddedEdgewright, file: TemporalFile, journal: Journal, random: Random) -> None:
+    def __init__(
+        self,
+        up: EmbeddedEdgewright,
+        file: TemporalFile,
+        repositories: RepositoryCopies,
+        disk: StallingDisk,
+        journal: Journal,
+        random: Random,
+    ) -> None:
+        self._repositories, self._disk = repositories, disk
         self._up, self._file, self._journal, self._random = up, file, journal, random
         self._deaths: dict[str, deque[float]] = {}
         self.kills: Counter[str] = Counter()
@@ -37,15 +54,15 @@ class EmbeddedStrikes:
         self._mischief = Mischief(str(up.endpoints()["temporal"]), journal, random)
         self._fresh()
 
-    def due(self) -> Sequence[str]:
+    def due(self, *, short: bool) -> Sequence[str]:
         later = ["put back", "freeze", "clock", *mischief.KINDS, self._random.choice(list(UP_KINDS))]
         self._random.shuffle(later)
-        return ["copy", *later]
+        return ["copy", *later] if short else ["copy", "repository copy", *later, "stall", "repository put back"]
 
     def choose(self, *, short: bool) -> str:
         if not any(map(self._may_die, PARTS)):
             return "everything"
-        kinds = KINDS if short else KINDS | UP_KINDS
+        kinds = KINDS if short else KINDS | LONG_KINDS
         return self._random.choices(list(kinds), list(kinds.values()))[0]
 
     async def strike(self, kind: str) -> bool:
@@ -61,12 +78,18 @@ class EmbeddedStrikes:
             case "up" | "everything":
                 await self._kill_up(everything=kind == "everything")
                 return True
+            case "again":
+                return await self._kill_again()
+            case "stall":
+                return await self._disk.stall(self._journal, self._random)
             case "freeze":
                 return await self._freeze()
             case "clock":
                 return await asyncio.to_thread(self._set_clock_ahead)
             case _ if kind in mischief.KINDS:
                 return await self._mischief.do(kind)
+            case _ if kind in repository_copies.KINDS:
+                return await asyncio.to_thread(self._repositories.do, kind)
         return await asyncio.to_thread(self._file.copy)
 
     async def revive(self) -> None:
@@ -92,6 +115,23 @@ class EmbeddedStrikes:
         self._journal.killed("kill", chosen)
         for part in chosen:
             self._die(part, children[part])
+        return True
+
+    async def _kill_again(self) -> bool:
+        """One part, and the next one of that name while it starts."""
+        may = [part for part in PARTS if self._may_die(part, twice=True)]
+        part = self._random.choice(may) if may else ""
+        before = self._up.children().get(part)
+        if before is None:
+            return False
+        self._journal.killed("kill", [part])
+        self._die(part, before)
+        after = await next_of(lambda: self._up.children().get(part), before)
+        if after is not None:
+            await asyncio.sleep(self._random.uniform(*STARTING_SECONDS))
+            if living(after):
+                self._journal.killed("kill", [part])
+                self._die(part, after)
         return True
 
     async def _freeze(self) -> bool:
@@ -158,9 +198,9 @@ class EmbeddedStrikes:
         self.kills[part] += 1
         self._deaths[part].append(time.monotonic())
 
-    def _may_die(self, part: str) -> bool:
+    def _may_die(self, part: str, *, twice: bool = False) -> bool:
         recent = [at for at in self._deaths[part] if time.monotonic() - at < WINDOW]
-        return len(recent) < DEATHS
+        return len(recent) + twice < DEATHS
 
     def _fresh(self) -> None:
         self._deaths = {part: deque(maxlen=DEATHS + 1) for part in PARTS}

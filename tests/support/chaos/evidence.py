@@ -7,6 +7,7 @@ from functools import cached_property
 from chaos.edge_keys import EdgeKey
 from chaos.golden import COMMISSIONED
 from chaos.journal import Line
+from chaos.put_backs import PutBack, after_put_backs
 from chaos.repositories import Repository
 from chaos.sealed import Opener
 from chaos.stores import Row, Stores
@@ -27,7 +28,13 @@ class Violation:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything about one cluster. ``lines``: in the order in which they began, or may have happened."""
+    """Everything about one cluster.
+
+    Args:
+        lines: in the order in which they began, or may have happened; without what a put-back has lost.
+        asked: all of them.
+        put_backs: of its repository.
+    """
 
     uuid: str
     row: Row | None
@@ -35,6 +42,8 @@ class Case:
     stores: Stores
     opener: Opener
     repositories: Sequence[Repository]
+    asked: Sequence[Line] = ()
+    put_backs: Sequence[PutBack] = ()
 
     def violation(self, name: str, detail: object) -> Violation:
         called = f"{self.row['name']}: " if self.row else ""
@@ -75,6 +84,11 @@ class Case:
         """
         return sum(event["kind"] == "centre.restored" for event in self.stores.of("events", self.uuid))
 
+    @cached_property
+    def commits(self) -> frozenset[str]:
+        """Those of all its repositories."""
+        return frozenset(commit.id for repository in self.repositories for commit in repository.commits)
+
     @property
     def in_service(self) -> list[Repository]:
         return [repository for repository in self.repositories if not repository.archived]
@@ -89,20 +103,24 @@ class Case:
         return [s for s in self.followed[0] if (s.desired, s.generation, s.commissioning) == counted]
 
 
-def cases_of(stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey]) -> list[Case]:
+def cases_of(
+    stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey], put_backs: Sequence[PutBack] = ()
+) -> list[Case]:
     """One for each cluster that anybody knows."""
     opener = Opener(keys)
     named = _with_clusters(stores, lines)
     known = sorted({line.cluster for line in named if line.cluster} | set(stores.clusters))
-    rows = stores.clusters
+    rows, kept = stores.clusters, after_put_backs(named, put_backs)
     return [
         Case(
             uuid=uuid,
             row=rows.get(uuid),
-            lines=_in_order([line for line in named if line.cluster == uuid]),
+            lines=_in_order([line for line in kept if line.cluster == uuid]),
             stores=stores,
             opener=opener,
             repositories=[repository for repository in stores.repositories if repository.uuid == uuid],
+            asked=[line for line in named if line.cluster == uuid],
+            put_backs=[put_back for put_back in put_backs if put_back.cluster == uuid],
         )
         for uuid in known
     ]

@@ -9,7 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Outcome = Literal["yes", "no", "maybe"]
 """Answered 2xx; refused (4xx); no answer or 5xx: it may have happened or not."""
@@ -71,6 +74,10 @@ class Journal:
         kill = Kill(self.now(), how, tuple(parts))
         self.kills.append(kill)
         self._append({"kill": asdict(kill)})
+
+    def put_back(self, deed: "DataclassInstance") -> None:
+        """A repository: see ``put_backs``."""
+        self._append({"put_back": asdict(deed)})
 
     def close(self) -> None:
         self._file.close()

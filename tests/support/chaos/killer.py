@@ -12,6 +12,8 @@ MOST_TRIES = 100
 """Of a strike that has to happen once; one that never can be done is a defect of its own."""
 LONGEST_WAIT = 12.0
 """Seconds that a kill is put off for an answer; the next kill may well hit what is just coming up."""
+BESIDE = frozenset({"again", "freeze", "flood", "stall", "repository copy", "repository put back"})
+"""What takes long and needs nobody to stay alive: others are struck meanwhile."""
 
 
 class Killer:
@@ -27,6 +29,7 @@ class Killer:
         self.strikes = centre.strikes(journal, self._random)
         self._pace = pace
         self.enough = False
+        self._beside: dict[str, asyncio.Task[bool]] = {}
 
     @property
     def total(self) -> int:
@@ -34,7 +37,7 @@ class Killer:
 
     async def kill(self, count: int) -> None:
         """Returns when so many processes were killed, or enough; what is due has happened once then, too."""
-        wanted = self.strikes.due()
+        wanted = self.strikes.due(short=count < SHORT)
         due, step, tries = list(wanted), max(1, count // len(wanted)), 0
         while due or (self.total < count and not self.enough):
             await asyncio.sleep(self._random.uniform(0.2, 2 * self._pace - 0.2))
@@ -47,7 +50,16 @@ class Killer:
                 if await self.strikes.strike(due[0]):
                     due, tries = due[1:], 0
             else:
-                await self.strikes.strike(self.strikes.choose(short=count < SHORT))
+                await self._strike(self.strikes.choose(short=count < SHORT))
+        await asyncio.gather(*self._beside.values())
+
+    async def _strike(self, kind: str) -> None:
+        if kind not in BESIDE:
+            await self.strikes.strike(kind)
+        elif kind not in self._beside or self._beside[kind].done():
+            if kind in self._beside:
+                self._beside[kind].result()
+            self._beside[kind] = asyncio.create_task(self.strikes.strike(kind))
 
     async def _until_something_is_answered(self) -> None:
         """However slow the machine is, work is done between most kills."""

@@ -5,6 +5,7 @@ own port, as a script or an administrator would.
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from random import Random
@@ -23,6 +24,8 @@ FROZEN_SECONDS = (2.0, 15.0)
 """How long a process stands still: as on a disk that stalls, it goes on with what it was doing, late."""
 AHEAD = timedelta(days=400)
 """Of a wrong clock, which a gateway of before may have written down."""
+STARTING_SECONDS = (0.2, 3.0)
+"""Age of what is killed while it starts: it imports, opens its stores, or begins to take work."""
 SIGNALS = 800
 AT_ONCE = 40
 REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED})
@@ -37,6 +40,16 @@ async def stand_still(pid: int, random: Random) -> None:
     await asyncio.sleep(random.uniform(*FROZEN_SECONDS))
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
+
+
+async def next_of(find: Callable[[], int | None], before: int) -> int | None:
+    """The process that takes the place of one that was killed; None: there is none for quite a while."""
+    for _ in range(100):
+        found = find()
+        if found not in {None, before}:
+            return found
+        await asyncio.sleep(0.1)
+    return None
 
 
 class Mischief:

@@ -16,6 +16,7 @@ from chaos.journal import Journal
 from chaos.postgresql_stores import read_postgresql, unfinished
 from chaos.production_strikes import ProductionStrikes
 from chaos.repositories import read_repositories
+from chaos.repository_copies import RepositoryCopies
 from chaos.stores import Stores
 
 VARIABLES = {"EDGEWRIGHT_SWEEP_SECONDS": "2"}
@@ -65,7 +66,10 @@ class ProductionCentre:
             self.topology.start()
 
     def strikes(self, journal: Journal, random: Random) -> ProductionStrikes:
-        return ProductionStrikes(self.topology, journal, random)
+        repositories = RepositoryCopies(
+            self.topology.home / REPOSITORIES, self._folder / "repository-copies", journal, random
+        )
+        return ProductionStrikes(self.topology, repositories, journal, random)
 
     def unfinished(self) -> list[str]:
         return unfinished(self.postgresql, self.database)

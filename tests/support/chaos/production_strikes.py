@@ -14,15 +14,16 @@ from random import Random
 
 from production.topology import Topology
 
-from chaos import mischief
+from chaos import mischief, repository_copies
 from chaos.journal import Journal
-from chaos.mischief import AHEAD, Mischief, stand_still
+from chaos.mischief import AHEAD, STARTING_SECONDS, Mischief, next_of, stand_still
+from chaos.repository_copies import RepositoryCopies
 from chaos.temporal_databases import TemporalDatabases
 
 KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3, "put back": 2, "copy": 4}
 KINDS |= {"freeze": 2, "clock": 1} | mischief.KINDS
-LONG_KINDS = {"everything": 1}
-"""Takes half a minute to recover from."""
+LONG_KINDS = {"everything": 1, "again": 6} | repository_copies.KINDS
+"""Takes half a minute to recover from, or to be noticed."""
 LONGEST_AWAY = 2.0
 """Seconds that PostgreSQL stays away at most; everything else is started again by the supervisor."""
 BACK_SECONDS = 150.0
@@ -36,7 +37,8 @@ WHERE backend_type = 'client backend' AND datname IN ('edgewright', 'temporal', 
 class ProductionStrikes:
     """Implements ``Strikes``."""
 
-    def __init__(self, topology: Topology, journal: Journal, random: Random) -> None:
+    def __init__(self, topology: Topology, repositories: RepositoryCopies, journal: Journal, random: Random) -> None:
+        self._repositories = repositories
         self._topology, self._journal, self._random = topology, journal, random
         self._server = topology.postgresql.server
         self._databases = TemporalDatabases(topology.postgresql)
@@ -45,11 +47,11 @@ class ProductionStrikes:
         self.put_back = 0
         self._mischief = Mischief(topology.ports.temporal_address, journal, random)
 
-    def due(self) -> Sequence[str]:
+    def due(self, *, short: bool) -> Sequence[str]:
         killing = ["gateway", "worker", "temporal", "session", "postgresql", "put back"]
         kinds = [*killing, "freeze", "clock", *mischief.KINDS]
         self._random.shuffle(kinds)
-        return ["copy", *kinds]
+        return ["copy", *kinds] if short else ["copy", "repository copy", *kinds, "repository put back"]
 
     def choose(self, *, short: bool) -> str:
         kinds = KINDS if short else KINDS | LONG_KINDS
@@ -73,12 +75,16 @@ class ProductionStrikes:
                 return await asyncio.to_thread(self._copy)
             case "put back":
                 return await asyncio.to_thread(self._put_back)
+            case "again":
+                return await self._kill_again()
             case "freeze":
                 return await self._freeze()
             case "clock":
                 return await asyncio.to_thread(self._set_clock_ahead)
             case _ if kind in mischief.KINDS:
                 return await self._mischief.do(kind)
+            case _ if kind in repository_copies.KINDS:
+                return await asyncio.to_thread(self._repositories.do, kind)
         return self._kill([kind])
 
     async def revive(self) -> None:
@@ -101,6 +107,19 @@ class ProductionStrikes:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.kills.update(Counter(pids.keys()))
+        return True
+
+    async def _kill_again(self) -> bool:
+        """One part, and the next one of that name while it starts."""
+        part = self._random.choice(self._parts)
+        before = self._topology.supervisor.pid_of(part)
+        if before is None or not self._kill([part]):
+            return False
+        after = await next_of(lambda: self._topology.supervisor.pid_of(part), before)
+        if after is not None:
+            await asyncio.sleep(self._random.uniform(*STARTING_SECONDS))
+            if self._topology.supervisor.pid_of(part) == after:
+                self._kill([part])
         return True
 
     async def _freeze(self) -> bool:

@@ -11,12 +11,15 @@ from pathlib import Path
 from temporalio.client import Client
 
 from chaos.centre import Address, Centre
+from chaos.check_put_backs import check_put_backs
 from chaos.door import Door, Request
 from chaos.edge_keys import EdgeKey, make_keys
+from chaos.evidence import cases_of
 from chaos.golden import CHART_TEMPLATE, CLASS_CHART, OTHER_CHART
 from chaos.journal import Journal
 from chaos.killer import Killer
 from chaos.players import Player
+from chaos.put_backs import read_put_backs
 from chaos.settling import settle
 from chaos.stores import Stores
 
@@ -98,9 +101,20 @@ async def _with(centre: Centre, folder: Path, plan: Plan) -> tuple[Killer, list[
         await make_other_chart(players[0].door)
         await _play(players, killer, plan)
         await killer.strikes.come_back()
-        left = await settle(centre.unfinished, seconds=plan.patience)
+        left = await settle(lambda: _unfinished(centre, journal), seconds=plan.patience)
     journal.close()
     return killer, left
+
+
+def _unfinished(centre: Centre, journal: Journal) -> list[str]:
+    """What is still to be done, and then what a put-back has lost and nobody was told."""
+    if left := centre.unfinished():
+        return left
+    put_backs = read_put_backs(journal.path)
+    if not put_backs:
+        return []
+    cases = cases_of(centre.stores(), [], [], put_backs)
+    return [str(violation) for case in cases for violation in check_put_backs(case)]
 
 
 @asynccontextmanager

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from chaos.checker import check_stores
 from chaos.edge_keys import read_keys
 from chaos.journal import read_lines
+from chaos.put_backs import read_put_backs
 from chaos.run import Ran
 
 
 def broken_promises(ran: Ran) -> list[str]:
     """One line each; none if every answered request holds and nothing is left to be done."""
-    violations = check_stores(ran.stores, read_lines(ran.journal), read_keys(ran.keys))
+    violations = check_stores(ran.stores, read_lines(ran.journal), read_keys(ran.keys), read_put_backs(ran.journal))
     return [*(f"not settled: {left}" for left in ran.left), *map(str, violations)]
 
 
@@ -21,6 +22,8 @@ def report(ran: Ran) -> Iterator[str]:
     yield f"{sum(ran.kills.values())} kills ({killed}) in {ran.seconds:.0f} s"
     if ran.put_back:
         yield f"Temporal's file put back {ran.put_back} times"
+    if put_backs := read_put_backs(ran.journal):
+        yield f"repositories put back {len(put_backs)} times"
     lines = read_lines(ran.journal)
     yield f"{len(lines)} answers and missing answers about {len({line.cluster for line in lines} - {''})} clusters"
     for verb, of_verb in sorted(_by_verb(ran).items()):
