@@ -3,13 +3,12 @@
 import base64
 import json
 import shutil
-import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-FAKE_KUBECTL = Path(__file__).parents[1] / "unit" / "bootstrap" / "fake_kubectl.py"
+from stand_in_kubectl import KubectlState
+
 TOOLS = ("base64", "cat", "curl", "env", "grep", "mkdir", "mktemp", "od", "rm", "sed", "sh", "sleep", "tr", "wc")
 FLUX_KINDS = (
     "gitrepositories.source.toolkit.fluxcd.io",
@@ -27,22 +26,20 @@ class EdgeMachine:
 
     def __init__(self, folder: Path, *, uid: str) -> None:
         self.folder = folder
-        self._state = folder / "state"
         self._bin = folder / "bin"
-        for made in (self._state, self._bin, folder / "tmp"):
+        for made in (folder / "state", self._bin, folder / "tmp"):
             made.mkdir(parents=True)
+        self._state = KubectlState(folder / "state")
         for tool in TOOLS:
             path = shutil.which(tool)
             assert path, f"this machine has no {tool}"
             (self._bin / tool).symlink_to(path)
-        kubectl = self._bin / "kubectl"
-        kubectl.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {FAKE_KUBECTL} {self._state} "$@"\n')
-        kubectl.chmod(kubectl.stat().st_mode | stat.S_IXUSR)
+        self._state.install(self._bin / "kubectl")
         installed = {
             f"CustomResourceDefinition/{kind}": {"labels": {}, "data": {}, "namespace": "", "text": ""}
             for kind in FLUX_KINDS
         }
-        cluster = {
+        self._state.cluster = {
             "version": "v1.31.2+k3s1",
             "uid": uid,
             "contexts": ["edge"],
@@ -51,7 +48,6 @@ class EdgeMachine:
             "refused": [],
             "objects": installed,
         }
-        (self._state / "cluster.json").write_text(json.dumps(cluster))
 
     def type(self, line: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs one line in a shell, in a session without a terminal; ``EDGEWRIGHT_YES`` answers the question."""
@@ -68,15 +64,13 @@ class EdgeMachine:
     @property
     def objects(self) -> dict[str, Any]:
         """Everything on the cluster, by ``Kind/namespace/name``."""
-        cluster = json.loads((self._state / "cluster.json").read_text())
-        objects: dict[str, Any] = cluster["objects"]
+        objects: dict[str, Any] = self._state.cluster["objects"]
         return objects
 
     @property
     def calls(self) -> bytes:
         """Arguments and environment of every call of kubectl."""
-        log = self._state / "calls.jsonl"
-        return log.read_bytes() if log.exists() else b""
+        return json.dumps(self._state.calls, ensure_ascii=False).encode()
 
     def _run(self, command: list[str], stdin: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -1,26 +1,22 @@
 """An edge to run the script on: a stand-in for kubectl, a real HTTP server as the centre, real shells."""
 
-import atexit
 import base64
 import json
 import os
-import py_compile
 import shutil
 import stat
 import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from stand_in_kubectl import KubectlState
 
 from edgewright.bootstrap import BootstrapInput, render_script
 
@@ -121,15 +117,6 @@ def centre() -> Iterator[Centre]:
     server.server_close()
 
 
-@cache
-def _fake_kubectl() -> str:
-    """Compiled once: the script starts it some twenty times."""
-    source = Path(__file__).with_name("fake_kubectl.py")
-    compiled = Path(tempfile.mkdtemp(prefix="edgewright-kubectl-")) / "fake_kubectl.pyc"
-    atexit.register(shutil.rmtree, compiled.parent)
-    return py_compile.compile(str(source), str(compiled), doraise=True)
-
-
 class Edge:
     """A machine with kubectl for one Kubernetes cluster."""
 
@@ -142,16 +129,16 @@ class Edge:
         self.shell = shell
         self.folder = folder
         self.bin = folder / "bin"
-        self.state = folder / "state"
         self.tmp = folder / "tmp"
-        for made in (self.bin, self.state, self.tmp):
+        for made in (self.bin, folder / "state", self.tmp):
             made.mkdir(parents=True)
+        self.state = KubectlState(folder / "state")
         for tool in TOOLS:
             path = shell[0] if shell[1:] == ["ash"] and tool != "curl" else shutil.which(tool)
             assert path, f"this machine has no {tool}"
             (self.bin / tool).symlink_to(path)
         self.program("sh", f'exec {" ".join(shell)} "$@"')
-        self.program("kubectl", f'exec {sys.executable} -I -S {_fake_kubectl()} {self.state} "$@"')
+        self.state.install(self.bin / "kubectl")
         self.wanted = BootstrapInput(
             cluster=CLUSTER,
             name="press-shop",
@@ -182,13 +169,10 @@ class Edge:
 
     @property
     def cluster(self) -> dict[str, Any]:
-        state: dict[str, Any] = json.loads((self.state / "cluster.json").read_text())
-        return state
+        return self.state.cluster
 
     def set_cluster(self, **fields: object) -> None:
-        path = self.state / "cluster.json"
-        held = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(held | fields))
+        self.state.cluster = self.state.cluster | fields
 
     def put(self, key: str, labels: dict[str, str] | None = None, password: str = "") -> None:
         parts = key.split("/")
@@ -211,16 +195,12 @@ class Edge:
     @property
     def changes(self) -> list[list[str]]:
         """What was changed on the cluster: [verb, Kind/namespace/name], in order."""
-        return self._log("changes.jsonl")
+        return self.state.changes
 
     @property
     def calls(self) -> list[dict[str, Any]]:
         """Every call of kubectl: args and environment."""
-        return self._log("calls.jsonl")
-
-    def _log(self, name: str) -> list[Any]:
-        path = self.state / name
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return self.state.calls
 
     def render(self, **changes: Any) -> str:
         return render_script(replace(self.wanted, **changes))

@@ -4,25 +4,25 @@ Why a stand-in: a real API server needs components that are built for minutes, a
 knows exactly the calls that the script makes and fails on any other, so that a new call is a decision. The
 same script meets a real API server in the tests under `tests/real/`, once those bring one.
 
-Usage: fake_kubectl.py STATE_FOLDER ARGUMENT...   STATE_FOLDER holds cluster.json; calls and changes are
-appended to calls.jsonl and changes.jsonl there.
+Usage: fake_kubectl.py STATE_FOLDER ARGUMENT...   The folder is that of ``KubectlState`` in tests/support, which reads
+and writes the same files.
 """
 
-import base64
-import json
+import binascii
+import marshal
 import os
-import re
 import sys
 
-# ruff: noqa: PTH118, PTH123 - importing pathlib doubles the start of this program, and tests start it a thousand times
+# ruff: noqa: PTH118, PTH123, PLC0415 - pathlib, re, base64 or json each double the start of this program, and tests
+# start it thousands of times: what only some calls need is imported there
 
 STATE = sys.argv[1]
-CLUSTER = os.path.join(STATE, "cluster.json")
+CLUSTER = os.path.join(STATE, "cluster")
 
 
 def note(name, value):
-    with open(os.path.join(STATE, name), "a") as log:
-        log.write(json.dumps(value) + "\n")
+    with open(os.path.join(STATE, name), "ab") as log:
+        log.write(marshal.dumps(value))
 
 
 def say(line):
@@ -35,25 +35,29 @@ def stop(sentence, code=1):
 
 
 def field(text, name, indent="  "):
+    import re
+
     found = re.search(rf"^{indent}{re.escape(name)}:[ ]*(.*)$", text, re.MULTILINE)
     return found.group(1).strip().strip('"') if found else ""
 
 
 def parsed(text):
+    import re
+
     labels = dict(re.findall(r'(edgewright\.dev/[a-z]+): "([^"]*)"', field(text, "labels")))
     values = {}
     if "\ndata:\n" in text:
         values = dict(re.findall(r"^  ([A-Za-z._]+): (\S*)$", text.split("\ndata:\n")[1], re.MULTILINE))
     for value in values.values():
-        base64.b64decode(value, validate=True)
+        binascii.a2b_base64(value, strict_mode=True)
     return {"labels": labels, "data": values, "text": text, "namespace": field(text, "namespace")}
 
 
 def main():
     args = sys.argv[2:]
-    note("calls.jsonl", {"args": args, "environment": dict(os.environ)})
-    with open(CLUSTER) as file:
-        cluster = json.load(file)
+    note("calls", {"args": args, "environment": dict(os.environ)})
+    with open(CLUSTER, "rb") as file:
+        cluster = marshal.load(file)
     objects = cluster["objects"]
     if args[:1] == ["--context"]:
         if args[1] not in cluster["contexts"]:
@@ -65,7 +69,7 @@ def main():
 
     match args:
         case ["get", "--raw", "/version"]:
-            say(json.dumps({"major": "1", "gitVersion": cluster["version"], "goVersion": "go1.24"}, indent=2))
+            say(f'{{\n  "major": "1",\n  "gitVersion": "{cluster["version"]}",\n  "goVersion": "go1.24"\n}}')
         case ["auth", "can-i", "--quiet", "*", "*", "--all-namespaces"]:
             sys.exit(1 if cluster["forbidden"] else 0)
         case ["auth", "can-i", "--quiet", verb, resource, *_]:
@@ -80,7 +84,7 @@ def main():
             held = objects.get(f"Secret/{namespace}/{name}")
             if held:
                 labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
-                password = base64.b64decode(held["data"].get("password", "")).decode()
+                password = binascii.a2b_base64(held["data"].get("password", "")).decode()
                 sys.stdout.write("|".join([*labels, password]))
         case ["get", "secrets", "--all-namespaces", "--field-selector", _, "-l", selector, "-o", _]:
             ours = selector.rpartition("!=")[2]
@@ -110,6 +114,8 @@ def main():
             assert "foreign" in template
             sys.stdout.write("foreign" if cluster.get("foreign") else "")
         case ["patch", "--local", "--type=merge", "-f", "-", "-o", "json", "--patch", patch]:
+            import json
+
             assert json.loads(patch)["metadata"]["ownerReferences"][0]["uid"] == "5f0c1d2e-uid-of-the-anchor"
             sys.stdout.write(sys.stdin.read())  # what it does to them is seen on a real cluster
         case ["get", "service", "kubernetes", "-n", "default", "-o", _]:
@@ -120,6 +126,8 @@ def main():
         case ["wait", "--for=condition=Established", *_]:
             pass
         case ["create", "-f", "-"] | ["apply", "--server-side", "--force-conflicts", _, "-f", "-"]:
+            import re
+
             for text in re.split(r"^---$", sys.stdin.read(), flags=re.MULTILINE):
                 if not text.strip():
                     continue
@@ -128,19 +136,19 @@ def main():
                 if name in cluster["refused"]:
                     stop(f"Error from server (Forbidden): {kind} {name} is refused: {made['data'].get('password')}")
                 scoped = [kind, made["namespace"], name] if made["namespace"] else [kind, name]
-                note("changes.jsonl", [args[0], "/".join(scoped)])
+                note("changes", [args[0], "/".join(scoped)])
                 objects["/".join(scoped)] = made
         case ["delete", "namespace" | "clusterrole" as kind, name, "--ignore-not-found", *_]:
             kind = {"namespace": "Namespace", "clusterrole": "ClusterRole"}[kind]
-            note("changes.jsonl", ["delete", f"{kind}/{name}"])
+            note("changes", ["delete", f"{kind}/{name}"])
             objects.pop(f"{kind}/{name}", None)
         case ["delete", "secret", name, "-n", namespace, "--ignore-not-found"]:
-            note("changes.jsonl", ["delete", f"Secret/{namespace}/{name}"])
+            note("changes", ["delete", f"Secret/{namespace}/{name}"])
             objects.pop(f"Secret/{namespace}/{name}", None)
         case _:
             stop(f"fake kubectl does not know: {args}", 64)
-    with open(CLUSTER, "w") as file:
-        json.dump(cluster, file)
+    with open(CLUSTER, "wb") as file:
+        marshal.dump(cluster, file)
 
 
 main()
