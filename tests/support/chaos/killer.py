@@ -50,16 +50,20 @@ class Killer:
                 if await self.strikes.strike(due[0]):
                     due, tries = due[1:], 0
             else:
-                await self._strike(self.strikes.choose(short=count < SHORT))
+                kind = self.strikes.choose(short=count < SHORT)
+                if await self._strike(kind) and kind in due:
+                    due, tries = [other for other in due if other != kind], 0
         await asyncio.gather(*self._beside.values())
 
-    async def _strike(self, kind: str) -> None:
+    async def _strike(self, kind: str) -> bool:
+        """Whether it has happened; of one that is done beside others: whether the one before has."""
         if kind not in BESIDE:
-            await self.strikes.strike(kind)
-        elif kind not in self._beside or self._beside[kind].done():
-            if kind in self._beside:
-                self._beside[kind].result()
-            self._beside[kind] = asyncio.create_task(self.strikes.strike(kind))
+            return await self.strikes.strike(kind)
+        before = self._beside.get(kind)
+        if before is not None and not before.done():
+            return False
+        self._beside[kind] = asyncio.create_task(self.strikes.strike(kind))
+        return before is not None and before.result()
 
     async def _until_something_is_answered(self) -> None:
         """However slow the machine is, work is done between most kills."""

@@ -30,6 +30,8 @@ SIGNALS = 800
 AT_ONCE = 40
 REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED})
 """What Temporal says of a run that has ended meanwhile, or of a signal too many."""
+NOT_CONNECTED = "Failed client connect"
+"""What the SDK says, as no error of its own, when the first call of a client finds nobody."""
 AWAY = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
 
 
@@ -70,6 +72,10 @@ class Mischief:
             return await self._remove_schedule()
         except RPCError as error:
             if error.status in REFUSED | AWAY:
+                return False
+            raise
+        except RuntimeError as error:
+            if str(error).startswith(NOT_CONNECTED):
                 return False
             raise
 

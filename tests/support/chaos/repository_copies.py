@@ -98,6 +98,7 @@ class RepositoryCopies:
                 # Copies of what came after this one are of a history that is no more.
                 self._copies = [c for c in self._copies if c.cluster != copy.cluster or c.began <= copy.began]
                 return True
+        self._copy()  # of what lives now; who asks again finds something
         return False
 
 
