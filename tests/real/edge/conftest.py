@@ -17,7 +17,7 @@ from edge_cluster.contents import Contents
 from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
 from edge_cluster.desk import push_by_hand
 from edge_cluster.grounds import Grounds, grounds_in
-from embedded import EmbeddedEdgewright
+from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from free_ports import free_port
 from supervised import eventually
 
@@ -131,7 +131,7 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewri
     home = tmp_path_factory.mktemp("centre") / "home"
     variables = {
         "EDGEWRIGHT_DEMO": "0",
-        "EDGEWRIGHT_SWEEP_SECONDS": "2",
+        "EDGEWRIGHT_SWEEP_SECONDS": SWEEP_SECONDS,
         "EDGEWRIGHT_GATEWAY_PORT": str(free_port()),
     }
     centre = EmbeddedEdgewright(home, variables)

@@ -17,7 +17,7 @@ from edge_cluster.cluster import edge_cluster
 from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
 from edge_cluster.sources import Source
 from edge_cluster.tls_front import tls_front
-from embedded import EmbeddedEdgewright
+from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from production.ports import free_port
 from supervised import eventually
 
@@ -66,7 +66,7 @@ def port() -> int:
 def centre(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewright]:
     variables = {
         "EDGEWRIGHT_DEMO": "0",
-        "EDGEWRIGHT_SWEEP_SECONDS": "2",
+        "EDGEWRIGHT_SWEEP_SECONDS": SWEEP_SECONDS,
         "EDGEWRIGHT_GATEWAY_PORT": str(port),
         "EDGEWRIGHT_EXTERNAL_URL": f"http://127.0.0.1:{port}",
     }

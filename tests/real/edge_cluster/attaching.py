@@ -11,7 +11,7 @@ from typing import Any, Self
 import httpx
 from components import component
 from desk import Desk
-from embedded import EmbeddedEdgewright
+from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from flux_file import sha256_of
 from free_ports import free_port
 
@@ -28,7 +28,7 @@ def centre_variables(**more: str) -> dict[str, str]:
     """Of a centre that has an agent for edges, sweeps often, and comes back at the same port."""
     return {
         "EDGEWRIGHT_DEMO": "0",
-        "EDGEWRIGHT_SWEEP_SECONDS": "2",
+        "EDGEWRIGHT_SWEEP_SECONDS": SWEEP_SECONDS,
         "EDGEWRIGHT_GATEWAY_PORT": str(free_port()),
         "EDGEWRIGHT_AGENT_IMAGE": AGENT_IMAGE,
         **more,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from embedded import EmbeddedEdgewright
+from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from flux_file import sha256_of
 from loopback import PLAIN
 from production.ports import free_port
@@ -147,7 +147,7 @@ def grounds_in(folder: Path) -> Iterator[Grounds]:
     """The grounds, until the end of the context."""
     variables = {
         "EDGEWRIGHT_DEMO": "0",
-        "EDGEWRIGHT_SWEEP_SECONDS": "2",
+        "EDGEWRIGHT_SWEEP_SECONDS": SWEEP_SECONDS,
         "EDGEWRIGHT_GATEWAY_PORT": str(free_port()),
         "EDGEWRIGHT_AGENT_IMAGE": IMAGE,
     }
