@@ -1,18 +1,19 @@
-"""What the timeline tells of a changed configuration: which fields, and from what to what.
+"""What the timeline tells of a changed configuration or entry: which fields, and from what to what.
 
-Of Helm values, and of fields that only an installation's own schema knows, it tells no content: they may hold
-passwords, and the timeline is for ever and for everybody who may read.
+Of Helm values, of fields that only an installation's own schema knows, and of any entry that is no configuration, it
+tells no content: they may hold passwords, and the timeline is for ever and for everybody who may read.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from edgewright.domain.json import Json, JsonObject
 from edgewright.domain.templates import child
 
 _TOLD = frozenset({"name", "namespace", "chart", "bare", "labels", "accept", "lease_seconds", "check_in"})
-"""The fields whose content is told."""
+"""The fields of a configuration whose content is told."""
+_NONE: Set[str] = frozenset()
 _NAMED = 8
 """So many fields are named in one sentence; more are counted."""
 _LONGEST = 60
@@ -38,7 +39,12 @@ class FieldChange:
 
 def changed_fields(before: JsonObject, after: JsonObject) -> Sequence[FieldChange]:
     """The fields that differ, in order of their names; objects are compared member by member."""
-    return list(_between(before, after, ""))
+    return list(_between(before, after, "", _TOLD))
+
+
+def changed_parts(before: Json, after: Json) -> Sequence[FieldChange]:
+    """The fields of an entry that differ, without a word of what they hold; none if either is no object."""
+    return list(_between(before, after, "", _NONE))
 
 
 def sentence_of(what: str, changes: Sequence[FieldChange]) -> str:
@@ -54,14 +60,14 @@ def names_of(changes: Sequence[FieldChange]) -> str:
     return ",".join(_short(change.pointer) for change in changes[:_NAMED])
 
 
-def _between(before: Json, after: Json, pointer: str) -> Iterator[FieldChange]:
+def _between(before: Json, after: Json, pointer: str, told: Set[str]) -> Iterator[FieldChange]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):
             was, is_ = before.get(key, _UNSET), after.get(key, _UNSET)
             if isinstance(was, dict) and isinstance(is_, dict):  # each member is looked at once, however deep it is
-                yield from _between(was, is_, child(pointer, key))
+                yield from _between(was, is_, child(pointer, key), told)
             elif not _same_scalar(was, is_) and (said := _text(was)) != (says := _text(is_)):
-                yield _differing(said, says, child(pointer, key))
+                yield _differing(said, says, child(pointer, key), told)
 
 
 def _same_scalar(was: object, is_: object) -> bool:
@@ -69,9 +75,9 @@ def _same_scalar(was: object, is_: object) -> bool:
     return type(was) is type(is_) and not isinstance(was, list) and was == is_
 
 
-def _differing(said: str, says: str, pointer: str) -> FieldChange:
-    told = pointer.split("/")[1] in _TOLD
-    return FieldChange(pointer, f"({_short(said)} → {_short(says)})" if told else "")
+def _differing(said: str, says: str, pointer: str, told: Set[str]) -> FieldChange:
+    is_told = pointer.split("/")[1] in told
+    return FieldChange(pointer, f"({_short(said)} → {_short(says)})" if is_told else "")
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,7 @@ from edgewright.domain.wellknown import (
     APP_CONFIG_SCHEMA,
     APP_EDGE_DEPLOYMENTS,
     APP_GIT_REPOSITORY,
+    APP_HELM_CHART_TEMPLATE,
     APP_INSTALLATION,
     APP_KUBERNETES_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
@@ -20,6 +21,7 @@ from edgewright.domain.wellknown import (
     CLASS_GIT_REPOSITORY,
     CLASS_KUBERNETES_TEMPLATE,
     OBJECT_BOOTSTRAP_SCRIPT,
+    OBJECT_DEFAULT_CHART,
     REPOSITORY_HELM_CHARTS,
     SERVICE_CLUSTER_MANAGER,
 )
@@ -348,3 +350,39 @@ async def test_a_pattern_that_would_stop_the_gateway_is_harmless(
     assert (await admin.put(known, json={"properties": {"note": {"pattern": "^(a+)+$"}}})).status_code == 204
     answer = await centre.client(edge.as_agent).put("/v1/agent/status", json={"note": "a" * 5000 + "b"})
     assert (answer.status_code, answer.json()["code"]) == (422, "schema_violation")
+
+
+async def test_an_event_of_a_changed_entry_names_its_fields_and_never_what_they_hold(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("press-shop")
+    made = await admin.post("/v1/object", json={"class": str(CLASS_APPLICATION)})
+    entry = f"/v1/app/{made.json()['uuid']}/object/{cluster}"
+    first = {"name": "s3cr3t", "values": {"password": "s3cr3t", "port": 1}, "list": ["s3cr3t"]}
+    second = {"name": "s3cr3t too", "values": {"password": "new s3cr3t", "port": 1}, "own": {"a/b": "s3cr3t"}}
+    many = {**second, "values": {f"key-{number:03}": "s3cr3t" for number in range(100)}}
+    for body in (first, second, many, ["s3cr3t"]):
+        assert (await admin.put(entry, json=body)).is_success
+    timeline = (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+    told = [each for each in timeline if each["kind"] == "entry.put"]
+    assert [each["message"].split(f"{cluster} was ")[1].removesuffix(".") for each in told] == [
+        "written",
+        "changed: /list, /name, /own, /values/password",
+        "changed: " + ", ".join(f"/values/key-{number:03}" for number in range(8)) + " and 94 more",
+        "written",
+    ]
+    assert [each["detail"]["changed"] for each in told] == [0, 4, 102, 0]
+    assert told[1]["detail"]["fields"] == "/list,/name,/own,/values/password"
+    assert "s3cr3t" not in str(timeline)
+
+
+async def test_an_event_of_a_changed_template_names_its_fields(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    entry = f"/v1/app/{APP_HELM_CHART_TEMPLATE}/object/{OBJECT_DEFAULT_CHART}"
+    template = (await admin.get(entry)).json()
+    changed = {**template, "values": {**template["values"], "password": "s3cr3t"}}
+    assert (await admin.put(entry, json=changed)).is_success
+    [told] = [each for each in await centre.gateway.audit.events(after=0) if each.kind == "entry.put"]
+    assert told.message.endswith(f"for {OBJECT_DEFAULT_CHART} was changed: /values/password.")
+    assert "s3cr3t" not in str(told)

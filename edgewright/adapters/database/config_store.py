@@ -12,8 +12,8 @@ from edgewright.adapters.database.entries import (
     check_object,
     class_of,
     delete_entry,
+    exchange_entry,
     install_entries,
-    put_entry,
     read_entries,
     read_entry,
     register_object,
@@ -23,6 +23,7 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.tables import changes, clusters, entries, memberships, objects
+from edgewright.domain.configuration_news import changed_parts, names_of, sentence_of
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
 from edgewright.errors import NotFound, Refused
 from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
@@ -68,18 +69,22 @@ class SqlConfigStore:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             await check_object(connection, app, object_)
-            entry, changed = await put_entry(connection, at, app, object_, body, precondition=precondition)
-            if changed:
+            entry, before = await exchange_entry(connection, at, app, object_, body, precondition=precondition)
+            if entry is not before:
+                what = f"The entry of {_named(app)} for {object_}"
+                parts = () if before is None else changed_parts(before.body, body)
                 await record(
                     connection,
                     at,
                     cluster=await _cluster_of(connection, object_),
                     actor=actor,
                     kind="entry.put",
-                    message=f"The entry of {_named(app)} for {object_} was written.",
+                    message=sentence_of(what, parts) if parts else f"{what} was written.",
                     app=str(app),
                     object=str(object_),
                     etag=entry.etag,
+                    fields=names_of(parts),
+                    changed=len(parts),
                 )
             return entry
 
