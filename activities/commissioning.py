@@ -7,7 +7,7 @@ from temporalio import activity
 
 from edgewright.domain.accounts import accounts_of
 from edgewright.domain.cluster import Desired, Fence
-from edgewright.errors import NotFound
+from edgewright.errors import NotFound, Stalled
 from edgewright.messages.steps import StepInput, StepResult
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.clusters import ClusterRow, Clusters
@@ -58,8 +58,7 @@ class CommissioningActivities:
     async def withdraw_status(self, step: StepInput) -> StepResult:
         """The setup status goes, and no commit lands any more that was begun before."""
         await self._clusters.withdraw_setup_status(step.fence)
-        with suppress(NotFound):
-            await asyncio.to_thread(self._git.raise_fence, step.fence.cluster, step.fence.trailer())
+        await self._refuse_late_commits(step.fence)
         return StepResult()
 
     @activity.defn(name="suspend_credentials")
@@ -70,8 +69,9 @@ class CommissioningActivities:
 
     @activity.defn(name="begin_deletion")
     async def begin_deletion(self, step: StepInput) -> StepResult:
-        """The point of no return."""
+        """The point of no return. No commit lands any more that was begun before."""
         await self._clusters.begin_deletion(step.fence)
+        await self._refuse_late_commits(step.fence)
         return StepResult()
 
     @activity.defn(name="revoke_credentials")
@@ -107,6 +107,15 @@ class CommissioningActivities:
         if row is None or not row.closed:
             await self._clusters.remove_central_entries(step.fence, step.step)
         return StepResult()
+
+    async def _refuse_late_commits(self, fence: Fence) -> None:
+        """There may be no repository yet, or none any more; one that is damaged takes no commits anyway."""
+        with suppress(NotFound):
+            try:
+                await asyncio.to_thread(self._git.raise_fence, fence.cluster, fence.trailer())
+            except Stalled as error:
+                if error.code != "repository_damaged":
+                    raise
 
     async def _row(self, fence: Fence) -> ClusterRow:
         row = await self._clusters.get(fence.cluster)

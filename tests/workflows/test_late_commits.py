@@ -9,9 +9,10 @@ from uuid import UUID
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import at_phase, is_told, stage
+from cluster_states import at_phase, at_step, is_told, stage
 
-from edgewright.domain.cluster import Phase
+from edgewright.adapters.git.refs import FENCE
+from edgewright.domain.cluster import Phase, StepName, Workloads
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
 from edgewright.ports.clusters import ClusterRow
 
@@ -180,3 +181,31 @@ async def test_a_secret_that_a_removal_has_overtaken_is_not_committed_when_its_d
         assert git.under_way >= 1, "the attempt that began before the removal"
         await wakes(disk, git)
         assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
+
+
+async def test_a_secret_that_a_deletion_has_overtaken_is_not_committed_when_its_disk_goes_on(
+    idle_centre: Centre, disk: StallingDisk
+) -> None:
+    """One that keeps the workloads commits nothing, and waits for the edge, which goes on fetching."""
+    git = Watched(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = await idle_centre.create("late-deletion")
+        await idle_centre.bootstrap(cluster)
+        await rests(idle_centre, cluster)
+        before = await freeze_a_secret(idle_centre, cluster, disk)
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+        assert git.under_way >= 1, "the attempt that began before the deletion"
+        await wakes(disk, git)
+        assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
+
+
+async def test_a_damaged_fence_holds_up_no_deletion(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("damaged")
+        await rests(idle_centre, cluster)
+        (idle_centre.git.folder(cluster) / FENCE).write_text("not a number")
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, at_phase(Phase.DELETED))
