@@ -2,13 +2,15 @@
 for all doors, ``activities.edge_status``."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from activities.edge_status import EdgeStatusDoor
 from api.auth import EdgeCaller, actor_of
 from api.gateway import Gateway
 from edgewright.domain.json import canonical_json
-from edgewright.errors import Conflict, Forbidden
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.errors import Conflict, Forbidden, PreconditionFailed, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
@@ -16,6 +18,9 @@ from edgewright.sealing import parse_certificate
 
 CERTIFICATE_FIELD = "kubeseal_cert"
 
+WRITE_CONFLICT = "write_conflict"
+_MOST_RACES = 5
+"""Reports of the edge that a confirmation takes up anew."""
 
 NOT_STORED = "-"
 
@@ -71,6 +76,7 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
     Raises:
         Conflict: ``certificate_not_proposed``: there is none, or it is another one.
         Invalid: it may not be used any more.
+        Waiting: ``write_conflict``: the edge reports again and again meanwhile.
     """
     if row.proposed is None or row.proposed_pem is None or row.proposed.fingerprint != fingerprint:
         raise Conflict(
@@ -79,8 +85,21 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
             hint="`certificate_proposed` of the cluster shows which one waits; one that is taken ends that.",
         )
     parse_certificate(row.proposed_pem, now=await gateway.edge_reports.now())
-    body = {**(row.edge_status or {}), CERTIFICATE_FIELD: row.proposed_pem}
-    await take_status(gateway, row, body, admin)
+    door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    for _ in range(_MOST_RACES):
+        present = await gateway.config.get(APP_CLUSTER_STATUS, row.uuid)
+        body = {**(present.body if present else {}), CERTIFICATE_FIELD: row.proposed_pem}
+        unmoved = (
+            Precondition(match=frozenset({present.etag})) if present else Precondition(none_match=frozenset("*"))
+        )
+        with suppress(PreconditionFailed):
+            await door.record(
+                row.uuid, body, merge=False, actor=actor_of(admin), generation=None, precondition=unmoved
+            )
+            return
+    raise Waiting(
+        f"The edge of {row.spec.name} reports again and again at this moment.", code=WRITE_CONFLICT, retry_after=1.0
+    )
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

@@ -1,6 +1,10 @@
 """Which sealing certificate is put to use, and who may bring one."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -8,8 +12,10 @@ from gateway_centre import STATUS_APP, Edge, GatewayCentre
 from reporting_agent import beat, certificate
 
 from activities.edge_status import EdgeStatusDoor
+from api.edge_status import confirm_certificate
 from edgewright.errors import Invalid
-from edgewright.ports.operators import Permission
+from edgewright.ports.config_store import Entry
+from edgewright.ports.operators import OperatorToken, Permission
 
 
 async def test_a_refused_certificate_keeps_the_old_one_and_says_why(
@@ -109,6 +115,46 @@ async def test_a_certificate_by_signal_is_not_used_before_an_admin_confirms_it(
     assert (confirmed["certificate"]["fingerprint"], confirmed["certificate_proposed"]) == (proposed, None)
     again = await admin.post(f"{door}/certificate", json={"fingerprint": proposed})
     assert again.json()["code"] == "certificate_not_proposed"
+
+
+class ReportedMeanwhile:
+    """A Config Store whose status an edge replaces each time after it was read."""
+
+    def __init__(self, real: Any, reports: list[Callable[[], Awaitable[Any]]]) -> None:
+        self._real, self._reports = real, reports
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def get(self, app: UUID, object_: UUID) -> Entry | None:
+        found: Entry | None = await self._real.get(app, object_)
+        if self._reports:
+            await self._reports.pop(0)()
+        return found
+
+
+async def test_a_confirmed_certificate_is_laid_over_what_the_edge_has_reported_meanwhile(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    agent, door = centre.client(edge.as_agent), f"/v1/cluster/{edge.cluster}"
+
+    async def report(host: str) -> None:
+        body = {"hosts": [{"hostname": host}], "kubeseal_cert": certificate()}
+        assert (await agent.put("/v1/agent/status", json=body)).status_code == 204
+
+    await report("at first")
+    await signalled(centre, edge, {"kubeseal_cert": certificate(3072)})
+    proposed = (await admin.get(door)).json()["certificate_proposed"]["fingerprint"]
+    seen = await centre.row(edge.cluster)
+    await report("before it is read")
+    later = ReportedMeanwhile(centre.gateway.config, [lambda: report("while it is read")])
+    gateway = replace(centre.gateway, config=later)
+    token = OperatorToken("t", "ann", frozenset({Permission.ADMIN}), b"", datetime.now(UTC), None)
+    await confirm_certificate(gateway, seen, proposed, token)
+
+    shown = (await admin.get(door)).json()
+    assert shown["certificate"]["fingerprint"] == proposed
+    assert shown["hosts"] == [{"hostname": "while it is read"}]
 
 
 async def test_a_proposed_certificate_is_forgotten_when_the_edge_reports_another(
