@@ -52,3 +52,8 @@ async def note_applied(connection: AsyncConnection, at: datetime, cluster: UUID,
     await connection.execute(delete(applied_verbs).where(old))
     await connection.execute(insert(applied_verbs).values(id=once.verb, cluster=cluster, run=once.run, applied_at=at))
     return True
+
+
+async def forget_applied(connection: AsyncConnection, cluster: UUID) -> None:
+    """Forgets the messages of a cluster that is deleted: whoever brings one again is refused for that."""
+    await connection.execute(delete(applied_verbs).where(applied_verbs.c.cluster == cluster))

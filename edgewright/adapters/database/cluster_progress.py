@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.applied_verbs import forget_applied
 from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, open_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
@@ -285,6 +286,7 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
     for table in (labels, rendered_from):
         await connection.execute(delete(table).where(table.c.cluster == row.uuid))
     await forget_resealings(connection, row.uuid)
+    await forget_applied(connection, row.uuid)
     await record(
         connection,
         at,

@@ -4,8 +4,11 @@ from uuid import uuid4
 
 import pytest
 from database_stores import ACTOR, Store
+from sqlalchemy import select
 
-from edgewright.errors import Conflict
+from edgewright.adapters.database.applied_verbs import applied_verbs
+from edgewright.domain.cluster import StepName
+from edgewright.errors import Conflict, Gone
 from edgewright.ports.clusters import Once
 
 
@@ -35,3 +38,31 @@ async def test_what_fails_is_not_noted_as_applied(store: Store) -> None:
         await store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR, seen=0, once=once)
     await store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR, once=once)
     assert (await store.row(cluster)).paused
+
+
+async def test_a_deleted_cluster_leaves_no_messages_and_takes_none_again(store: Store) -> None:
+    cluster, other = await store.create(), await store.create("other")
+    pause, deletion = Once(uuid4(), "run-1"), Once(uuid4(), "run-1")
+    await store.clusters.set_paused(other, paused=True, reason="", actor=ACTOR, once=Once(uuid4(), "run-1"))
+    await store.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR, once=pause)
+    await store.clusters.request_deletion(cluster, actor=ACTOR, force=True, once=deletion)
+    fence = await store.fence(cluster)
+    for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
+        await store.clusters.remove_central_entries(fence, step)
+    async with store.database.read() as connection:
+        assert list(await connection.scalars(select(applied_verbs.c.cluster))) == [other]
+    for run in ("run-1", "run-2"):
+        with pytest.raises(Gone):
+            await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR, once=Once(pause.verb, run))
+        with pytest.raises(Gone):
+            await store.clusters.request_deletion(cluster, actor=ACTOR, once=Once(deletion.verb, run))
+        with pytest.raises(Gone):
+            await store.reports.write_status(
+                cluster,
+                {"hosts": []},
+                certificate=None,
+                certificate_problem=None,
+                generation=None,
+                actor="temporal",
+                once=Once(uuid4(), run),
+            )
