@@ -6,18 +6,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, make_url
+from sqlalchemy import make_url
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from edgewright.adapters.database import migrations
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.migrations import known_revisions, present_revisions
 from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
@@ -75,7 +73,7 @@ async def _stored(settings: Settings) -> AsyncIterator[Check]:
 
 async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator[Check]:
     async with database.read() as connection:
-        present, newest = await connection.run_sync(_revisions)
+        present, newest = await connection.run_sync(present_revisions), known_revisions()[-1:]
         ahead = (datetime.now(UTC) - await database.now(connection)).total_seconds()
     if present == newest:
         yield Check("database", Verdict.OK, f"Reachable, schema {'+'.join(present)}.")
@@ -89,12 +87,6 @@ async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator
     if abs(ahead) > _CLOCK_SLACK_SECONDS:
         sentence = f"This machine's clock is {ahead:+.0f} s off the database's, which decides."
         yield Check("database clock", Verdict.WRONG, sentence, "Let NTP keep the clocks of both machines.")
-
-
-def _revisions(connection: Connection) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    present = MigrationContext.configure(connection).get_current_heads()
-    newest = ScriptDirectory(str(Path(migrations.__file__).parent)).get_heads()
-    return tuple(sorted(present)), tuple(sorted(newest))
 
 
 async def _token(database: Database, file: Path) -> Check:
