@@ -25,6 +25,8 @@ from edgewright.event_loop import new_event_loop
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
 
+SWITCH_SECONDS = 0.001
+"""After which a thread gives way to the event loop, which waits so long whenever it comes back from the system."""
 FAREWELL_SECONDS = 10
 """How long answers that are under way may take to finish."""
 
@@ -110,6 +112,7 @@ def main() -> int:
     settings = Settings()
     configure_logs(settings.log_level)
     raise_descriptor_limit()
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return 0 if runner.run(serve(settings)) else 1

@@ -21,6 +21,7 @@ from api.live import Live, live_of
 from api.methods import HeadFromGet
 from api.metrics import Metrics
 from api.middleware import Envelope
+from api.operator_turns import OperatorTurns
 from api.problems import install_problems
 from api.routes import (
     agent,
@@ -152,6 +153,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
             allow_headers=("*",),
             expose_headers=EXPOSED,
         )
+    app.add_middleware(OperatorTurns, live=live)
     app.add_middleware(ProxiedCallers, places=live.places)
     app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)
     if gateway.connections.trusted_proxies:

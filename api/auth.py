@@ -125,7 +125,7 @@ async def identified(
         Forbidden: code ``foreign_page``: a browser sent them on behalf of a page of somebody else; code
             ``edge_session``: a session of an edge, where none is taken.
         TooMany: code ``too_many_requests``: too many requests with these credentials have come at once.
-        TooManyConnections: operators, or that cluster, have too many connections.
+        TooManyConnections: operators, that token, or that cluster, have too many connections.
     """
     presented = presented_by(request)
     if presented is None:
@@ -141,7 +141,8 @@ async def identified(
         hint = f"They are wrong, expired or revoked.{REATTACH if presented.is_of_an_edge else ''}"
         raise Unauthenticated("These credentials are not valid.", hint=hint)
     if isinstance(caller, OperatorToken):
-        identify_caller(live.places, request.scope, cluster=None)
+        live.operator_time.learn(presented.secret, asker(caller))
+        identify_caller(live.places, request.scope, cluster=None, token=asker(caller))
         return caller
     about_cluster(caller.cluster)
     identify_caller(live.places, request.scope, cluster=caller.cluster)

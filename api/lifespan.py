@@ -10,6 +10,7 @@ import structlog
 
 from api.gateway import Gateway
 from api.live import Live
+from api.operator_time import MeteredThreads
 from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.errors import EdgewrightError
 from edgewright.event_loop import watch_lag
@@ -25,6 +26,7 @@ _log = structlog.get_logger("edgewright.api")
 @asynccontextmanager
 async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
     """Runs the background tasks; at the end long answers end and everything that waits is written."""
+    asyncio.get_running_loop().set_default_executor(MeteredThreads())
     tasks = [
         _start("heartbeats", live.heartbeats.flush_forever, live),
         _start("listening", lambda: _keep_listening(gateway, live), live),

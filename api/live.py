@@ -17,6 +17,7 @@ from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
 from api.metrics import Metrics
 from api.nudges import Nudges
+from api.operator_time import OperatorTime
 from api.scrape import Scrape
 from api.searches import Searches
 from api.secret_lane import SecretLane
@@ -39,6 +40,7 @@ class Live:
     heartbeats: HeartbeatBatch
     secret_lane: SecretLane
     arrivals: Arrivals
+    operator_time: OperatorTime
     wrong_credentials: WrongCredentials
     git_guests: GitGuests
     event_streams: EventStreams
@@ -65,6 +67,7 @@ def live_of(gateway: Gateway) -> Live:
         heartbeats=heartbeats,
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         arrivals=Arrivals(),
+        operator_time=OperatorTime(),
         wrong_credentials=WrongCredentials(),
         git_guests=GitGuests(),
         event_streams=EventStreams(),

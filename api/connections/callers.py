@@ -16,15 +16,19 @@ def connection_of(scope: Scope) -> Connection | None:
     return connection
 
 
-def identify_caller(places: Places, scope: Scope, cluster: UUID | None) -> None:
+def identify_caller(places: Places, scope: Scope, cluster: UUID | None, token: str | None = None) -> None:
     """The caller of a request has authenticated.
 
     Args:
         cluster: whose edge it is; None: an operator.
+        token: ID of the operator's token, or of the one that opened the session.
 
     Raises:
-        TooManyConnections: operators, or that cluster, have too many.
+        TooManyConnections: operators, that token, or that cluster, have too many.
     """
     connection = connection_of(scope)
     if connection is not None:
-        places.identify(connection, Standing.OPERATOR if cluster is None else Standing.EDGE, cluster)
+        if cluster is None:
+            places.identify(connection, Standing.OPERATOR, None if token is None else f"token {token}")
+        else:
+            places.identify(connection, Standing.EDGE, cluster)

@@ -22,7 +22,7 @@ class ConnectionLimits:
 
     Args:
         overall: connections at once. Callers not identified yet take at most a quarter, operators at most a half.
-        per_address: connections at once from one address, except those that have authenticated as an edge.
+        per_address: connections at once from one address, except those that have authenticated.
         per_cluster: connections at once that have authenticated as one cluster.
         head_bytes: of a request's line and headers together.
         head_lines: headers of one request.
@@ -55,6 +55,11 @@ class ConnectionLimits:
     def operators(self) -> int:
         """How many connections operators may have together; what is left belongs to edges."""
         return max(1, self.overall // 2)
+
+    @property
+    def per_token(self) -> int:
+        """How many connections one operator token may have, its sessions among them."""
+        return max(1, self.operators // 4)
 
     @property
     def watch_seconds(self) -> float:

@@ -37,7 +37,7 @@ class Standing(StrEnum):
 
 
 Holder = str | UUID
-"""Whom a connection counts for: an address, or a cluster once that has authenticated."""
+"""Whom a connection counts for: an address, or the cluster or operator token that has authenticated."""
 
 
 @dataclass(eq=False)
@@ -49,6 +49,7 @@ class Connection:
         close: ends it at once; called when somebody else gets its place.
         is_proxy: the peer passes on requests of others.
         client: the address that counts, as ``source_of`` has it; None: that of a proxy, which has no limit.
+        on_end: called once the connection has lost its place, while somebody wants to know.
     """
 
     address: str
@@ -59,6 +60,7 @@ class Connection:
     holder: Holder | None = None
     has_place: bool = False
     rests: bool = False
+    on_end: Callable[[], object] | None = None
 
     @property
     def is_identified(self) -> bool:
@@ -153,6 +155,8 @@ class Places:
         if connection.has_place:
             connection.has_place = False
             self._part(connection)
+            if connection.on_end is not None:
+                connection.on_end()
 
     def rest(self, connection: Connection) -> None:
         """From now on the connection may be closed for another one."""
@@ -180,17 +184,20 @@ class Places:
         if crowded:
             raise self._refused(Reason.ADDRESS_LIMIT, connection)
 
-    def identify(self, connection: Connection, standing: Standing, cluster: UUID | None = None) -> None:
+    def identify(self, connection: Connection, standing: Standing, caller: Holder | None = None) -> None:
         """The caller has authenticated, as an operator or as the edge of a cluster.
 
+        Args:
+            caller: the cluster, or the operator's token; None: the connection counts for its address as before.
+
         Raises:
-            TooManyConnections: operators, or that cluster, have too many.
+            TooManyConnections: operators, that token, or that cluster, have too many.
         """
-        holder = cluster or connection.client
+        holder = caller or connection.client
         if not connection.has_place or (connection.standing is standing and connection.holder == holder):
             return
         self._part(connection)
-        reason = self._reason_against(standing, cluster)
+        reason = self._reason_against(standing, caller)
         if reason is None:
             connection.rests = False
             self._join(connection, standing, holder)
@@ -215,9 +222,11 @@ class Places:
             limit=self.limits.overall,
         )
 
-    def _reason_against(self, standing: Standing, cluster: UUID | None) -> Reason | None:
-        if cluster is not None and not self._make_room_for(cluster, self.limits.per_cluster):
+    def _reason_against(self, standing: Standing, caller: Holder | None) -> Reason | None:
+        if standing is Standing.EDGE and not self._make_room_for(caller, self.limits.per_cluster):
             return Reason.CLUSTER_LIMIT
+        if standing is Standing.OPERATOR and not self._make_room_for(caller, self.limits.per_token):
+            return Reason.TOKEN_LIMIT
         operators = self._of_standing[Standing.OPERATOR]
         if standing is Standing.OPERATOR and not self._make_room(operators, self.limits.operators):
             return Reason.OPERATOR_LIMIT

@@ -69,6 +69,7 @@ class Reason(StrEnum):
     MADE_ROOM = "made_room"
     ADDRESS_LIMIT = "address_limit"
     CLUSTER_LIMIT = "cluster_limit"
+    TOKEN_LIMIT = "token_limit"  # noqa: S105 - no password
     OPERATOR_LIMIT = "operator_limit"
     OVERALL_LIMIT = "overall_limit"
 
@@ -108,6 +109,12 @@ _CLUSTER = Refusal(
     "This cluster has too many connections open.",
     "Close some, or reuse them for several requests.",
 )
+_TOKEN = Refusal(
+    HTTPStatus.TOO_MANY_REQUESTS,
+    TooManyConnections.code,
+    "This token has too many connections open.",
+    "Close some, or reuse them for several requests.",
+)
 _OVERALL = Refusal(
     HTTPStatus.SERVICE_UNAVAILABLE,
     TooManyConnections.code,
@@ -128,6 +135,7 @@ _REFUSALS = {
     Reason.MADE_ROOM: _OVERALL,
     Reason.ADDRESS_LIMIT: _ADDRESS,
     Reason.CLUSTER_LIMIT: _CLUSTER,
+    Reason.TOKEN_LIMIT: _TOKEN,
     Reason.OPERATOR_LIMIT: _OVERALL,
     Reason.OVERALL_LIMIT: _OVERALL,
 }

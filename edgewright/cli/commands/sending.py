@@ -31,7 +31,7 @@ def send_once(
     content: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> httpx.Response:
-    """Sends one request under an ``Idempotency-Key``; again, with the same key, when the answer was lost or is 503.
+    """Sends one request under an ``Idempotency-Key``; again, with the same key, when the answer is lost, 429 or 503.
 
     Raises:
         CliError: it is refused, or cannot be done soon. A gateway that nobody listens for is told at once.
@@ -43,7 +43,7 @@ def send_once(
     while True:
         try:
             answer = gateway.request(
-                method, path, params=params, body=body, content=content, headers=keyed, accept=frozenset({503})
+                method, path, params=params, body=body, content=content, headers=keyed, accept=frozenset({429, 503})
             )
         except CliError as error:
             refused = isinstance(error.__cause__, httpx.ConnectError) and not sent_before

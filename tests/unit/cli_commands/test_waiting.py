@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -182,6 +183,15 @@ def test_request_whose_answer_is_lost_is_sent_again_with_the_same_key() -> None:
     gateway, keys = recorded(lost, starting, busy, httpx.Response(201, json={"uuid": "x"}))
     assert send_once(gateway, "POST", "/v1/cluster", body={"name": "x"}).json() == {"uuid": "x"}
     assert (len(keys), len(set(keys))) == (4, 1)
+
+
+def test_request_of_a_token_that_is_too_fast_is_sent_again_when_the_gateway_says() -> None:
+    fast = httpx.Response(429, headers={"Retry-After": "1"}, json={"detail": "x", "code": "too_many_requests"})
+    gateway, keys = recorded(fast, httpx.Response(201, json={"uuid": "x"}))
+    began = time.monotonic()
+    assert send_once(gateway, "POST", "/v1/cluster", body={"name": "x"}).json() == {"uuid": "x"}
+    assert (len(keys), len(set(keys))) == (2, 1)
+    assert time.monotonic() - began >= 1.0
 
 
 def test_another_invocation_has_another_key() -> None:

@@ -122,6 +122,24 @@ def test_one_cluster_has_few_connections_from_however_many_addresses(port: Port)
     assert (refused.value.reason, refused.value.status) == (Reason.CLUSTER_LIMIT, 429)
 
 
+def test_one_token_has_few_connections_from_however_many_addresses(port: Port) -> None:
+    for number in range(port.places.limits.per_token):
+        port.places.identify(port.busy(port.connect(f"192.0.2.{number}")), Standing.OPERATOR, "token a")
+    with pytest.raises(TooManyConnections) as refused:
+        port.places.identify(port.busy(port.connect("192.0.2.9")), Standing.OPERATOR, "token a")
+    assert (refused.value.reason, refused.value.status) == (Reason.TOKEN_LIMIT, 429)
+    port.places.identify(port.busy(port.connect("192.0.2.10")), Standing.OPERATOR, "token b")
+
+
+def test_whoever_waits_hears_that_its_connection_has_ended(port: Port) -> None:
+    connection = port.connect("192.0.2.1")
+    heard: list[str] = []
+    connection.on_end = lambda: heard.append("ended")
+    port.places.leave(connection)
+    port.places.leave(connection)
+    assert heard == ["ended"]
+
+
 def test_a_proxy_has_no_limit_of_its_own_but_counts_among_all(port: Port) -> None:
     for _ in range(16):
         port.busy(port.edge("10.9.8.7"))

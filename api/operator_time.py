@@ -1,0 +1,260 @@
+"""How much of a gateway's time each operator token may take.
+
+A request is charged with the processor time that the event loop and its threads spend on it, measured as they do. A
+token that has spent its allowance waits, and only that token: its next request begins when enough has come back.
+Edges have no such allowance; what they send is bounded in other ways (``api.allowances``).
+"""
+
+import asyncio
+import hashlib
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+from types import coroutine
+from typing import Any, ParamSpec, TypeVar
+
+from edgewright.errors import TooMany
+
+BURST_SECONDS = 1.0
+SHARE = 0.2
+"""Seconds that a token may spend at once after a rest, and what comes back each second."""
+STRIDE_SECONDS = 0.01
+STRIDE_SHARE = 0.5
+"""The same for a moment, so that a burst leaves room for others as well."""
+LONG_STEP = 0.005
+"""Seconds. A step that holds the loop for so long counts twice, one of twice that three times: what everybody else
+waits grows with the square of it."""
+DEAREST_STEP = 0.25
+"""Seconds that no step costs more than: what is loaded at first use, or collected, is nobody's fault."""
+THREAD_PRICE = 2.0
+"""Of a second in a thread: nobody knows for how long at a time it keeps Python's lock."""
+LEAST_CHARGE = 0.001
+"""Seconds that the smallest request counts as: what comes before and after its handler is not measured."""
+LONGEST_WAIT = 4.0
+"""Seconds for which a request waits before it is refused; common clients give up after five."""
+SHORTEST_PAUSE = 0.001
+WAITING = 128
+"""Requests of one token that wait at once."""
+REMEMBERED = 10_000
+"""Tokens remembered at once. Whoever is forgotten has all of the allowance again."""
+
+T = TypeVar("T")
+P = ParamSpec("P")
+Clock = Callable[[], float]
+
+
+class Bucket:
+    """A token bucket that may be overdrawn: the price of a request is known only afterwards."""
+
+    def __init__(self, burst: float, per_second: float, now: float) -> None:
+        self._burst = burst
+        self._per_second = per_second
+        self._left = burst
+        self._at = now
+
+    def take(self, amount: float, now: float) -> None:
+        self._left = min(self._burst, self._left + (now - self._at) * self._per_second) - amount
+        self._at = now
+
+    def seconds_until_paid(self, now: float) -> float:
+        """0 or less: nothing is owed."""
+        return -self._left / self._per_second - (now - self._at)
+
+
+@dataclass
+class Account:
+    """Of one token.
+
+    Args:
+        allowance: for a while.
+        stride: for a moment.
+        turn: whose wait is next.
+        waiting: how many wait, the one whose turn it is among them.
+    """
+
+    allowance: Bucket
+    stride: Bucket
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def charge(self, seconds: float, now: float) -> None:
+        """From any thread."""
+        with self._lock:
+            self.allowance.take(seconds, now)
+            self.stride.take(seconds, now)
+
+    def seconds_until_paid(self, now: float) -> float:
+        return max(self.allowance.seconds_until_paid(now), self.stride.seconds_until_paid(now))
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Charges one account, from any thread of the loop's."""
+
+    payer: bytes | str
+    account: Account
+    clock: Clock
+
+    def charge(self, seconds: float) -> None:
+        self.account.charge(seconds, self.clock())
+
+
+METER: ContextVar[Meter | None] = ContextVar("operator_meter", default=None)
+"""Whom the work of the present request is charged to; None: nobody."""
+
+
+class OperatorTime:
+    """The accounts of one process.
+
+    Args:
+        clock: monotonic, in seconds.
+        sleep: as ``asyncio.sleep``.
+    """
+
+    def __init__(
+        self, *, clock: Clock = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        self._clock = clock
+        self._sleep = sleep
+        self._accounts: OrderedDict[bytes | str, Account] = OrderedDict()
+        self._roots: OrderedDict[bytes, str] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Accounts that are remembered."""
+        return len(self._accounts)
+
+    def known(self, secret: str) -> str | None:
+        """The token that pays for a secret; None: the secret has never been right here."""
+        return self._roots.get(_digest(secret))
+
+    def learn(self, secret: str, token: str) -> None:
+        """A secret has turned out to be a token's, or that of a session which a token has opened."""
+        self._roots[_digest(secret)] = token
+        self._roots.move_to_end(_digest(secret))
+        if len(self._roots) > REMEMBERED:
+            self._roots.popitem(last=False)
+
+    async def turn(self, secret: str) -> Meter:
+        """Waits until its token owes nothing; returns what the request is charged with.
+
+        Raises:
+            TooMany: code ``too_many_requests``: that would take too long, or too many wait already.
+        """
+        payer = self.known(secret) or _digest(secret)
+        account = self._account(payer)
+        due = self._clock() + LONGEST_WAIT
+        if account.waiting >= WAITING:
+            raise self._refused(account)
+        account.waiting += 1
+        try:
+            async with account.turn:
+                while (owed := account.seconds_until_paid(self._clock())) > 0:
+                    if self._clock() + owed > due:
+                        await self._sleep(max(0.0, due - self._clock()))
+                        raise self._refused(account)
+                    await self._sleep(max(owed, SHORTEST_PAUSE))
+                account.charge(LEAST_CHARGE, self._clock())
+        finally:
+            account.waiting -= 1
+        return Meter(payer, account, self._clock)
+
+    def _account(self, payer: bytes | str) -> Account:
+        account = self._accounts.get(payer)
+        if account is None:
+            now = self._clock()
+            account = Account(Bucket(BURST_SECONDS, SHARE, now), Bucket(STRIDE_SECONDS, STRIDE_SHARE, now))
+            self._accounts[payer] = account
+            if len(self._accounts) > REMEMBERED:
+                self._accounts.popitem(last=False)
+        self._accounts.move_to_end(payer)
+        return account
+
+    def _refused(self, account: Account) -> TooMany:
+        return TooMany(
+            "This token takes more of the gateway's time than one token may.",
+            code="too_many_requests",
+            retry_after=max(1.0, account.seconds_until_paid(self._clock())),
+            hint="Send fewer requests at once, and wait as long as Retry-After says.",
+        )
+
+
+def price_of_step(seconds: float) -> float:
+    """What a step of the event loop costs that took so long."""
+    return min(seconds * (1 + seconds / LONG_STEP), DEAREST_STEP)
+
+
+@coroutine
+def metered(work: Coroutine[Any, Any, T], meter: Meter) -> Generator[Any, Any, T]:
+    """Runs a coroutine, and charges the processor time of each of its steps as soon as that has ended."""
+    sent: Any = None
+    thrown: BaseException | None = None
+    while True:
+        began = time.thread_time()
+        try:
+            awaited = work.send(sent) if thrown is None else work.throw(thrown)
+        except StopIteration as returned:
+            result: T = returned.value
+            return result
+        finally:
+            meter.charge(price_of_step(time.thread_time() - began))
+        sent = thrown = None
+        try:
+            sent = yield awaited
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is for the coroutine
+            thrown = error
+
+
+class MeteredThreads(ThreadPoolExecutor):
+    """Threads for what would hold the event loop: those of one token work one after the other.
+
+    Otherwise a token that sends a few large bodies at once would have all threads, and with them most of Python's
+    lock. Whoever has no meter takes a thread at once.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        super().__init__(threads, thread_name_prefix="gateway")
+        self._queues: dict[bytes | str, deque[Callable[[], None]]] = {}
+        self._lock = Lock()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        meter = METER.get()
+        if meter is None:
+            return super().submit(fn, *args, **kwargs)
+        outcome: Future[T] = Future()
+
+        def work() -> None:
+            began = time.thread_time()
+            try:
+                if outcome.set_running_or_notify_cancel():
+                    outcome.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - whoever waits for the outcome gets it
+                outcome.set_exception(error)
+            finally:
+                meter.charge((time.thread_time() - began) * THREAD_PRICE)
+                self._next(meter.payer)
+
+        with self._lock:
+            if meter.payer in self._queues:
+                self._queues[meter.payer].append(work)
+                return outcome
+            self._queues[meter.payer] = deque()
+        super().submit(work)
+        return outcome
+
+    def _next(self, payer: bytes | str) -> None:
+        with self._lock:
+            queue = self._queues[payer]
+            if not queue:
+                del self._queues[payer]
+                return
+            work = queue.popleft()
+        super().submit(work)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
