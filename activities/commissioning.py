@@ -69,9 +69,8 @@ class CommissioningActivities:
 
     @activity.defn(name="begin_deletion")
     async def begin_deletion(self, step: StepInput) -> StepResult:
-        """The point of no return. No commit lands any more that was begun before."""
+        """The point of no return."""
         await self._clusters.begin_deletion(step.fence)
-        await self._refuse_late_commits(step.fence)
         return StepResult()
 
     @activity.defn(name="revoke_credentials")

@@ -125,9 +125,7 @@ class ManagedCluster(ClusterMessages):
                 self._restore_from(reading.seed)
         self._wanted = wanted
         self._answered = self._verbs.applied
-        self._secrets.take_pause(wanted.paused)
-        if wanted.secrets_pending:
-            self._secrets.take_backlog()
+        self._secrets.take_wanted(wanted)
         return True
 
     async def _read(self) -> Reading:

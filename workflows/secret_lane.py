@@ -12,12 +12,15 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
+    from edgewright.domain.cluster import Desired, Wanted
     from edgewright.messages.steps import CommitSecrets, CommitSecretsResult, RaiseFence
     from workflows import policies
     from workflows.failures import failure_of
 
 FENCED_PAUSE = "fence of a pause"
 """Patch. Runs that began before it let a commit land that was begun before the pause."""
+FENCED_DELETION = "fence of a deletion"
+"""Patch. Runs that began before it let a commit land that was begun before the deletion."""
 
 
 class SecretLane:
@@ -31,6 +34,7 @@ class SecretLane:
         self.busy = False
         self.held = True  # until the first reading says that commits are not paused
         self._paused = False
+        self._ending = False
         self._fence_due = False
         self._raises_fence = False
         self.problem = ""
@@ -50,15 +54,16 @@ class SecretLane:
     def idle(self) -> bool:
         return not self.busy and not self._callers and not self._raises_fence
 
-    def take_pause(self, paused: bool) -> None:
-        """Commits nothing while paused, and has refused what was begun before: its disk may have stalled since."""
-        began = paused and not self._paused
-        self._fence_due = paused and (self._fence_due or (began and workflow.patched(FENCED_PAUSE)))
-        self._paused = self.held = paused
-
-    def take_backlog(self) -> None:
-        """Says that the database holds staged changes that nobody may be waiting for any more."""
-        self._backlog = True
+    def take_wanted(self, wanted: Wanted) -> None:
+        """Commits nothing while paused. A pause and a deletion refuse what was begun before: its disk may stall."""
+        ending = wanted.desired is Desired.DELETED and not wanted.closed
+        pause_began = wanted.paused and not self._paused and workflow.patched(FENCED_PAUSE)
+        end_began = ending and not self._ending and workflow.patched(FENCED_DELETION)
+        self._fence_due = (wanted.paused or ending) and (self._fence_due or pause_began or end_began)
+        self._paused = self.held = wanted.paused
+        self._ending = ending
+        if wanted.secrets_pending:
+            self._backlog = True  # nobody may be waiting for it any more
 
     def hurry(self) -> None:
         """Tries now, and does not wait between rounds any more: the run ends."""
@@ -108,7 +113,7 @@ class SecretLane:
                 await self._pause(policies.backoff(failures))
 
     async def _fence_off(self) -> None:
-        """Raises a fence for each pause. Not as a round: the one under way may be what the disk holds up."""
+        """Raises a fence when one is due. Not as a round: the one under way may be what the disk holds up."""
         failures = 0
         while True:
             await workflow.wait_condition(lambda: self._fence_due)
@@ -119,7 +124,7 @@ class SecretLane:
                 self._raises_fence = False
             if failures:
                 await workflow.sleep(policies.backoff(failures), summary="next attempt at the fence")
-                self._fence_due = self._paused
+                self._fence_due = self._paused or self._ending
 
     async def _pause(self, time: timedelta) -> None:
         """Between two rounds; shorter for a caller, whose patience ends long before the longest pause does."""
@@ -147,7 +152,7 @@ class SecretLane:
             await workflow.execute_activity(
                 "raise_fence",
                 RaiseFence(cluster=self._cluster),
-                summary="refuses commits begun before the pause",
+                summary="refuses commits that were begun before",
                 **policies.COMMIT_SECRETS,
             )
         except ActivityError as error:

@@ -20,6 +20,7 @@ from walk import (
 from edgewright.domain.cluster import (
     Phase,
     StepName,
+    Workloads,
 )
 from edgewright.messages import names
 
@@ -113,6 +114,25 @@ async def deletion_with_goodbye(walk: Walk) -> UUID:
         await walk.until(cluster, at_step(StepName.AWAIT_EMPTY))
         await reports.inventory_empty(cluster, 1)
         await walk.nudge(cluster)
+        await walk.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+        await reports.goodbye(cluster, 1)
+        await walk.nudge(cluster)
+        await walk.gone(cluster)
+        return cluster
+
+
+@path
+async def deletion_that_raises_the_fence(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, git, reports = await walk.active(), walk.centre.ports.git, walk.centre.ports.reports
+        before = await asyncio.to_thread(git.fence_number, cluster)
+
+        async def is_raised() -> bool:
+            return await asyncio.to_thread(git.fence_number, cluster) > before
+
+        await walk.centre.clusters.request_deletion(cluster, actor=ACTOR, workloads=Workloads.KEEP)
+        await walk.nudge(cluster)
+        await eventually(is_raised)
         await walk.until(cluster, at_step(StepName.AWAIT_GOODBYE))
         await reports.goodbye(cluster, 1)
         await walk.nudge(cluster)

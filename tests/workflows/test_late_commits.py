@@ -192,10 +192,12 @@ async def test_a_secret_that_a_deletion_has_overtaken_is_not_committed_when_its_
         cluster = await idle_centre.create("late-deletion")
         await idle_centre.bootstrap(cluster)
         await rests(idle_centre, cluster)
+        number = await asyncio.to_thread(idle_centre.git.fence_number, cluster)
         before = await freeze_a_secret(idle_centre, cluster, disk)
         await idle_centre.clusters.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+        await eventually(lambda: fence_is_raised(idle_centre, cluster, number))
         assert git.under_way >= 1, "the attempt that began before the deletion"
         await wakes(disk, git)
         assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
