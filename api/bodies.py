@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from api.allowances import Allowance
 from api.json_text import JsonLimits, parse_json
+from api.operator_time import one_body_at_a_time
 from edgewright.errors import Invalid, Refused, TooLarge
 
 KIB = 1024
@@ -96,7 +97,8 @@ async def json_value(request: Request, limits: JsonLimits = SMALL_JSON) -> Any:
     """The request's body as a JSON value; raises like ``bounded_body`` and ``parse_json``."""
     body = await bounded_body(request, limits.octets)
     if len(body) > OFF_LOOP:
-        return await asyncio.to_thread(parse_json, body, limits)
+        async with one_body_at_a_time():
+            return await asyncio.to_thread(parse_json, body, limits)
     return parse_json(body, limits)
 
 
@@ -116,7 +118,8 @@ class JsonBody(Generic[Model]):
         value = await self._value(request)
         try:
             if self.limits.octets > OFF_LOOP:
-                return await asyncio.to_thread(self.model.model_validate, value)
+                async with one_body_at_a_time():
+                    return await asyncio.to_thread(self.model.model_validate, value)
             return self.model.model_validate(value)
         except ValidationError as error:
             found = error.errors(include_url=False, include_context=False, include_input=False)

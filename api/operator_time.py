@@ -8,9 +8,10 @@ Edges have no such allowance; what they send is bounded in other ways (``api.all
 import asyncio
 import hashlib
 import time
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
@@ -19,12 +20,10 @@ from typing import Any, ParamSpec, TypeVar
 
 from edgewright.errors import TooMany
 
-BURST_SECONDS = 1.0
-SHARE = 0.2
-"""Seconds that a token may spend at once after a rest, and what comes back each second."""
-STRIDE_SECONDS = 0.01
-STRIDE_SHARE = 0.5
-"""The same for a moment, so that a burst leaves room for others as well."""
+SHARE = 0.5
+"""Seconds that a token may spend each second: the other half is for others."""
+BURST_SECONDS = 0.05
+"""Seconds that it may spend at once after a rest; more would leave nothing to others for a moment."""
 LONG_STEP = 0.005
 """Seconds. A step that holds the loop for so long counts twice, one of twice that three times: what everybody else
 waits grows with the square of it."""
@@ -39,6 +38,8 @@ LONGEST_WAIT = 4.0
 SHORTEST_PAUSE = 0.001
 WAITING = 128
 """Requests of one token that wait at once."""
+THREADS = 32
+"""Most of them wait for a disk: what one repository keeps waiting leaves threads for the others."""
 REMEMBERED = 10_000
 """Tokens remembered at once. Whoever is forgotten has all of the allowance again."""
 
@@ -70,26 +71,28 @@ class Account:
     """Of one token.
 
     Args:
-        allowance: for a while.
-        stride: for a moment.
+        allowance: seconds that it may spend.
         turn: whose wait is next.
         waiting: how many wait, the one whose turn it is among them.
+        reading: who reads a large body.
+        spent: seconds, since it is remembered.
     """
 
     allowance: Bucket
-    stride: Bucket
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
+    spent: float = 0.0
     _lock: Lock = field(default_factory=Lock)
 
     def charge(self, seconds: float, now: float) -> None:
         """From any thread."""
         with self._lock:
+            self.spent += seconds
             self.allowance.take(seconds, now)
-            self.stride.take(seconds, now)
 
     def seconds_until_paid(self, now: float) -> float:
-        return max(self.allowance.seconds_until_paid(now), self.stride.seconds_until_paid(now))
+        return self.allowance.seconds_until_paid(now)
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ class OperatorTime:
         account = self._accounts.get(payer)
         if account is None:
             now = self._clock()
-            account = Account(Bucket(BURST_SECONDS, SHARE, now), Bucket(STRIDE_SECONDS, STRIDE_SHARE, now))
+            account = Account(Bucket(BURST_SECONDS, SHARE, now))
             self._accounts[payer] = account
             if len(self._accounts) > REMEMBERED:
                 self._accounts.popitem(last=False)
@@ -210,50 +213,39 @@ def metered(work: Coroutine[Any, Any, T], meter: Meter) -> Generator[Any, Any, T
 
 
 class MeteredThreads(ThreadPoolExecutor):
-    """Threads for what would hold the event loop: those of one token work one after the other.
+    """Threads for what would hold the event loop; their processor time is charged as that of the loop is."""
 
-    Otherwise a token that sends a few large bodies at once would have all threads, and with them most of Python's
-    lock. Whoever has no meter takes a thread at once.
-    """
-
-    def __init__(self, threads: int | None = None) -> None:
-        super().__init__(threads, thread_name_prefix="gateway")
-        self._queues: dict[bytes | str, deque[Callable[[], None]]] = {}
-        self._lock = Lock()
+    def __init__(self) -> None:
+        super().__init__(THREADS, thread_name_prefix="gateway")
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         meter = METER.get()
         if meter is None:
             return super().submit(fn, *args, **kwargs)
-        outcome: Future[T] = Future()
 
-        def work() -> None:
+        def charged() -> T:
             began = time.thread_time()
             try:
-                if outcome.set_running_or_notify_cancel():
-                    outcome.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - whoever waits for the outcome gets it
-                outcome.set_exception(error)
+                return fn(*args, **kwargs)
             finally:
                 meter.charge((time.thread_time() - began) * THREAD_PRICE)
-                self._next(meter.payer)
 
-        with self._lock:
-            if meter.payer in self._queues:
-                self._queues[meter.payer].append(work)
-                return outcome
-            self._queues[meter.payer] = deque()
-        super().submit(work)
-        return outcome
+        return super().submit(charged)
 
-    def _next(self, payer: bytes | str) -> None:
-        with self._lock:
-            queue = self._queues[payer]
-            if not queue:
-                del self._queues[payer]
-                return
-            work = queue.popleft()
-        super().submit(work)
+
+@asynccontextmanager
+async def one_body_at_a_time() -> AsyncIterator[None]:
+    """For reading a large body: those of one token come one after the other.
+
+    Otherwise a token that sends a few at once would have most of Python's lock. Nothing else of a token has to queue:
+    no transaction waits until a disk that stalls goes on.
+    """
+    meter = METER.get()
+    if meter is None:
+        yield
+        return
+    async with meter.account.reading:
+        yield
 
 
 def _digest(secret: str) -> bytes:

@@ -12,11 +12,13 @@ from api.operator_time import (
     LONGEST_WAIT,
     METER,
     SHARE,
+    THREAD_PRICE,
     WAITING,
     Meter,
     MeteredThreads,
     OperatorTime,
     metered,
+    one_body_at_a_time,
     price_of_step,
 )
 from edgewright.errors import TooMany
@@ -68,7 +70,7 @@ async def test_whoever_would_wait_too_long_is_told_when_to_come_back(spent: Oper
     await spent.turn("ew_busy")
 
 
-async def test_a_burst_begins_in_strides(spent: OperatorTime, watch: Watch) -> None:
+async def test_a_burst_leaves_half_of_the_time_to_others(spent: OperatorTime, watch: Watch) -> None:
     began = watch.now
     for _ in range(20):
         (await spent.turn("ew_busy")).charge(0.02)
@@ -187,34 +189,52 @@ def test_one_long_step_costs_more_than_many_short_ones() -> None:
     assert price_of_step(0.03) > 3 * 30 * price_of_step(0.001)
 
 
-def test_a_single_step_never_spends_all_that_a_token_has() -> None:
-    assert price_of_step(10.0) <= BURST_SECONDS / 2
+def test_a_single_step_never_has_the_next_request_refused() -> None:
+    assert price_of_step(10.0) <= LONGEST_WAIT * SHARE / 4
 
 
-async def test_threads_of_one_token_work_one_after_the_other_and_others_beside_them() -> None:
+async def test_large_bodies_of_one_token_are_read_one_after_the_other_and_others_beside_them() -> None:
+    read: list[str] = []
+    go_on = asyncio.Event()
+
+    async def body(name: str, payer: Meter | None) -> None:
+        METER.set(payer)
+        async with one_body_at_a_time():
+            read.append(name)
+            await go_on.wait()
+
+    mine = Bill("token", [])
+    readers = [asyncio.create_task(body(f"mine {number}", mine)) for number in range(3)]
+    readers += [
+        asyncio.create_task(body("another token's", Bill("other", []))),
+        asyncio.create_task(body("edge's", None)),
+    ]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert sorted(read) == ["another token's", "edge's", "mine 0"]
+    go_on.set()
+    await asyncio.gather(*readers)
+    assert [each for each in read if each.startswith("mine")] == ["mine 0", "mine 1", "mine 2"]
+
+
+async def test_threads_are_charged_and_one_that_stands_still_holds_up_no_other() -> None:
     charges: list[float] = []
-    asyncio.get_running_loop().set_default_executor(MeteredThreads(4))
-    held, begun = Event(), []
+    asyncio.get_running_loop().set_default_executor(MeteredThreads())
+    held = Event()
 
-    def hold(name: str) -> str:
-        begun.append(name)
+    def stand_still() -> None:
         assert held.wait(30)
-        compute(0.01)
-        return name
 
     METER.set(Bill("token", charges))
-    mine = [asyncio.create_task(asyncio.to_thread(hold, f"mine {number}")) for number in range(3)]
-    await asyncio.sleep(0)
-    METER.set(None)
-    assert await asyncio.to_thread(lambda: "an edge's") == "an edge's"
-    assert begun == ["mine 0"]
+    stalled = [asyncio.create_task(asyncio.to_thread(stand_still)) for _ in range(8)]
+    await asyncio.to_thread(compute, 0.02)
+    assert sum(charges) >= 0.02 * THREAD_PRICE
     held.set()
-    assert await asyncio.gather(*mine) == ["mine 0", "mine 1", "mine 2"]
-    assert sum(charges) >= 0.03
+    await asyncio.gather(*stalled)
 
 
 async def test_an_error_in_a_metered_thread_reaches_its_request() -> None:
-    asyncio.get_running_loop().set_default_executor(MeteredThreads(1))
+    asyncio.get_running_loop().set_default_executor(MeteredThreads())
     METER.set(Bill("token", []))
     with pytest.raises(ZeroDivisionError):
         await asyncio.to_thread(lambda: 1 // 0)

@@ -3,6 +3,7 @@
 import json
 from contextlib import ExitStack, closing
 from pathlib import Path
+from select import select
 from uuid import uuid4
 
 import httpx
@@ -89,7 +90,12 @@ def test_busy_connections_of_one_token_are_refused_with_a_problem(lone: LoneGate
         ]
         for client in clients:
             client.send(unfinished_write(token))
-        eventually(lambda: counted(lone, 'edgewright_connections_refused_total{reason="token_limit"}') >= 1)
+        answering, _, _ = select([client.socket for client in clients], [], [], 30)
+        assert answering
+        answer = next(client for client in clients if client.socket is answering[0]).read_answer()
+        assert answer.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
+        assert b"too_many_connections" in answer
+        assert counted(lone, 'edgewright_connections_refused_total{reason="token_limit"}') >= 1
         assert heartbeat(lone, edge).status_code == 200
         assert lone.api("GET", "/v1/cluster").status_code == 200
 
