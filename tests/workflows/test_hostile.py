@@ -84,10 +84,13 @@ async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: 
         await idle_centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=0))
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and "damaged" in row.projection.waiting_for))
-        await asyncio.sleep(1)
-        before = await history_length(idle_centre, cluster)
-        await asyncio.sleep(1.5)
-        assert await history_length(idle_centre, cluster) == before
+
+        async def rests() -> bool:
+            before = await history_length(idle_centre, cluster)
+            await asyncio.sleep(1.5)
+            return await history_length(idle_centre, cluster) == before
+
+        await eventually(rests)
 
 
 async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: Centre) -> None:

@@ -32,6 +32,14 @@ print("locked", flush=True)
 sys.stdin.read()
 """
 
+EMPTIES = """
+import sqlite3, sys
+other = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
+while other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+    pass
+"""
+"""A journal of some megabytes that has been copied into the database is written from its beginning again."""
+
 
 @dataclass
 class FaultyStorage(EmbeddedEdgewright):
@@ -102,7 +110,13 @@ class FaultyStorage(EmbeddedEdgewright):
 
     @contextmanager
     def full(self, volume: str) -> Iterator[None]:
-        """No block of a volume is free."""
+        """No block of a volume is free, and the database's journal has no room left."""
+        if volume == DATABASE:
+            subprocess.run(
+                [*self.within, sys.executable, "-c", EMPTIES, str(self.inside / DATABASE / "edgewright.db")],
+                check=True,
+                timeout=120,
+            )
         filler = self.home / volume / "filler"
         with filler.open("wb", buffering=0) as file:
             for size in (1024 * 1024, 4096):
