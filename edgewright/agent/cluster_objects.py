@@ -92,6 +92,15 @@ class ClusterObjects:
         Stalled: ``kubernetes_unknown``: there is no usable configuration.
     """
 
+    def __init__(self) -> None:
+        self._client: httpx2.AsyncClient | None = None
+
+    async def close(self) -> None:
+        """Closes its connections; the next question reads the configuration anew."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
     async def kinds(self) -> list[Kind]:
         """Every kind that can be listed, in the version that the cluster prefers."""
         async with self._asking("api groups") as http:
@@ -170,16 +179,22 @@ class ClusterObjects:
 
     @asynccontextmanager
     async def _asking(self, where: str) -> AsyncIterator[httpx2.AsyncClient]:
-        """A connection of its own for each question: there are few, and address and token may have changed."""
+        """Keeps connections: every kind is asked for, several times, and each TLS handshake costs both sides more
+        than its answer."""
         try:
+            yield self._opened()
+        except _ERRORS as error:
+            await self.close()  # address, authority and token may be others by now
+            raise trouble_of(error, where) from None
+
+    def _opened(self) -> httpx2.AsyncClient:
+        if self._client is None:
             config = KubeConfig.from_env().get()
             if config is None:
                 raise ConfigError("there is none")
             parameters = client_adapter.ConnectionParams(timeout=TIMEOUT, trust_env=False)
-            async with client_adapter.AsyncClient(config, parameters) as http:
-                yield http
-        except _ERRORS as error:
-            raise trouble_of(error, where) from None
+            self._client = client_adapter.AsyncClient(config, parameters)
+        return self._client
 
 
 async def _json(http: httpx2.AsyncClient, path: str) -> Any:

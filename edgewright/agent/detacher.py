@@ -134,18 +134,17 @@ def _refuse_foreign(anchor: Found, attachment: Attachment) -> None:
 
 async def run(settings: AgentSettings) -> None:
     """Runs until it is cancelled: what is done stays done, and this pod goes with the rest."""
-    kubernetes = Kubernetes()
+    kubernetes, objects = Kubernetes(), ClusterObjects()
 
     async def attachment() -> Attachment | None:
         content = await kubernetes.secret(settings.namespace or kubernetes.namespace(), SECRET)
         return None if content is None else read_attachment(content)
 
     try:
-        await Detacher(
-            ClusterObjects(), attachment=attachment, connect=Centre, clock=RealClock(), chance=SystemRandom()
-        ).run()
+        await Detacher(objects, attachment=attachment, connect=Centre, clock=RealClock(), chance=SystemRandom()).run()
         await asyncio.Event().wait()
     finally:
+        await objects.close()
         await kubernetes.close()
 
 

@@ -17,12 +17,13 @@ DIGEST = "Edgewright-Status-Digest"
 
 @dataclass(frozen=True)
 class Request:
-    """What came in."""
+    """What came in. ``caller_port``: two requests over one connection have the same."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: Any
+    caller_port: int
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def scripted_centre(
             length = int(self.headers.get("Content-Length") or 0)
             content = self.rfile.read(length)
             body = json.loads(content) if content else None
-            request = Request(self.command, self.path, dict(self.headers.items()), body)
+            request = Request(self.command, self.path, dict(self.headers.items()), body, self.client_address[1])
             centre.requests.append(request)
             reply = centre.reply(request)
             payload = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from edge_cluster.cluster import Cluster, edge_cluster
-from edge_cluster.contents import Contents, contents
+from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import define_flux
 from edge_cluster.line import Line
 from edge_cluster.release import release
@@ -162,7 +162,7 @@ def test_the_anchor_takes_all_along(fresh: Cluster, before: Contents, line_of: C
     done = line_of("anchored").run()
     assert done.returncode == 0, done.stdout + done.stderr
     fresh.kubectl("delete", "clusterrole", ANCHOR)
-    eventually(lambda: contents(fresh) == before, seconds=180)
+    eventually(Comparison(fresh, before), seconds=180)
 
 
 def test_flux_that_does_not_fit_is_named_and_left(

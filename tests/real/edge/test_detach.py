@@ -69,7 +69,7 @@ def test_a_deleted_cluster_leaves_its_edge_as_it_was_found(
         fetch_removal(attached, source)
 
         eventually(attached.is_gone, seconds=LETTING_GO)
-        eventually(lambda: grounds.contents() == before, seconds=LETTING_GO)
+        eventually(grounds.comparison(before), seconds=LETTING_GO)
     assert attached.heartbeat(password).status_code == 401
     kinds = attached.kinds()
     assert kinds.index("edge.inventory_empty") < kinds.index("edge.goodbye")
@@ -98,7 +98,7 @@ def test_kept_workloads_run_on_and_what_applied_them_goes(grounds: Grounds, befo
     labels = grounds.cluster.kubectl.find("namespace", NAMESPACE)["metadata"]["labels"]
     assert not [label for label in labels if label.startswith("edgewright.dev/")], "somebody lives there"
     grounds.cluster.kubectl("delete", "namespace", "press", NAMESPACE)
-    eventually(lambda: grounds.contents() == before, seconds=LETTING_GO)
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
 
 
 def test_a_detacher_that_is_killed_again_and_again_finishes(
@@ -110,7 +110,7 @@ def test_a_detacher_that_is_killed_again_and_again_finishes(
             attached = grounds.attach("killed")
             starts = grounds.kubelet.starts(DETACHER)
             attached.delete(workloads="keep")
-            eventually(lambda: grounds.contents() == before, seconds=4 * LETTING_GO)
+            eventually(grounds.comparison(before), seconds=4 * LETTING_GO)
             eventually(attached.is_gone, seconds=LETTING_GO)
         finally:
             del grounds.variables["KUBERNETES_SERVICE_PORT"]

@@ -53,7 +53,7 @@ def test_an_edge_that_comes_back_after_a_forced_deletion_is_cleaned_and_gets_not
             assert (told["state"], told["detach_order"]["workloads"]) == ("detach-only", "remove")
             assert attached.put_status(password) == 403
             assert recipe(attached) and not grounds.kubelet.runs(DETACHER), "nobody has told the edge"
-        eventually(lambda: grounds.contents() == before, seconds=2 * LETTING_GO)
+        eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
     assert recipe(attached) is None, "Flux has taken away what it had applied"
     assert attached.heartbeat(password).status_code == 401
 
@@ -74,7 +74,7 @@ def test_without_an_agent_flux_still_empties_the_edge_and_the_deadline_ends_the_
             attached.delete(deadline="1s")
             eventually(attached.is_gone, seconds=LETTING_GO)
             assert "edge.goodbye" not in attached.kinds()
-        eventually(lambda: grounds.contents() == before, seconds=2 * LETTING_GO)
+        eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
 
 
 def test_a_removed_cluster_stays_as_it_is_is_recreated_in_place_and_is_deleted_from_its_rest(
@@ -107,7 +107,7 @@ def test_a_removed_cluster_stays_as_it_is_is_recreated_in_place_and_is_deleted_f
         eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
         attached.delete(workloads="keep")
         eventually(attached.is_gone, seconds=2 * LETTING_GO)
-        eventually(lambda: grounds.contents() == before, seconds=LETTING_GO)
+        eventually(grounds.comparison(before), seconds=LETTING_GO)
     assert "edge.goodbye" in attached.kinds()
 
 
@@ -122,7 +122,7 @@ def test_recreated_for_new_hardware_only_the_new_generation_is_let_go(grounds: G
     assert attached.password() != old
     attached.delete(workloads="keep")
     eventually(attached.is_gone, seconds=LETTING_GO)
-    eventually(lambda: grounds.contents() == before, seconds=LETTING_GO)
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
 
 
 def test_an_edge_that_was_attached_from_manifests_is_let_go_like_any_other(
@@ -130,7 +130,7 @@ def test_an_edge_that_was_attached_from_manifests_is_let_go_like_any_other(
 ) -> None:
     attached = grounds.attach("by-hand", by_hand=True)
     attached.delete(workloads="keep")
-    eventually(lambda: grounds.contents() == before, seconds=2 * LETTING_GO)
+    eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
     eventually(attached.is_gone, seconds=LETTING_GO)
     assert "edge.goodbye" in attached.kinds()
 
@@ -143,7 +143,7 @@ def test_what_is_killed_of_the_centre_meanwhile_loses_no_goodbye(grounds: Ground
         killed = {name: grounds.centre.children()[name] for name in ("temporal", "worker", "gateway")}
         for pid in killed.values():
             os.kill(pid, signal.SIGKILL)
-    eventually(lambda: grounds.contents() == before, seconds=2 * LETTING_GO)
+    eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
     eventually(lambda: answers_that_it_is_gone(attached), seconds=LETTING_GO)
     assert "edge.goodbye" in attached.kinds()
 

@@ -88,7 +88,7 @@ def theirs(grounds: Grounds, before: Contents, tmp_path: Path) -> Iterator[Their
     finally:
         kubectl("delete", "--ignore-not-found", "--wait=false", "--filename", "-", given=release().decode())
         grounds.centre.api("DELETE", f"/v1/cluster/{repository}")
-    eventually(lambda: grounds.contents() == before, seconds=LETTING_GO)
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def test_flux_that_was_there_drives_the_edge_and_goes_on_when_the_cluster_is_del
         source.fetch()
         eventually(lambda: recipe(grounds, "default") is None, seconds=LETTING_GO)
         eventually(attached.is_gone, seconds=LETTING_GO)
-        eventually(lambda: grounds.contents() == with_theirs, seconds=LETTING_GO)
+        eventually(grounds.comparison(with_theirs), seconds=LETTING_GO)
     assert "edge.goodbye" in attached.kinds()
     theirs.deliver(190)
     assert grounds.kubelet.starts(KUSTOMIZE) == starts, "nobody has touched the controller"

@@ -20,7 +20,7 @@ from production.ports import free_port
 from supervised import eventually
 
 from edge_cluster.cluster import Cluster, edge_cluster
-from edge_cluster.contents import Contents, contents
+from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SealedSecrets
 from edge_cluster.desk import push_by_hand
 from edge_cluster.kubelet import Kubelet
@@ -49,9 +49,11 @@ class Grounds:
 
     def contents(self) -> Contents:
         """Everything that the API server holds, but what sealed-secrets keeps for itself."""
-        held = contents(self.cluster)
-        own = f"Secret/{SEALED_SECRETS_NAMESPACE}/sealed-secrets-key"
-        return {key: one for key, one in held.items() if not key.startswith(own)}
+        return {key: one for key, one in contents(self.cluster).items() if _is_compared(key)}
+
+    def comparison(self, before: Contents) -> Comparison:
+        """Whether all of that is as it was before."""
+        return Comparison(self.cluster, before, counts=_is_compared)
 
     def attach(self, name: str, *, by_hand: bool = False, **wish: Any) -> "Attached":
         """Creates a cluster, pastes its line, or does by hand what that does, and waits until the edge is heard."""
@@ -140,6 +142,10 @@ class Attached:
         """What the centre answers to a status of the agent."""
         url = f"{self.grounds.centre.endpoints()['gateway']}/v1/agent/status"
         return httpx.put(url, auth=(self.uuid, password), json={}, **PLAIN).status_code
+
+
+def _is_compared(key: str) -> bool:
+    return not key.startswith(f"Secret/{SEALED_SECRETS_NAMESPACE}/sealed-secrets-key")
 
 
 @contextmanager

@@ -52,6 +52,8 @@ def interrupting(cluster: Cluster, kill: Callable[[], None]) -> Iterator[Interru
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16  # an answer in two packets would wait 40 ms for the other side between them
+        disable_nagle_algorithm = True
 
         def hand_on(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -1,6 +1,5 @@
 """What the agent makes of an API server that does not answer as one should: it goes on, and says why."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,27 +13,8 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data
 
 
 @pytest.fixture
-def token(tmp_path: Path) -> Path:
-    """The file of a ServiceAccount's token, as a kubelet keeps it new."""
-    file = tmp_path / "token"
-    file.write_text("first")
-    return file
-
-
-@pytest.fixture
-async def kubernetes(
-    centre: ScriptedCentre, token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Kubernetes]:
+async def kubernetes(kubeconfig: Path) -> AsyncIterator[Kubernetes]:
     """Asks the scripted server, which stands for the API server here."""
-    named = {"name": "edge"}
-    config = {
-        "current-context": "edge",
-        "contexts": [{**named, "context": {"cluster": "edge", "user": "edge"}}],
-        "clusters": [{**named, "cluster": {"server": centre.url}}],
-        "users": [{**named, "user": {"tokenFile": str(token)}}],
-    }
-    (tmp_path / "config").write_text(json.dumps(config))
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
     kubernetes = Kubernetes()
     yield kubernetes
     await kubernetes.close()
@@ -112,13 +92,12 @@ async def test_a_token_that_is_not_taken_or_gone_ends_nothing(
 
 
 async def test_another_address_and_authority_of_kubernetes_are_found_without_a_new_start(
-    centre: ScriptedCentre, kubernetes: Kubernetes, tmp_path: Path
+    centre: ScriptedCentre, kubernetes: Kubernetes, kubeconfig: Path
 ) -> None:
-    file = tmp_path / "config"
-    right = file.read_text()
-    file.write_text(right.replace(centre.url, "http://127.0.0.1:9"))
+    right = kubeconfig.read_text()
+    kubeconfig.write_text(right.replace(centre.url, "http://127.0.0.1:9"))
     assert (await failure(kubernetes)).code == "kubernetes_away"
-    file.write_text(right)
+    kubeconfig.write_text(right)
     centre.reply = lambda _request: Reply(200, SECRET)
     await kubernetes.secret("edgewright", "s")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from edge_cluster.cluster import Cluster, edge_cluster
-from edge_cluster.contents import contents
+from edge_cluster.contents import Comparison, contents
 from edge_cluster.patience import eventually
 from edge_cluster.site import AGENT, SOURCE
 
@@ -112,7 +112,7 @@ def test_of_two_clusters_that_use_one_line_at_once_one_is_attached_and_the_other
     lost = next(at for at, each in enumerate(done) if each.returncode == 1)
     refusals = ("is bound to another Kubernetes cluster", "was used already", "has been used")
     assert any(words in done[lost].stderr for words in refusals), done[lost].stderr
-    eventually(lambda: contents(lines[lost][0]) == before[lost])
+    eventually(Comparison(lines[lost][0], before[lost]))
     won = lines[1 - lost][0]
     assert won.kubectl.find("clusterrole", ANCHOR)["metadata"]["labels"]["edgewright.dev/cluster"] == uuid
     if won is second:
@@ -170,7 +170,7 @@ def test_an_edge_that_is_somebody_already_is_refused_and_what_an_interrupted_lin
     assert "That Kubernetes cluster is registered as first." in done.stderr
     assert "Delete or reject first" in done.stderr
     assert "--uninstall" not in done.stderr, "there is nothing to take away"
-    eventually(lambda: contents(cluster) == before)
+    eventually(Comparison(cluster, before))
 
     assert wrong.run(interrupted_after=1).returncode != 0
     assert cluster.kubectl.find("clusterrole", ANCHOR) is not None
@@ -179,7 +179,7 @@ def test_an_edge_that_is_somebody_already_is_refused_and_what_an_interrupted_lin
     assert "this line, or a fresh one, takes it away with --uninstall." in done.stderr
     assert cluster.kubectl.find("clusterrole", ANCHOR) is not None
     assert wrong.run("--uninstall").returncode == 0
-    eventually(lambda: contents(cluster) == before)
+    eventually(Comparison(cluster, before))
 
 
 def short_code_of(line: Line) -> str:
