@@ -130,8 +130,9 @@ class UpkeepActivities:
 
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:
-        """Notes the round; begins re-sealings; forgets old requests; keeps a slice of the repositories in shape."""
+        """Notes the round; forgets old rounds and requests; begins re-sealings; keeps some repositories in shape."""
         await self._reports.sweep_ended()
+        await self._forget_rounds()
         await self._reseal()
         forgotten = await self._ended.forget()
         kept = 0
@@ -144,6 +145,13 @@ class UpkeepActivities:
                 continue
             kept += 1
         return SweepResult(kept=kept, forgotten=forgotten)
+
+    async def _forget_rounds(self) -> None:
+        """Rounds would fill the page on which people look for clusters."""
+        try:
+            await self._fleet.forget_sweeps()
+        except EdgewrightError as trouble:
+            log.warning("rounds_not_forgotten", code=trouble.code, detail=str(trouble))
 
     async def _tell_of_drift(self, cluster: UUID) -> None:
         """Says once what a put-back of repository or database has lost, and has the cluster rendered again."""

@@ -115,6 +115,11 @@ class MemoryFleet:
         missing, self.sweep_is_missing = self.sweep_is_missing, False
         return missing
 
+    async def forget_sweeps(self) -> int:
+        """See the port: nothing is listed here."""
+        self._demand_available()
+        return 0
+
     async def sweep_is_paused(self) -> bool:
         """See the port."""
         self._demand_available()

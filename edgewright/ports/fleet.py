@@ -59,5 +59,9 @@ class Fleet(Protocol):
     async def restore_sweep(self, every: timedelta) -> bool:
         """Makes the schedule of the sweep if there is none; whether it did. One that is paused stays so."""
 
+    async def forget_sweeps(self) -> int:
+        """Takes old rounds of the sweep out of Temporal's list of workflows, except the newest and those that did not
+        complete; how many. Where there are very many it takes some at each call."""
+
     async def sweep_is_paused(self) -> bool:
         """Whether somebody has paused the schedule of the sweep; False if there is none."""

@@ -20,6 +20,7 @@ from temporalio.client import ScheduleOverlapPolicy
 import activities.upkeep
 from edgewright.adapters.database.tables import last_sweep
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.temporal import sweep_rounds
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.temporal.sweep_schedule import restore_schedule
 from edgewright.cli.service_checks import service_checks
@@ -28,6 +29,7 @@ from edgewright.errors import Waiting
 from edgewright.messages import names
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.edge_reports import Heartbeat
+from edgewright.ports.fleet import FleetUnavailable
 from edgewright.settings import Settings
 
 
@@ -304,6 +306,59 @@ async def test_a_round_is_noted(idle_centre: Centre) -> None:
         await sweep(idle_centre)
     async with idle_centre.database.read() as connection:
         assert await connection.scalar(select(last_sweep.c.ended_at)) is not None
+
+
+async def completed_rounds(centre: Centre) -> list[str]:
+    """As Temporal lists them, in order."""
+    listed = [run async for run in centre.client.list_workflows(sweep_rounds.COMPLETED)]
+    return [run.id for run in sorted(listed, key=lambda run: run.start_time)]
+
+
+async def test_old_rounds_leave_temporals_list_but_the_newest_and_one_that_was_ended_stay(
+    idle_centre: Centre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = idle_centre.client
+    ended = await client.start_workflow(names.SWEEP_TYPE, id="ended", task_queue=names.CLUSTERS_QUEUE)
+    await ended.terminate()
+    async with working(idle_centre):
+        cluster = await idle_centre.create("listed")
+        for _ in range(6):
+            await sweep(idle_centre)
+        await eventually(lambda: has_rounds(idle_centre, 6))
+        before = await completed_rounds(idle_centre)
+        monkeypatch.setattr(sweep_rounds, "KEPT", 2)
+        monkeypatch.setattr(sweep_rounds, "MOST_FORGOTTEN", 3)
+        await sweep(idle_centre)
+        await eventually(lambda: has_rounds(idle_centre, 4))
+        await sweep(idle_centre)
+        await eventually(lambda: has_rounds(idle_centre, 3))
+        assert (await completed_rounds(idle_centre))[0] == before[-1]
+        assert await is_running(idle_centre, cluster)
+    assert [run.id async for run in client.list_workflows("ExecutionStatus = 'Terminated'")] == ["ended"]
+
+
+async def has_rounds(centre: Centre, number: int) -> bool:
+    return len(await completed_rounds(centre)) == number
+
+
+class LockedList:
+    """A fleet whose Temporal lets nobody delete a run."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def forget_sweeps(self) -> int:
+        raise FleetUnavailable("Temporal does not answer (PERMISSION_DENIED).")
+
+
+@pytest.mark.usefixtures("every_repository")
+async def test_rounds_that_cannot_be_forgotten_keep_nothing_else_undone(idle_centre: Centre) -> None:
+    async with working(idle_centre, fleet=LockedList(idle_centre.ports.fleet)):
+        await idle_centre.create("kept-all-the-same")
+        assert (await sweep(idle_centre)).kept == 1
 
 
 async def test_a_deleted_schedule_is_made_again_and_a_paused_one_stays(

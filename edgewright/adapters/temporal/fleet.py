@@ -19,6 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from edgewright.adapters.temporal.standstill import tasks_only_fail
+from edgewright.adapters.temporal.sweep_rounds import SweepRounds
 from edgewright.adapters.temporal.sweep_schedule import is_paused, restore_schedule
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
@@ -72,6 +73,7 @@ class TemporalFleet:
     def __init__(self, client: Client, *, name_of: NameOf | None = None) -> None:
         self._client = client
         self._name_of = name_of
+        self._rounds = SweepRounds(client)
 
     async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
         """See the port."""
@@ -202,6 +204,13 @@ class TemporalFleet:
     async def restore_sweep(self, every: timedelta) -> bool:
         """See the port."""
         return await self._within(NUDGE_DEADLINE, restore_schedule(self._client, every))
+
+    async def forget_sweeps(self) -> int:
+        """See the port."""
+        try:
+            return await self._rounds.forget()
+        except RPCError as error:
+            raise unavailable(error) from error
 
     async def sweep_is_paused(self) -> bool:
         """See the port."""

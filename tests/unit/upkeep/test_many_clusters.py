@@ -124,6 +124,9 @@ class Repositories:
     async def forget(self) -> int:
         return 0
 
+    async def forget_sweeps(self) -> int:
+        return 0
+
     async def due(self, *, limit: int) -> list[UUID]:
         return []
 
