@@ -5,12 +5,10 @@ import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
-from urllib.parse import quote
 
 from edgewright.cli.endpoints import write_atomically
 from edgewright.cli.failures import CliError
 from edgewright.cli.ports import PortWish, resolve_ports
-from edgewright.messages.names import WORKFLOW_TYPE
 from edgewright.settings import Settings
 
 OLDEST_GIT = (2, 25)
@@ -124,16 +122,6 @@ def _remembered(home: Path) -> dict[str, int]:
         return {str(name): int(port) for name, port in content.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
-
-
-def clusters_page(ui: str, namespace: str) -> str:
-    """The page of Temporal's Web UI with the workflows of clusters alone: no sweep, no delivery of notifications.
-
-    Args:
-        ui: base URL of the Web UI, no trailing slash.
-    """
-    query = quote(f"`WorkflowType`={json.dumps(WORKFLOW_TYPE)}", safe="")
-    return f"{ui}/namespaces/{namespace}/workflows?query={query}"
 
 
 def gateway_url(settings: Settings) -> str:

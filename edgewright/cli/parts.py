@@ -84,6 +84,7 @@ def _temporal(settings: Settings, ui_address: str, ui_port: int) -> Part:
 def _web_ui(settings: Settings, upstream: str) -> Part:
     listen = f"127.0.0.1:{settings.temporal_ui_port}"
     options = ["--listen", listen, "--upstream", upstream, "--url", settings.temporal_ui_url or ""]
+    options += ["--namespace", settings.temporal_namespace]
     return Part(
         name="web-ui",
         command=[*_python_module("edgewright.cli.web_ui"), *options],

@@ -12,13 +12,14 @@ from rich.text import Text
 
 from edgewright import __version__
 from edgewright.cli.background import in_background
+from edgewright.cli.clusters_page import clusters_link
 from edgewright.cli.demo import DEMO_NAME, commission_demo, demo_is_due
 from edgewright.cli.endpoints import Endpoints, remove_endpoints, write_endpoints
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import exclusive_home, prepare_home, refuse_half_restored
 from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
-from edgewright.cli.local import clusters_page, gateway_url, local_settings, require_git, with_ports
+from edgewright.cli.local import gateway_url, local_settings, require_git, with_ports
 from edgewright.cli.parts import gateway_part, temporal_parts, worker_part
 from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor
 from edgewright.settings import Settings
@@ -151,7 +152,9 @@ class Embedded:
     def _farewell(self, settings: Settings, *, token_file: str, new_token: bool) -> None:
         self._say(f"Everything runs, after {time.monotonic() - self._began:.1f} s.\n")
         if settings.temporal_ui_url:
-            self._line("Web UI", clusters_page(settings.temporal_ui_url, settings.temporal_namespace))
+            embedded = self._given.temporal_address is None
+            link = clusters_link(settings.temporal_ui_url, settings.temporal_namespace, guarded=embedded)
+            self._line("Web UI", link)
         self._line("API", f"{gateway_url(settings)}/docs")
         self._line("admin token", f"{token_file}{' (new)' if new_token else ''}")
         if settings.external_url_is_loopback:

@@ -16,9 +16,10 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from edgewright.cli.clusters_page import CONTENT_POLICY, PATH, clusters_page
 from edgewright.event_loop import new_event_loop
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -58,19 +59,27 @@ class Guard:
         return None
 
 
-def guarded(upstream: str, names: frozenset[str]) -> Starlette:
+def guarded(upstream: str, names: frozenset[str], namespace: str = "default") -> Starlette:
     """The application.
 
     Args:
         upstream: ``host:port`` of the UI itself.
+        namespace: whose clusters the page ``/clusters`` goes to.
     """
     guard = Guard(names)
     client = httpx.AsyncClient(base_url=f"http://{upstream}", timeout=_LONGEST_ANSWER_SECONDS, trust_env=False)
 
-    async def pass_on(request: Request) -> Response:
+    page, page_headers = clusters_page(namespace), {"Content-Security-Policy": CONTENT_POLICY}
+
+    async def judge(request: Request) -> Response:
         refusal = guard.refusal(request.method, request.headers)
         if refusal is not None:
             return PlainTextResponse(refusal, 403)
+        if request.url.path == PATH:
+            return HTMLResponse(page, headers=page_headers | {"Cache-Control": "no-store"})
+        return await pass_on(request)
+
+    async def pass_on(request: Request) -> Response:
         asked = client.build_request(
             request.method,
             httpx.URL(raw_path=_raw_target(request)),
@@ -86,7 +95,7 @@ def guarded(upstream: str, names: frozenset[str]) -> Starlette:
         response.headers["x-frame-options"] = "DENY"  # a click in a frame of another page is not the reader's
         return response
 
-    return Starlette(routes=[Route("/{path:path}", pass_on, methods=_METHODS)])
+    return Starlette(routes=[Route("/{path:path}", judge, methods=_METHODS)])
 
 
 def main() -> None:
@@ -95,11 +104,12 @@ def main() -> None:
     parser.add_argument("--listen", required=True, metavar="HOST:PORT")
     parser.add_argument("--upstream", required=True, metavar="HOST:PORT", help="where the UI itself is")
     parser.add_argument("--url", default="", help="under which people open it, if not a loopback address")
+    parser.add_argument("--namespace", default="default", help="of Temporal, whose clusters /clusters goes to")
     given = parser.parse_args()
     names = LOOPBACK_NAMES | ({_name_of(urlsplit(given.url).netloc)} if given.url else set())
     host, _, port = given.listen.rpartition(":")
     config = uvicorn.Config(
-        guarded(given.upstream, frozenset(names)),
+        guarded(given.upstream, frozenset(names), given.namespace),
         host=host.strip("[]"),
         port=int(port),
         ws="none",

@@ -1,22 +1,26 @@
 """`edgewright up` with the real Temporal server, worker and gateway: started, looked at, refused, stopped."""
 
 import asyncio
+import base64
+import html
 import json
 import os
 import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from embedded import EmbeddedEdgewright
 from supervised import Stage, eventually, living
 
+from edgewright.cli.clusters_page import COLUMNS_KEY
 from edgewright.cli.initialise import initialise_storage
 from edgewright.cli.local import with_ports
 from edgewright.cli.parts import temporal_parts
-from edgewright.messages.names import SWEEP_TYPE, WORKFLOW_TYPE
+from edgewright.messages.names import ATTRIBUTE_NAME, SWEEP_TYPE, WORKFLOW_TYPE
 from edgewright.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
@@ -52,17 +56,36 @@ def test_what_is_said_shows_the_way_and_no_token(running: EmbeddedEdgewright) ->
     assert "\x1b" not in said, "plain text, because it does not go to a terminal"
 
 
-def test_the_printed_link_shows_clusters_only(running: EmbeddedEdgewright) -> None:
+def test_the_printed_link_shows_clusters_only_and_their_names(running: EmbeddedEdgewright) -> None:
     [link] = re.findall(r"Web UI +(http\S+)", running.said())
-    ui, query = running.endpoints()["temporal_ui"], httpx.URL(link).params["query"]
+    ui, page = running.endpoints()["temporal_ui"], httpx.get(link, trust_env=False)
+    [target] = re.findall(r'href="([^"]+)"', page.text)
+    shown = httpx.URL(link).join(html.unescape(target))
 
-    def listed(wanted: str) -> set[str]:
+    def listed(wanted: str) -> list[dict[str, Any]]:
         answer = httpx.get(f"{ui}/api/v1/namespaces/default/workflows", params={"query": wanted}, trust_env=False)
-        return {each["type"]["name"] for each in answer.json()["executions"]}
+        executions: list[dict[str, Any]] = answer.json()["executions"]
+        return executions
 
-    eventually(lambda: SWEEP_TYPE in listed(""), seconds=60)
-    assert listed(query) == {WORKFLOW_TYPE}
-    assert httpx.get(link, trust_env=False).status_code == 200
+    eventually(lambda: SWEEP_TYPE in {each["type"]["name"] for each in listed("")}, seconds=60)
+    clusters = listed(shown.params["query"])
+    assert {each["type"]["name"] for each in clusters} == {WORKFLOW_TYPE}
+    names = [each["searchAttributes"]["indexedFields"][ATTRIBUTE_NAME]["data"] for each in clusters]
+    assert b'"demo"' in {base64.b64decode(name) for name in names}
+    assert httpx.get(shown, trust_env=False).status_code == 200
+
+
+def test_the_web_ui_keeps_its_columns_where_our_page_sets_them(running: EmbeddedEdgewright) -> None:
+    ui = running.endpoints()["temporal_ui"]
+    with httpx.Client(base_url=ui, trust_env=False) as client:
+        [app] = re.findall(r"/_app/immutable/entry/app\.[\w-]+\.js", client.get("/").text)[:1]
+        parts = set(re.findall(r"chunks/[\w-]+\.js", client.get(app).text))
+        assert any(columns_are_kept(client.get(f"/_app/immutable/{part}").text) for part in sorted(parts))
+
+
+def columns_are_kept(script: str) -> bool:
+    own = {"Status", "Workflow ID", "Type", "Start", "End"}
+    return COLUMNS_KEY in script and all(f'label:"{label}"' in script for label in own)
 
 
 def test_nobody_else_can_read_what_is_in_the_home(running: EmbeddedEdgewright) -> None:

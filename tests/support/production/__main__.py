@@ -13,7 +13,7 @@ from pathlib import Path
 from free_ports import free_port
 from workshop import ComponentMissing
 
-from edgewright.cli.local import clusters_page
+from edgewright.cli.clusters_page import clusters_link
 from edgewright.cli.supervisor import StopRequested, StopSignals
 from production.compose import CHECKOUT
 from production.ports import Ports
@@ -84,7 +84,7 @@ def _farewell(topology: Topology) -> None:
 Everything runs.
   API          {topology.url}/docs
   gateways     {gateways}
-  Web UI       {clusters_page(topology.ui_url, "default")}
+  Web UI       {clusters_link(topology.ui_url, "default", guarded=True)}
   admin token  {topology.token_file}
   authority    {topology.ca}
   logs         {topology.folder / "logs"}

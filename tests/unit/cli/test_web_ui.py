@@ -1,6 +1,12 @@
 """The guard before Temporal's Web UI: who is let through, and that what is let through arrives as it was."""
 
 import asyncio
+import base64
+import hashlib
+import html
+import json
+import re
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -8,6 +14,7 @@ import httpx
 import pytest
 import uvicorn
 from free_ports import free_port
+from npm_packages import NODE
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -93,3 +100,60 @@ async def served(app: Starlette) -> AsyncIterator[str]:
     finally:
         server.should_exit = True
         await running
+
+
+# --- the page that names clusters ----------------------------------------------------------------------------------
+
+BROWSER = """
+const [script, wanted, kept] = JSON.parse(process.argv[1]);
+const stored = kept === null ? {} : {[JSON.parse(wanted)[0]]: kept};
+const document = {body: {dataset: {wanted}}};
+const localStorage = {getItem: (key) => stored[key] ?? null, setItem: (key, value) => { stored[key] = value; }};
+let target = null;
+const location = {replace: (url) => { target = url; }};
+try { new Function("document", "localStorage", "location", script)(document, localStorage, location); } catch {}
+console.log(JSON.stringify([target, Object.values(stored)[0] ?? null]));
+"""
+
+
+async def opened(kept: str | None) -> tuple[str, str | None]:
+    """Where the page goes in a browser that keeps these columns, and which it keeps then."""
+    guard = guarded("127.0.0.1:1", LOOPBACK_NAMES, "plant")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(guard), base_url=f"http://{OURS}") as client:
+        page = await client.get("/clusters")
+    [script] = re.findall(r"<script>(.*)</script>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page.headers["content-security-policy"]
+    [wanted] = re.findall(r'data-wanted="([^"]*)"', page.text)
+    command = [str(NODE), "-e", BROWSER, json.dumps([script, html.unescape(wanted), kept])]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+    target, columns = json.loads(done.stdout)
+    return target, columns
+
+
+def labels(kept: str | None) -> list[str]:
+    return [column["label"] for column in json.loads(kept or "{}")["plant"]]
+
+
+async def test_the_page_goes_to_the_list_of_clusters_and_shows_their_names() -> None:
+    target, columns = await opened(None)
+    assert target == "namespaces/plant/workflows?query=%60WorkflowType%60%3D%22ManagedCluster%22"
+    assert labels(columns)[:2] == ["Status", "EdgewrightName"]
+    assert await opened(columns) == (target, columns), "once is enough"
+
+
+async def test_columns_that_somebody_has_chosen_stay() -> None:
+    _, columns = await opened('{"plant": [{"label": "Status"}, {"label": "End"}], "other": []}')
+    assert labels(columns) == ["Status", "EdgewrightName", "End"]
+    assert json.loads(columns or "")["other"] == []
+
+
+async def test_a_browser_that_keeps_something_else_is_sent_on_all_the_same() -> None:
+    target, columns = await opened("no JSON")
+    assert (target.partition("?")[0], columns) == ("namespaces/plant/workflows", "no JSON")
+
+
+async def test_the_page_is_guarded_too() -> None:
+    guard = guarded("127.0.0.1:1", LOOPBACK_NAMES)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(guard), base_url="http://attacker.example") as client:
+        assert (await client.get("/clusters")).status_code == 403
