@@ -29,6 +29,8 @@ with workflow.unsafe.imports_passed_through():
 
 TOLD_WHILE_RUNNING = "tell of attempts that take long"
 """Patch. Runs that began before it tell of a first attempt when it has ended."""
+NO_LONGER_THAN_A_PAUSE = "moments of a wrong clock"
+"""Patch. Runs that began before it wait for the next attempt at a step however far ahead it lies."""
 
 
 class StepLane(StepRecords):
@@ -144,11 +146,12 @@ class StepLane(StepRecords):
             # These are given up at the deadline; for the others it may be long past, and waking them is in vain.
             self.wake_at = wanted.deadline if step in EDGE_GOODBYE else None
             return False
-        if record.state == "waiting" and record.next_at and now < record.next_at and not self._changed_since(wanted):
+        rests_until = None if self._changed_since(wanted) else _pause_of(record, now)
+        if rests_until is not None:
             self.waiting_for = (
-                f"step {step}, attempt {record.attempts + 1} at {moment(record.next_at)}, because {record.error}"
+                f"step {step}, attempt {record.attempts + 1} at {moment(rests_until)}, because {record.error}"
             )
-            self.wake_at = record.next_at
+            self.wake_at = rests_until
             return False
         self._started_in = circumstances(wanted)
         self._running = (step, fence)
@@ -279,6 +282,15 @@ class StepLane(StepRecords):
         reason = because + (f" (last error: {record.error})" if record.error else "")
         self.residue.append(Residue(step=step, reason=reason, since=now))
         self._publication.tell("step.skipped", f"Step {step} was skipped: {because}.", actor=actor, step=step.value)
+
+
+def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
+    """Until when a step that has failed waits; None if it is due. A moment further ahead than the longest pause was
+    written by a clock that was wrong, and is none."""
+    at = record.next_at
+    if record.state != "waiting" or at is None or at <= now:
+        return None
+    return None if at - now > policies.LONGEST_BACKOFF and workflow.patched(NO_LONGER_THAN_A_PAUSE) else at
 
 
 def _heard(task: "asyncio.Task[tuple[FinishedStep, ...]]") -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from centre import eventually
-from cluster_states import at_phase, stage, tells
+from cluster_states import StatusAway, at_phase, postpone, stage, tells, waits_to_try
 from resealing_edge import ResealingEdge, answer, ask, certify, to_put
 from sealing_keys import certificate_pem, private_key
 from temporalio.api.common.v1 import Payload
@@ -94,6 +94,19 @@ async def failing_step_with_backoff_and_retry(walk: Walk) -> UUID:
         await walk.until(cluster, fails_again_and_again)
         git.fault = None
         await walk.centre.ports.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor=ACTOR)
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def step_that_waits_for_a_moment_of_a_wrong_clock(walk: Walk) -> UUID:
+    async with walk.working(clusters=StatusAway(walk.centre.clusters)):
+        cluster = await walk.begin()
+        await walk.until(cluster, waits_to_try(StepName.PUBLISH_STATUS))
+    await postpone(walk.centre, cluster, StepName.PUBLISH_STATUS, by=timedelta(days=400))
+    async with walk.working():
+        await walk.nudge(cluster)
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
         await walk.told(cluster)
         return cluster

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -50,6 +50,16 @@ def remove_content(repository: Path, path: str) -> None:
     (repository / "objects" / name[:2] / name[2:]).unlink()
 
 
+async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedelta) -> None:
+    """Stores that a step waits for a moment so far ahead, as a workflow leaves it whose clock was wrong."""
+    projection = (await centre.row(cluster)).projection
+    assert projection is not None
+    waits = {"state": "waiting", "next_at": datetime.now(UTC) + by, "error": "The storage is away."}
+    steps = tuple(each.model_copy(update=waits) if each.name is step else each for each in projection.steps)
+    later = projection.model_copy(update={"sequence": projection.sequence + 100, "steps": steps})
+    await centre.clusters.project(cluster, later, [])
+
+
 async def states(centre: Centre, changes: Sequence[StagedChange]) -> Counter[StagedState]:
     return Counter([row.state for change in changes for row in await centre.ports.staging.request(change.request)])
 
@@ -70,6 +80,13 @@ def at_phase(phase: Phase) -> Callable[[ClusterRow], bool]:
 def at_step(step: StepName) -> Callable[[ClusterRow], bool]:
     return lambda row: any(
         record.name is step and record.state == "running"
+        for record in (row.projection.steps if row.projection else ())
+    )
+
+
+def waits_to_try(step: StepName) -> Callable[[ClusterRow], bool]:
+    return lambda row: any(
+        record.name is step and record.state == "waiting"
         for record in (row.projection.steps if row.projection else ())
     )
 

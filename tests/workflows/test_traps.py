@@ -6,12 +6,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually, working
-from cluster_states import at_phase, at_step, stage, states
+from cluster_states import StatusAway, at_phase, at_step, postpone, stage, states, waits_to_try
 from temporal_server import temporal_binary
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateStage
 from temporalio.exceptions import ApplicationError
@@ -259,3 +260,17 @@ async def test_a_step_that_is_overtaken_leaves_no_error_in_the_log(
         await is_alive(idle_centre, cluster)
         gc.collect()
     assert [record for record in caplog.records if record.name == "asyncio" or "never" in record.getMessage()] == []
+
+
+# --- clocks ---
+
+
+async def test_a_step_does_not_wait_for_a_moment_that_a_wrong_clock_has_stored(idle_centre: Centre) -> None:
+    cluster = uuid4()
+    async with working(idle_centre, clusters=StatusAway(idle_centre.clusters)):
+        await idle_centre.write(cluster, "postponed")
+        await idle_centre.until(cluster, waits_to_try(StepName.PUBLISH_STATUS))
+    await postpone(idle_centre, cluster, StepName.PUBLISH_STATUS, by=timedelta(days=400))
+    async with working(idle_centre):
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
