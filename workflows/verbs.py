@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID, uuid5
 
 from temporalio import workflow
@@ -12,7 +12,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from pydantic_core import from_json
+    from pydantic_core import from_json, to_json
 
     from edgewright.domain.bounds import STATUS_BYTES
     from edgewright.domain.cluster import StepName
@@ -51,12 +51,19 @@ LARGEST_QUEUE = 192 * 1024
 BATCH = 20
 """Verbs that are applied before the loop looks at what else is wanted."""
 
+LARGEST_WITH_UPDATES = 256 * 1024
+"""The same with what updates have added: they have room of their own, and one more still fits into the payload."""
+COUNTED = "bytes that wait"
+"""Patch. Runs that began before it count a signal as it was sent, until nothing waits any more."""
 BOUNDED = "bounded signals"
 """Patch. Runs that began before it keep larger inputs, drop what is too much in silence, and apply everything that is
 queued before they look at what else is wanted."""
 
 NOTHING = RawValue(Payload())
 """The input of a signal that was sent without one."""
+
+UNREADABLE: Final = object()
+"""Instead of an input that says that it is JSON, and is not."""
 
 
 def json_of(raw: RawValue) -> Any:
@@ -88,7 +95,8 @@ class Verbs:
     ) -> None:
         self._cluster = cluster
         self._queue = list(waiting)
-        self._bytes = sum(len(verb.model_dump_json()) for verb in waiting)
+        self._sizes = [_size_of(verb) for verb in waiting]
+        self._since_empty = sum(self._sizes)
         self._dropped = 0
         self.heard = Counter(heard or {})
         self.seen = seen
@@ -104,7 +112,8 @@ class Verbs:
     @property
     def full(self) -> bool:
         """Whether there is no room left, not even for an update."""
-        return len(self._queue) >= LONGEST_QUEUE + ROOM_FOR_DELETIONS + ROOM_FOR_UPDATES
+        too_many = len(self._queue) >= LONGEST_QUEUE + ROOM_FOR_DELETIONS + ROOM_FOR_UPDATES
+        return too_many or sum(self._sizes) > LARGEST_WITH_UPDATES
 
     def add(
         self,
@@ -134,6 +143,7 @@ class Verbs:
             id=self._id_of(kind, said),
         )
         self._queue.append(verb)
+        self._sizes.append(_size_of(verb))
         return self.seen
 
     def _id_of(self, kind: str, said: list[Any]) -> UUID:
@@ -146,12 +156,14 @@ class Verbs:
         """Takes a signal, or drops it: one that is too large, one too many, or one that nobody can read."""
         self.heard[kind] += 1
         size = len(raw.payload.data)
-        if not self._has_room(kind) or (self._too_large(size) and workflow.patched(BOUNDED)):
+        if not self._has_room(kind) or (size > STATUS_BYTES and workflow.patched(BOUNDED)):
             self._dropped += 1
             return
         try:
             body = json_of(raw)
         except ValueError:
+            body = UNREADABLE
+        if self._too_large_to_carry(size, body) or body is UNREADABLE:
             self._dropped += 1
             return
         before = len(self._queue)
@@ -163,7 +175,7 @@ class Verbs:
             case names.SIGNAL_SEALING_KEY_ROTATED:
                 self._sealing_key_rotated(body)
         if len(self._queue) > before:
-            self._bytes += size
+            self._since_empty += size
 
     def _has_room(self, kind: str) -> bool:
         waiting = len(self._queue)
@@ -173,8 +185,15 @@ class Verbs:
             kind == names.SIGNAL_DELETE and waiting < LONGEST_QUEUE + ROOM_FOR_DELETIONS and workflow.patched(BOUNDED)
         )
 
-    def _too_large(self, size: int) -> bool:
-        return size > STATUS_BYTES or self._bytes + size > LARGEST_QUEUE
+    def _too_large_to_carry(self, size: int, body: Any) -> bool:
+        """Whether the queue, or what is added to it, would be too large. What a run carries on counts, not what was
+        sent: a number may take four times as much."""
+        as_before = self._since_empty + size > LARGEST_QUEUE
+        carried = size if body is UNREADABLE else len(to_json(body))
+        too_large = carried > STATUS_BYTES or sum(self._sizes) + carried > LARGEST_QUEUE
+        if too_large != as_before and workflow.patched(COUNTED):
+            return too_large
+        return as_before and workflow.patched(BOUNDED)
 
     def _delete(self, options: Any) -> None:
         """Anything but an object with `force` counts as no option."""
@@ -209,9 +228,10 @@ class Verbs:
             if refusal:
                 publication.tell(REFUSED[verb.kind], f"Refused: {refusal}", actor=verb.actor)
             self._queue.pop(0)
+            self._sizes.pop(0)
             self.applied = verb.number
             applied += 1
-        self._bytes = 0
+        self._since_empty = 0
         self.tell_of_dropped(publication)
 
     def tell_of_dropped(self, publication: Publication) -> None:
@@ -258,3 +278,8 @@ class Verbs:
     async def _record(self, activity: str, message: RecordDeletion | RecordEdgeStatus | RecordPause) -> str:
         receipt: Receipt = await workflow.execute_activity(activity, message, result_type=Receipt, **policies.RECORD)
         return receipt.refusal
+
+
+def _size_of(verb: PendingVerb) -> int:
+    """Bytes that a run carries into the next one."""
+    return len(verb.model_dump_json())

@@ -243,6 +243,18 @@ async def more_signals_than_are_taken(walk: Walk) -> UUID:
 
 
 @path
+async def signal_that_is_larger_as_it_is_carried(walk: Walk) -> UUID:
+    numbers = b'{"hosts":[' + b",".join([b"1e15"] * 3_600) + b"]}"
+    async with walk.working():
+        cluster = await walk.create()
+        signal = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=numbers))
+        await walk.centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, signal)
+        await eventually(lambda: tells(walk.centre, cluster, "signals.dropped"))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
 async def edge_status_and_sealing_key(walk: Walk) -> UUID:
     async with walk.working():
         cluster, handle = await walk.active(), walk.centre.handle

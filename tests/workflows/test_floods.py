@@ -13,16 +13,19 @@ from centre import Centre, eventually, open_centre, working
 from cluster_states import at_phase, is_told, kinds, tells
 from temporal_server import temporal_server
 from temporalio import workflow
+from temporalio.api.common.v1 import Payload
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import PollWorkflowTaskQueueRequest
+from temporalio.common import RawValue
 from temporalio.service import RPCError
 
 from edgewright.domain.cluster import Phase
 from edgewright.domain.events import EVENTS_BYTES
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
-from edgewright.messages.cluster import ManagedClusterInput
+from edgewright.messages.cluster import ManagedClusterInput, PendingVerb
 from workflows.managed_cluster import ManagedCluster
+from workflows.verbs import Verbs
 
 FLOOD = 5000
 AT_ONCE = 64
@@ -79,6 +82,58 @@ async def test_signals_that_are_large_together_fit_into_the_next_run(idle_centre
         await eventually(lambda: tells(idle_centre, cluster, "signals.dropped"))
         [dropped] = [e for e in await idle_centre.audit.timeline(cluster) if e.kind == "signals.dropped"]
         assert int(str(dropped.detail["signals"])) > 40
+
+
+class Gate:
+    """Reports that stop before one of the statuses, until they are let on."""
+
+    def __init__(self, real: Any, stops_before: int) -> None:
+        self._real = real
+        self._left = stops_before
+        self.reached, self.open = asyncio.Event(), asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def write_status(self, *args: Any, **more: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            self.reached.set()
+            await self.open.wait()
+        return await self._real.write_status(*args, **more)
+
+
+async def test_signals_that_were_applied_take_no_room_from_those_that_follow(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("one-left")
+    handle, body = idle_centre.handle(cluster), {"hosts": [], "note": "x" * 60_000}
+    for _ in range(3):
+        await handle.signal(names.SIGNAL_EDGE_STATUS, body)
+    gate = Gate(idle_centre.ports.reports, 3)
+    async with working(idle_centre, reports=gate):
+        await gate.reached.wait()
+        await handle.signal(names.SIGNAL_EDGE_STATUS, body)
+        await handle.query(names.QUERY_STATUS)  # a worker has read the signal
+        gate.open.set()
+        await eventually(lambda: is_told(idle_centre, cluster))
+    assert "signals.dropped" not in await kinds(idle_centre, cluster)
+
+
+async def test_numbers_that_take_more_room_than_was_sent_are_counted_as_they_are_carried(idle_centre: Centre) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("numbers")
+    numbers = b'{"hosts":[' + b",".join([b"1e15"] * 10_000) + b"]}"
+    raw = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=numbers))
+    await idle_centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, raw)
+    async with working(idle_centre):
+        await eventually(lambda: tells(idle_centre, cluster, "signals.dropped"))
+
+
+@pytest.mark.parametrize(("number", "full"), [(4, False), (5, True)])
+def test_no_update_is_taken_that_might_not_fit_into_the_next_run(number: int, full: bool) -> None:
+    large = {"note": "x" * 60_000}
+    waiting = tuple(PendingVerb(kind="edge_status", number=each, body=large) for each in range(number))
+    assert Verbs(uuid4(), waiting, number, 0).full is full
 
 
 async def test_events_that_are_too_large_for_one_publication_are_all_told_once_and_in_order(
