@@ -19,6 +19,7 @@ from api.connections.limits import raise_descriptor_limit
 from api.connections.protocol import bounded_http
 from api.live import Live
 from api.metrics_port import serving_metrics
+from api.operator_turns import KnownOperators
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Stalled
 from edgewright.event_loop import new_event_loop
@@ -70,7 +71,9 @@ async def serve(settings: Settings) -> bool:
             app,
             host=settings.bind,
             port=settings.gateway_port,
-            http=bounded_http(app.state.live.places, _tls(settings)),
+            http=bounded_http(
+                app.state.live.places, _tls(settings), holder_known_by=KnownOperators(app.state.live.operator_time)
+            ),
             ws="none",
             log_config=None,
             access_log=False,  # ours leaves query strings out

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.connections.callers import connection_of, identify_caller
+from api.connections.callers import connection_of, holder_of, identify_caller
+from api.connections.places import Holder
 from api.live import Live
-from api.operator_time import METER, Meter, metered
-from api.presented import presented_by
+from api.operator_time import METER, Meter, OperatorTime, metered
+from api.presented import Presented, presented_by, presented_in
 from api.problems import answer_error
 from edgewright.domain.credentials import OPERATOR_PREFIX
 from edgewright.errors import Waiting
@@ -73,10 +74,24 @@ def _ending_with_client(scope: Scope) -> Iterator[None]:
         connection.on_end = None
 
 
+class KnownOperators:
+    """Tells by ``Authorization`` whom a connection counts for, if the secret has been right before."""
+
+    def __init__(self, time: OperatorTime) -> None:
+        self._time = time
+
+    def __call__(self, authorization: str) -> Holder | None:
+        secret = _operators(presented_in(authorization))
+        token = None if secret is None else self._time.known(secret)
+        return None if token is None else holder_of(token)
+
+
 def _operator_secret(scope: Scope) -> str | None:
-    if scope["type"] != "http":
-        return None
-    presented = presented_by(Request(scope))
+    return _operators(presented_by(Request(scope))) if scope["type"] == "http" else None
+
+
+def _operators(presented: Presented | None) -> str | None:
+    """The secret, if it is spelled as an operator's."""
     if presented is None or not presented.secret.startswith(f"{OPERATOR_PREFIX}_"):
         return None
     return presented.secret

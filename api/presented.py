@@ -29,7 +29,11 @@ class Presented:
 
 def presented_by(request: Request) -> Presented | None:
     """What a request presents, empty where it cannot be read; None: nothing."""
-    header = request.headers.get("authorization", "")
+    return presented_in(request.headers.get("authorization", ""))
+
+
+def presented_in(header: str) -> Presented | None:
+    """The same, of the header ``Authorization``."""
     scheme, _, rest = header.partition(" ")
     match scheme.lower():
         case "bearer":

@@ -29,6 +29,15 @@ def identify_caller(places: Places, scope: Scope, cluster: UUID | None, token: s
     connection = connection_of(scope)
     if connection is not None:
         if cluster is None:
-            places.identify(connection, Standing.OPERATOR, None if token is None else f"token {token}")
+            places.identify(connection, Standing.OPERATOR, None if token is None else holder_of(token))
         else:
             places.identify(connection, Standing.EDGE, cluster)
+
+
+def holder_of(token: str) -> str:
+    """What connections of an operator's token count for.
+
+    Args:
+        token: its ID.
+    """
+    return f"token {token}"

@@ -12,6 +12,7 @@ RESERVED_DESCRIPTORS = 128
 MOST_CONNECTIONS = 16_384
 """However many descriptors there are: each connection takes memory, too."""
 
+MOST_OF_A_TOKEN = 128
 MOST_OF_AN_ADDRESS = 512
 """Unless a setting says otherwise; fewer where there are few descriptors."""
 
@@ -59,7 +60,7 @@ class ConnectionLimits:
     @property
     def per_token(self) -> int:
         """How many connections one operator token may have, its sessions among them."""
-        return max(1, self.operators // 4)
+        return max(1, min(MOST_OF_A_TOKEN, self.operators // 4))
 
     @property
     def watch_seconds(self) -> float:

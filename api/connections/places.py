@@ -193,17 +193,23 @@ class Places:
         Raises:
             TooManyConnections: operators, that token, or that cluster, have too many.
         """
+        reason = self.try_identify(connection, standing, caller)
+        if reason is not None:
+            raise self._refused(reason, connection)
+
+    def try_identify(self, connection: Connection, standing: Standing, caller: Holder | None = None) -> Reason | None:
+        """The same for whoever notes and answers it in another way: returns why not."""
         holder = caller or connection.client
         if not connection.has_place or (connection.standing is standing and connection.holder == holder):
-            return
+            return None
         self._part(connection)
         reason = self._reason_against(standing, caller)
         if reason is None:
             connection.rests = False
             self._join(connection, standing, holder)
-            return
-        self._join(connection, connection.standing, connection.holder)
-        raise self._refused(reason, connection)
+        else:
+            self._join(connection, connection.standing, connection.holder)
+        return reason
 
     def note(self, reason: Reason, address: str) -> None:
         """Counts a connection that was refused or closed early; the log tells of some."""

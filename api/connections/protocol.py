@@ -7,7 +7,8 @@ has got its place, so that a handshake is bounded, too.
 import asyncio
 import math
 import ssl
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import httptools
 from uvicorn.config import Config
@@ -18,8 +19,9 @@ from uvicorn.server import ServerState
 from api.connections.callers import SCOPE_KEY
 from api.connections.limits import ConnectionLimits
 from api.connections.phases import Phase, Reading
-from api.connections.places import Connection, Places
+from api.connections.places import Connection, Holder, Places, Standing
 from api.connections.refusals import Reason
+from api.connections.tls import begin_tls
 
 BODY_PROGRESS_BYTES = 1024
 """Of an unfinished body in each ``body_seconds``: slower than the slowest line that git is used on."""
@@ -32,22 +34,25 @@ FRAMING_SHARE = 8
 """Bytes around a chunked body for each byte of it; the smallest chunks need five."""
 
 
+HolderKnownBy = Callable[[str], Holder | None]
+
+
+def nobody(_: str) -> None:
+    """Knows no credentials."""
+
+
 class _TooMuch(Exception):
     """Stops the parser."""
 
 
-def _feed(protocol: asyncio.BufferedProtocol, received: bytes) -> None:
-    """Hands over what another protocol has received."""
-    while received:
-        room = memoryview(protocol.get_buffer(len(received)))
-        size = min(len(room), len(received))
-        room[:size] = received[:size]
-        protocol.buffer_updated(size)
-        received = received[size:]
+def bounded_http(
+    places: Places, tls: ssl.SSLContext | None = None, *, holder_known_by: HolderKnownBy = nobody
+) -> type[asyncio.Protocol]:
+    """The protocol class for ``uvicorn.Config(http=...)``. uvicorn itself must not be told of certificates.
 
-
-def bounded_http(places: Places, tls: ssl.SSLContext | None = None) -> type[asyncio.Protocol]:
-    """The protocol class for ``uvicorn.Config(http=...)``. uvicorn itself must not be told of certificates."""
+    Args:
+        holder_known_by: whom a request counts for, by its ``Authorization``, if that has been right before.
+    """
 
     class Bounded(BoundedProtocol):
         def __init__(
@@ -59,6 +64,7 @@ def bounded_http(places: Places, tls: ssl.SSLContext | None = None) -> type[asyn
         ) -> None:
             super().__init__(config, server_state, app_state, _loop)
             self._places, self._limits, self._tls = places, places.limits, tls
+            self._holder_known_by = holder_known_by
 
     return Bounded
 
@@ -69,6 +75,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _places: Places
     _limits: ConnectionLimits
     _tls: ssl.SSLContext | None
+    _holder_known_by: HolderKnownBy
     _connection: Connection | None = None
     _handshake: "asyncio.Task[None] | None" = None
     _timer: asyncio.TimerHandle | None = None
@@ -106,23 +113,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
-        beginning = self.loop.create_task(
-            self.loop.start_tls(
-                transport, self, tls, server_side=True, ssl_handshake_timeout=2 * self._limits.handshake_seconds
-            )
-        )
         try:
-            await asyncio.sleep(0)
-            # What came before that has no reader yet: uvloop does not pause a transport that is just being made.
-            secure = cast(asyncio.BufferedProtocol, transport.get_protocol())  # uvloop's has its methods only
-            self.loop.call_soon(_feed, secure, bytes(self._early))
-            self._early.clear()
-            secured = await beginning
+            secured = await begin_tls(transport, self, tls, self._early, patience=2 * self._limits.handshake_seconds)
         except OSError:
             self._abort()
             return
         except BaseException:
-            beginning.cancel()
             self._abort()
             raise
         if secured is None or self._connection is None:
@@ -205,8 +201,19 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= PIPELINED_LIMIT:
             self._stop(Reason.PIPELINED)
+        self._identify_operator()
         super().on_headers_complete()
         self._reading = Reading.BODY
+
+    def _identify_operator(self) -> None:
+        """Whoever has too many connections is refused before a request of theirs costs anything."""
+        if self._connection is None or self._connection.is_proxy or self._is_answering:
+            return
+        presented = next((value for name, value in self.headers if name == b"authorization"), b"")
+        holder = self._holder_known_by(presented.decode("latin-1"))
+        reason = holder and self._places.try_identify(self._connection, Standing.OPERATOR, holder)
+        if reason:
+            self._stop(reason)
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)

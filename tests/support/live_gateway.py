@@ -18,6 +18,7 @@ from loopback import PLAIN
 
 from api.connections.limits import ConnectionLimits
 from api.connections.protocol import bounded_http
+from api.operator_turns import KnownOperators
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
@@ -71,7 +72,8 @@ def live_gateway(
     async def serve() -> None:
         await make_database(folder / "edgewright.db")
         async with gateway_centre(folder / "edgewright.db", folder / "repositories", limits) as centre:
-            protocol = bounded_http(centre.app.state.live.places, tls)
+            live = centre.app.state.live
+            protocol = bounded_http(live.places, tls, holder_known_by=KnownOperators(live.operator_time))
             config = uvicorn.Config(
                 centre.app, port=0, http=protocol, ws="none", log_config=None, lifespan="off", proxy_headers=False
             )

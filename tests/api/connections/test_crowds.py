@@ -83,6 +83,8 @@ def test_crowd_is_in_the_log_and_in_the_metrics(lone: LoneGateway) -> None:
 
 def test_busy_connections_of_one_token_are_refused_with_a_problem(lone: LoneGateway, edge: Edge) -> None:
     token = planner(lone)
+    known = {"Authorization": f"Bearer {token}"}
+    assert httpx.get(f"{lone.url}/v1/cluster", headers=known, trust_env=False).status_code == 403
     with ExitStack() as opened:
         clients = [
             opened.enter_context(closing(RawClient(lone.url, source=f"127.0.0.{10 + number % 3}")))
@@ -96,6 +98,8 @@ def test_busy_connections_of_one_token_are_refused_with_a_problem(lone: LoneGate
         assert answer.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
         assert b"too_many_connections" in answer
         assert counted(lone, 'edgewright_connections_refused_total{reason="token_limit"}') >= 1
+        requests = [json.loads(line) for line in lone.log.read_text().splitlines()]
+        assert not [each for each in requests if each.get("status") == 429], "refused before it is a request"
         assert heartbeat(lone, edge).status_code == 200
         assert lone.api("GET", "/v1/cluster").status_code == 200
 

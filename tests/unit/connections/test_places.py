@@ -200,6 +200,7 @@ def test_limits_follow_from_the_files_that_may_be_open(
 
 def test_settings_lower_the_limits_but_open_no_more_files_than_there_are() -> None:
     assert limits_for(1024, overall=100_000).overall == 896
+    assert (limits_for(None).per_token, limits_for(1024).per_token) == (128, 112)
     assert (limits_for(1024, overall=80).overall, limits_for(1024, overall=80).per_address) == (80, 10)
 
 
