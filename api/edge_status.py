@@ -8,7 +8,7 @@ from typing import Any
 from activities.edge_status import EdgeStatusDoor
 from api.auth import EdgeCaller, actor_of
 from api.gateway import Gateway
-from edgewright.domain.json import canonical_json
+from edgewright.domain.json import same_json
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Forbidden, PreconditionFailed, Waiting
 from edgewright.ports.clusters import ClusterRow
@@ -31,7 +31,7 @@ def status_digest(stored: Entry | None, reported: Mapping[str, Any]) -> str:
     if stored is None:
         return NOT_STORED
     wanted = _with_certificate_of(stored.body, reported)
-    return stored.etag if canonical_json(stored.body) == canonical_json(wanted) else NOT_STORED
+    return stored.etag if same_json(stored.body, wanted) else NOT_STORED
 
 
 def _with_certificate_of(stored: Mapping[str, Any], reported: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 from api.gateway import Gateway
-from edgewright.domain.json import canonical_json
+from edgewright.domain.json import same_json
 from edgewright.domain.wellknown import (
     APP_BOOTSTRAP_SCRIPT,
     APP_EDGE_DEPLOYMENTS,
@@ -58,7 +58,7 @@ async def refuse_without_effect(gateway: Gateway, app: UUID, object_: UUID, body
 
 async def _is_there(gateway: Gateway, app: UUID, object_: UUID, body: Any) -> bool:
     entry = await gateway.config.get(app, object_)
-    return entry is not None and canonical_json(entry.body) == canonical_json(body)
+    return entry is not None and same_json(entry.body, body)
 
 
 def _refuse(sentence: str, *, hint: str, where: str | None = None) -> NoReturn:

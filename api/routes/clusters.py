@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BeforeValidator
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from api.auth import ClusterOperator, Reader, actor_of
 from api.bodies import ENTRY_JSON, JsonBody, json_object
@@ -202,7 +202,8 @@ async def recreate_cluster(
 
 def shown(gateway: Gateway, row: ClusterRow) -> Response:
     """A cluster as an answer with its ETag."""
-    return JSONResponse(as_json(cluster_body(gateway, row)), headers=_etag(row))
+    body = cluster_body(gateway, row).model_dump_json(by_alias=True)
+    return Response(body, headers=_etag(row), media_type="application/json")
 
 
 async def _create(gateway: Gateway, wish: NewCluster, operator: OperatorToken, once: Once) -> ClusterRow:

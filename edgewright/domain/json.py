@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """Any JSON value. Read-only containers: what takes a ``Json`` never changes it."""
@@ -17,3 +17,19 @@ def canonical_json(value: Json) -> bytes:
         ValueError: NaN or an infinity, which JSON does not have.
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def same_json(one: Json, other: Json) -> bool:
+    """Whether two values have the same canonical spelling; unlike ``==``, true and 1 differ, as 1 and 1.0 do."""
+    return one == other and _spelled_alike(one, other)
+
+
+def _spelled_alike(one: Json, other: Any) -> bool:
+    """For values that are equal to each other."""
+    if isinstance(one, Mapping):
+        return all(_spelled_alike(member, other[key]) for key, member in one.items())
+    if isinstance(one, str):
+        return True
+    if isinstance(one, Sequence):
+        return all(map(_spelled_alike, one, other))
+    return type(one) is type(other) and repr(one) == repr(other)

@@ -32,7 +32,6 @@ from edgewright.adapters.database.entries import (
     delete_entry,
     put_entry,
     read_entry,
-    same_json,
 )
 from edgewright.adapters.database.errors import again_after_collision
 from edgewright.adapters.database.events import is_recorded, record
@@ -42,6 +41,7 @@ from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.domain.cluster import ClusterSettings, Desired
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
+from edgewright.domain.json import same_json
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS

@@ -26,7 +26,6 @@ from edgewright.adapters.database.entries import (
     put_entry,
     read_entry,
     register_object,
-    same_json,
     write_entry,
 )
 from edgewright.adapters.database.events import record
@@ -45,6 +44,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
+from edgewright.domain.json import same_json
 from edgewright.domain.names import name_key
 from edgewright.domain.verdicts import NOT_BEGUN, Trouble
 from edgewright.domain.wellknown import (

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.feed import insert_if_absent, take_positions
 from edgewright.adapters.database.tables import changes, entries, objects
-from edgewright.domain.json import canonical_json
+from edgewright.domain.json import same_json
 from edgewright.domain.wellknown import APPLICATIONS, CLASS_NAMES, allows_class
 from edgewright.errors import Conflict, NotFound, PreconditionFailed
 from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
@@ -185,12 +185,6 @@ async def check_object(connection: AsyncConnection, app: UUID, object_: UUID) ->
     if not allows_class(app, klass):
         name = APPLICATIONS[app].name
         raise Conflict(f"{name} is not for objects of {_named(klass)}.", code="wrong_class")
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same; unlike ``==``, true and 1 differ."""
-    # What differs for ``==`` differs, and that tells at once what takes long to write down.
-    return bool(one == other) and canonical_json(one) == canonical_json(other)
 
 
 def _named(klass: UUID | None) -> str:

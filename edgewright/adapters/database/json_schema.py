@@ -72,15 +72,18 @@ class _Effort:
 _effort: ContextVar[_Effort] = ContextVar("effort")
 
 
-def violation_of(schema: Any, value: Any) -> Violation | None:
+def violation_of(schema: Any, value: Any, *, size: int | None = None) -> Violation | None:
     """The plainest of the reasons why a value does not fit a schema; None: it fits.
+
+    Args:
+        size: of the value as JSON, in characters; None: to be found out.
 
     Raises:
         TooCostly, PatternRefused, and what ``jsonschema`` raises for references that lead nowhere.
     """
     # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
     validator = _bounded()(schema, registry=REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER)
-    return _violation(validator, value)
+    return _violation(validator, value, len(json.dumps(value)) if size is None else size)
 
 
 def schema_violation_of(schema: Any) -> Violation | None:
@@ -90,15 +93,17 @@ def schema_violation_of(schema: Any) -> Violation | None:
         TooCostly: it is too large.
         PatternRefused: it holds a pattern that is none here.
     """
-    found = _violation(_bounded()(Draft202012Validator.META_SCHEMA, registry=REGISTRY), schema)
+    found = _violation(
+        _bounded()(Draft202012Validator.META_SCHEMA, registry=REGISTRY), schema, len(json.dumps(schema))
+    )
     if found is None:
         _check_patterns(schema)
     return found
 
 
-def _violation(validator: Validator, value: Any) -> Violation | None:
+def _violation(validator: Validator, value: Any, size: int) -> Violation | None:
     found: list[Violation] = []
-    with _counted(value):
+    with _counted(size):
         try:
             found.extend(islice(validator.iter_errors(value), MOST_VIOLATIONS))
         except TooCostly:
@@ -109,8 +114,8 @@ def _violation(validator: Validator, value: Any) -> Violation | None:
 
 
 @contextmanager
-def _counted(value: Any) -> Iterator[None]:
-    token = _effort.set(_Effort(len(json.dumps(value))))
+def _counted(size: int) -> Iterator[None]:
+    token = _effort.set(_Effort(size))
     try:
         yield
     finally:

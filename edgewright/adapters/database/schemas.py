@@ -1,6 +1,7 @@
 """Entries against the JSON Schema of their Application (draft 2020-12, formats included)."""
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
@@ -13,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import read_entry
 from edgewright.adapters.database.json_schema import PatternRefused, TooCostly, schema_violation_of, violation_of
-from edgewright.domain.json import canonical_json
 from edgewright.domain.wellknown import APP_CONFIG_SCHEMA, APPLICATIONS
 from edgewright.errors import Invalid, Stalled
 
@@ -64,9 +64,14 @@ class EntrySchemas:
 
 
 def _anything(body: Any) -> None:
-    """Any JSON value; Python's own reader lets NaN through, which is none."""
+    """Any JSON value."""
+    _size_of(body)
+
+
+def _size_of(body: Any) -> int:
+    """The characters of a JSON value; Python's own reader lets NaN through, which is none."""
     try:
-        canonical_json(body)
+        return len(json.dumps(body, allow_nan=False))
     except ValueError as error:
         raise Invalid("The entry holds a number that JSON does not have.", code="schema_violation") from error
 
@@ -76,9 +81,9 @@ def _compile(app: UUID, schema: Any) -> Check:
     name = application.name if application else str(app)
 
     def check(body: Any) -> None:
-        _anything(body)
+        size = _size_of(body)
         try:
-            violation = violation_of(schema, body)
+            violation = violation_of(schema, body, size=size)
         except OverflowError as error:
             raise Invalid("The entry holds a number that is too large.", code="schema_violation") from error
         except TooCostly:
