@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from sealing_keys import NOW, certificate_pem, private_key, private_pem
 
@@ -156,3 +158,35 @@ def test_a_certificate_cannot_be_changed() -> None:
     certificate = parse_certificate(PEM, now=NOW)
     with pytest.raises(AttributeError):
         certificate.fingerprint = "0" * 64  # type: ignore[misc] # the point of the test
+
+
+def test_signature_issuer_names_and_key_usage_do_not_matter() -> None:
+    nothing = dict.fromkeys(
+        (
+            "content_commitment",
+            "data_encipherment",
+            "decipher_only",
+            "digital_signature",
+            "encipher_only",
+            "key_agreement",
+            "key_cert_sign",
+            "key_encipherment",
+        ),
+        False,
+    )
+    stranger = rsa.generate_private_key(65537, 2048)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "elsewhere.invalid")]))
+        .issuer_name(x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "somebody")]))
+        .public_key(private_key().public_key())
+        .serial_number(1)
+        .not_valid_before(NOW)
+        .not_valid_after(NOW + timedelta(days=1))
+        .add_extension(x509.KeyUsage(**nothing | {"crl_sign": True}), critical=True)
+        .sign(stranger, hashes.SHA256())
+    )
+    der = bytearray(certificate.public_bytes(serialization.Encoding.DER))
+    der[-1] ^= 1  # within the signature
+    pem = ssl.DER_cert_to_PEM_cert(bytes(der))
+    assert parse_certificate(pem, now=NOW).public_key.public_numbers() == private_key().public_key().public_numbers()

@@ -1,5 +1,6 @@
 import base64
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -23,6 +24,7 @@ from edgewright.sealing import (
     remove_keys,
     total_plaintext_size,
 )
+from edgewright.sealing.sealed_secret import ANNOTATIONS_LIMIT, DOCUMENT_LIMIT
 
 GOLDEN = Path(__file__).with_name("golden_sealed_secret.yaml")
 NEW, OLD = "ab" * 32, "cd" * 32
@@ -243,6 +245,17 @@ def test_a_file_that_is_no_sealed_secret_needs_a_person(document: bytes, use: Ca
     assert refusal.value.hint
 
 
+def test_a_file_may_be_64_levels_deep_and_no_more() -> None:
+    def deep(levels: int) -> bytes:
+        nested = b"[" * (levels - 1) + b"]" * (levels - 1)
+        return HAND_MADE.replace(b"...\n", b"extra: " + nested + b"\n")
+
+    assert set(read_values(deep(64))) == {"password", "user"}
+    with pytest.raises(Stalled, match="64 levels") as refusal:
+        read_values(deep(65))
+    assert refusal.value.code == "sealed_secret_malformed"
+
+
 @pytest.mark.parametrize("change", [(b"name: db", b"name: other"), (b"namespace: press", b"namespace: other")])
 def test_nothing_is_put_into_the_file_of_another_secret(change: tuple[bytes, bytes]) -> None:
     with pytest.raises(Stalled) as refusal:
@@ -340,3 +353,17 @@ def test_more_annotations_than_kubernetes_stores_are_refused() -> None:
     long_keys = {f"{number:0253}": value("AQAA") for number in range(800)}
     with pytest.raises(TooLarge, match="annotations"):
         put(None, **long_keys)
+
+
+def test_limits_of_a_file_are_those_that_the_documents_state() -> None:
+    page = " ".join((Path(__file__).parents[3] / "docs" / "crypto.md").read_text("utf-8").split())
+    stated = re.search(
+        r"at most (\d+) MiB \(Kubernetes' limit\).*"
+        r" annotations (\d+) KiB, the whole file ([\d.]+) MiB less (\d+) KiB",
+        page,
+    )
+    assert stated
+    secret, annotations, file, less = map(float, stated.groups())
+    assert secret * 1024 * 1024 == SECRET_LIMIT
+    assert annotations * 1024 == ANNOTATIONS_LIMIT
+    assert file * 1024 * 1024 - less * 1024 == DOCUMENT_LIMIT
