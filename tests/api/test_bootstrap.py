@@ -210,6 +210,15 @@ async def test_an_expiry_out_of_bounds_is_refused(admin: httpx.AsyncClient, clus
     assert (answer.status_code, answer.json()["where"]) == (422, "/expires_in")
 
 
+async def test_a_line_lives_for_an_hour_unless_somebody_says_otherwise(
+    admin: httpx.AsyncClient, cluster: UUID
+) -> None:
+    for wish, seconds in (({}, 3600), ({"expires_in": 604_800}, 604_800)):
+        answer = await admin.post(f"/v1/cluster/{cluster}/registration-token", json=wish)
+        left = datetime.fromisoformat(answer.json()["expires_at"]) - datetime.now(UTC)
+        assert seconds - 100 < left.total_seconds() <= seconds
+
+
 async def test_wrong_tokens_are_limited_and_right_ones_are_not(
     centre: GatewayCentre, anybody: httpx.AsyncClient, cluster: UUID
 ) -> None:

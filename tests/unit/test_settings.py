@@ -1,5 +1,7 @@
 """Settings that somebody mistyped, or that were made to do more than they say."""
 
+from datetime import timedelta
+
 import pytest
 from pydantic import ValidationError
 
@@ -59,3 +61,8 @@ def test_trusted_proxies_are_addresses_and_networks(monkeypatch: pytest.MonkeyPa
 def test_trusted_proxies_are_named_with_commas_between(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDGEWRIGHT_TRUSTED_PROXIES", "10.0.0.5, 192.168.7.0/24,::1")
     assert Settings().trusted_proxies == ("10.0.0.5/32", "192.168.7.0/24", "::1/128")
+
+
+def test_credentials_are_old_at_90_days_and_never_at_none() -> None:
+    assert Settings().credential_age == timedelta(days=90)
+    assert Settings(credential_days=0).credential_age is None
