@@ -33,6 +33,11 @@ THREAD_PRICE = 2.0
 """Of a second in a thread: nobody knows for how long at a time it keeps Python's lock."""
 LEAST_CHARGE = 0.001
 """Seconds that the smallest request counts as: what comes before and after its handler is not measured."""
+FIRST_DEPOSIT = 0.005
+LARGEST_DEPOSIT = 0.5
+"""Seconds that a request pays before it begins; what it turns out not to cost comes back at its end."""
+NEWEST_COUNTS = 0.2
+"""How much the newest request of a token counts in what its next one pays."""
 LONGEST_WAIT = 4.0
 """Seconds for which a request waits before it is refused; common clients give up after five."""
 SHORTEST_PAUSE = 0.001
@@ -75,7 +80,8 @@ class Account:
         turn: whose wait is next.
         waiting: how many wait, the one whose turn it is among them.
         reading: who reads a large body.
-        spent: seconds, since it is remembered.
+        spent: seconds that ended requests have cost, since it is remembered.
+        usual: seconds that one of its requests costs.
     """
 
     allowance: Bucket
@@ -83,28 +89,54 @@ class Account:
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
     spent: float = 0.0
+    usual: float = FIRST_DEPOSIT
     _lock: Lock = field(default_factory=Lock)
 
     def charge(self, seconds: float, now: float) -> None:
-        """From any thread."""
+        """From any thread; what is less than nothing is given back."""
         with self._lock:
-            self.spent += seconds
             self.allowance.take(seconds, now)
+
+    def learn(self, cost: float) -> None:
+        """One request is over, and has cost so many seconds."""
+        with self._lock:
+            self.spent += cost
+            self.usual += NEWEST_COUNTS * (cost - self.usual)
 
     def seconds_until_paid(self, now: float) -> float:
         return self.allowance.seconds_until_paid(now)
 
 
-@dataclass(frozen=True)
 class Meter:
-    """Charges one account, from any thread of the loop's."""
+    """Charges one account for one request.
 
-    payer: bytes | str
-    account: Account
-    clock: Clock
+    What a request costs is known only as it goes on: without a deposit, dozens of them would begin before the first
+    one has cost anything.
+    """
+
+    def __init__(self, account: Account, clock: Clock) -> None:
+        self.account = account
+        self.clock = clock
+        self._lock = Lock()
+        self._cost = 0.0
+        self._deposit = min(account.usual, LARGEST_DEPOSIT)
+        account.charge(self._deposit, clock())
+        self.charge(LEAST_CHARGE)
 
     def charge(self, seconds: float) -> None:
-        self.account.charge(seconds, self.clock())
+        """From any thread."""
+        with self._lock:
+            self._cost += seconds
+            paid = min(seconds, self._deposit)
+            self._deposit -= paid
+        self.account.charge(seconds - paid, self.clock())
+
+    def end(self) -> None:
+        """The request is over: what is left of its deposit is given back."""
+        with self._lock:
+            left, self._deposit = self._deposit, 0.0
+        self.account.charge(-left, self.clock())
+        self.account.learn(self._cost)
 
 
 METER: ContextVar[Meter | None] = ContextVar("operator_meter", default=None)
@@ -161,10 +193,9 @@ class OperatorTime:
                         await self._sleep(max(0.0, due - self._clock()))
                         raise self._refused(account)
                     await self._sleep(max(owed, SHORTEST_PAUSE))
-                account.charge(LEAST_CHARGE, self._clock())
+                return Meter(account, self._clock)
         finally:
             account.waiting -= 1
-        return Meter(payer, account, self._clock)
 
     def _account(self, payer: bytes | str) -> Account:
         account = self._accounts.get(payer)

@@ -42,6 +42,7 @@ class OperatorTurns:
             await metered(self._app(scope, receive, send), meter)  # type: ignore[arg-type] # a coroutine, as it is ours
         finally:
             METER.reset(mine)
+            meter.end()
 
     async def _turn(self, scope: Scope, secret: str) -> Meter | None:
         """Whom to charge; None: the client has gone away."""

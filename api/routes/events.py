@@ -60,11 +60,11 @@ async def events(
 ) -> EventSourceResponse:
     """Begins behind `Last-Event-ID`, else `after`, else now. Ends when the token is revoked."""
     known = last_event_id if last_event_id is not None else after
-    position = await gateway.audit.last_position() if known is None else known
-    opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
-    stream = _stream(gateway, live, operator, position=position, cluster=cluster, opening=opening)
     with ExitStack() as seat:
-        seat.enter_context(live.event_streams.seat(asker(operator)))
+        seat.enter_context(live.event_streams.seat(asker(operator)))  # before the database is asked
+        position = await gateway.audit.last_position() if known is None else known
+        opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
+        stream = _stream(gateway, live, operator, position=position, cluster=cluster, opening=opening)
         return _Seated(stream, seat.pop_all())
 
 

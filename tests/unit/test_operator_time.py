@@ -9,6 +9,7 @@ import pytest
 from api import operator_time
 from api.operator_time import (
     BURST_SECONDS,
+    FIRST_DEPOSIT,
     LONGEST_WAIT,
     METER,
     SHARE,
@@ -86,6 +87,34 @@ async def test_a_script_of_small_requests_keeps_thirty_a_second_for_as_long_as_i
     assert 1000 / (watch.now - began) > 30
 
 
+async def test_requests_pay_before_they_begin(spent: OperatorTime, watch: Watch) -> None:
+    """Otherwise all of a burst would be at work before the first of them has cost anything."""
+    began = watch.now
+    for _ in range(100):
+        await spent.turn("ew_burst")
+    assert watch.now - began >= 100 * FIRST_DEPOSIT / SHARE - 2 * BURST_SECONDS / SHARE
+
+
+async def test_what_a_request_has_not_cost_comes_back(spent: OperatorTime, watch: Watch) -> None:
+    (await spent.turn("ew_frugal")).end()
+    began = watch.now
+    for _ in range(40):
+        (await spent.turn("ew_frugal")).end()
+    assert watch.now - began < 40 * FIRST_DEPOSIT
+
+
+async def test_a_token_whose_requests_are_dear_pays_more_before_the_next(spent: OperatorTime, watch: Watch) -> None:
+    for _ in range(20):
+        meter = await spent.turn("ew_dear")
+        meter.charge(0.1)
+        meter.end()
+    await watch.sleep(10)
+    began = watch.now
+    for _ in range(10):
+        await spent.turn("ew_dear")
+    assert watch.now - began >= 9 * 0.09 / SHARE - BURST_SECONDS / SHARE
+
+
 async def test_sessions_spend_the_time_of_the_token_that_opened_them(spent: OperatorTime, watch: Watch) -> None:
     spent.learn("ew_first", "root")
     spent.learn("ew_second", "root")
@@ -133,15 +162,15 @@ async def test_whoever_goes_away_while_waiting_makes_room() -> None:
 
 
 class Bill(Meter):
-    """A meter that notes what it is charged."""
+    """Writes down what it charges from its making on."""
 
     def __init__(self, payer: str, spent: list[float]) -> None:
-        account = OperatorTime()._account(payer)
-        super().__init__(payer, account, time.monotonic)
-        object.__setattr__(self, "spent", spent)
+        self._spent: list[float] = []
+        super().__init__(OperatorTime()._account(payer), time.monotonic)
+        self._spent = spent
 
     def charge(self, seconds: float) -> None:
-        self.__dict__["spent"].append(seconds)
+        self._spent.append(seconds)
 
 
 def compute(seconds: float) -> None:
