@@ -65,6 +65,18 @@ async def activities(centre: Centre, cluster: UUID) -> list[str]:
     ]
 
 
+async def steps_in_bulk_queue(centre: Centre, cluster: UUID) -> int:
+    """How many activities with steps of a cluster's workflow went to the bulk queue; none may go elsewhere."""
+    events = [
+        event.activity_task_scheduled_event_attributes
+        async for event in centre.handle(cluster).fetch_history_events()
+        if event.HasField("activity_task_scheduled_event_attributes")
+    ]
+    steps = [event for event in events if event.activity_type.name not in {"read_wanted", "publish"}]
+    assert {event.task_queue.name for event in steps} == {names.BULK_QUEUE}
+    return len(steps)
+
+
 async def test_steps_that_go_well_are_one_activity(centre: Centre) -> None:
     cluster = await centre.create("smooth")
     await eventually(lambda: is_told(centre, cluster))
@@ -138,6 +150,8 @@ async def test_the_same_entry_again_makes_no_commit(centre: Centre) -> None:
 
 async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Centre) -> None:
     cluster = await centre.create("templated")
+    await eventually(lambda: is_told(centre, cluster))
+    commissioning = await steps_in_bulk_queue(centre, cluster)
     entries = centre.ports.entries
     chart = await entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert chart is not None
@@ -147,6 +161,7 @@ async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Ce
     assert cluster in users
     await centre.ports.fleet.nudge(cluster, bulk=True)
     await eventually(lambda: is_rendered(centre, cluster, b"new-template"))
+    assert await steps_in_bulk_queue(centre, cluster) > commissioning
     status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
     assert status is not None and status.body["ready"] is True
 
