@@ -2,14 +2,20 @@
 
 from uuid import UUID, uuid4
 
+import pytest
 from centre import Centre, eventually
-from cluster_states import is_told, kinds
+from cluster_states import is_told, kinds, tells
+from sealing_keys import certificate_pem, private_key
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 
+from activities.edge_status import EdgeStatusDoor
+from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
+
+OWN, FOREIGN, NEWER = (certificate_pem(private_key(bits)) for bits in (2048, 3072, 4096))
 
 
 async def reset(centre: Centre, cluster: UUID) -> None:
@@ -66,3 +72,73 @@ async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Ce
     await says(centre, cluster, "awake")
     assert not (await centre.row(cluster)).paused
     assert (await kinds(centre, cluster)).count("cluster.paused") == 1
+
+
+async def reports(centre: Centre, cluster: UUID, pem: str, *, actor: str = "agent") -> None:
+    """Brings a certificate as the agent does, or as an admin who confirms one."""
+    door = EdgeStatusDoor(centre.clusters, centre.ports.reports, centre.ports.entries)
+    await door.record(cluster, {"hosts": [], "kubeseal_cert": pem}, merge=False, actor=actor, generation=1)
+
+
+async def proposes(centre: Centre, cluster: UUID, pem: str, signal: str) -> None:
+    body = {"hosts": [], "kubeseal_cert": pem} if signal == names.SIGNAL_EDGE_STATUS else {"kubeseal_cert": pem}
+    await centre.handle(cluster).signal(signal, body)
+    await centre.until(cluster, lambda row: row.proposed_pem == pem)
+
+
+async def certificates(centre: Centre, cluster: UUID) -> tuple[str | None, str | None]:
+    row = await centre.row(cluster)
+    return row.certificate_pem, row.proposed_pem
+
+
+REFUSAL = {names.SIGNAL_EDGE_STATUS: "edge_status.refused", names.SIGNAL_SEALING_KEY_ROTATED: "sealing_key.refused"}
+
+
+@pytest.mark.parametrize("signal", REFUSAL)
+async def test_a_proposed_certificate_that_was_dropped_does_not_come_back_with_a_reset(
+    centre: Centre, signal: str
+) -> None:
+    cluster = await centre.create("dropped")
+    await reports(centre, cluster, OWN)
+    await proposes(centre, cluster, FOREIGN, signal)
+    await reports(centre, cluster, NEWER)  # which forgets the proposal
+    assert await certificates(centre, cluster) == (NEWER, None)
+    await eventually(lambda: is_told(centre, cluster))
+    await reset(centre, cluster)
+    await eventually(lambda: tells(centre, cluster, REFUSAL[signal]))
+    assert await certificates(centre, cluster) == (NEWER, None)
+    await proposes(centre, cluster, FOREIGN, signal)
+
+
+@pytest.mark.parametrize("signal", REFUSAL)
+async def test_a_confirmed_certificate_that_was_replaced_does_not_come_back_with_a_reset(
+    centre: Centre, signal: str
+) -> None:
+    cluster = await centre.create("replaced")
+    await reports(centre, cluster, OWN)
+    await proposes(centre, cluster, FOREIGN, signal)
+    await reports(centre, cluster, FOREIGN, actor="token:admin")
+    assert await certificates(centre, cluster) == (FOREIGN, None)
+    await reports(centre, cluster, NEWER)
+    await eventually(lambda: is_told(centre, cluster))
+    before = (await kinds(centre, cluster)).count("certificate.changed")
+    await reset(centre, cluster)
+    await eventually(lambda: tells(centre, cluster, REFUSAL[signal]))
+    assert await certificates(centre, cluster) == (NEWER, None)
+    told = await kinds(centre, cluster)
+    assert (told.count("certificate.proposed"), told.count("certificate.changed")) == (1, before)
+
+
+async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(centre: Centre) -> None:
+    cluster = await centre.create("kept")
+    await centre.ports.fleet.pause(cluster, reason="keep the deletion from going on", actor="token:test")
+    await centre.handle(cluster).signal(names.SIGNAL_DELETE, {})
+    await centre.until(cluster, lambda row: row.desired is Desired.DELETED)
+    await centre.clusters.undelete(cluster, actor="token:test")
+    await centre.ports.fleet.resume(cluster, actor="token:test")
+    await eventually(lambda: is_told(centre, cluster))
+    await reset(centre, cluster)
+    await eventually(lambda: tells(centre, cluster, "delete.refused"))
+    row = await centre.row(cluster)
+    assert row.desired is Desired.PRESENT
+    assert row.projection is not None and row.projection.phase is not Phase.DELETED
