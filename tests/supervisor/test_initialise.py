@@ -3,22 +3,29 @@
 import asyncio
 import hashlib
 import shutil
+from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import pytest
 from stopped_home import StoppedHome
 
+from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.temporal import nudging
+from edgewright.cli import initialise
 from edgewright.cli.demo import demo_is_due
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.cli.initialise import initialise_storage, initialise_temporal
+from edgewright.cli.initialise import initialise_storage, initialise_temporal, rebuild_workflows
 from edgewright.cli.service_checks import service_checks
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.wellknown import APP_CLUSTER_SETTINGS, APP_CONFIG_SCHEMA, REPOSITORY_HELM_CHARTS
+from edgewright.errors import Waiting
 from edgewright.ports.fleet import FleetUnavailable
 from edgewright.settings import Settings
 
@@ -139,6 +146,66 @@ async def test_temporal_that_is_away_is_named(settings: Settings, monkeypatch: p
     monkeypatch.setattr("edgewright.cli.initialise._PATIENCE_SECONDS", 0.1)
     with pytest.raises(FleetUnavailable, match=r"127\.0\.0\.1:1"):
         await initialise_temporal(settings.model_copy(update={"temporal_address": "127.0.0.1:1"}))
+
+
+class OneRefuses:
+    """Temporal with a workflow for each cluster, one of which takes no message."""
+
+    def __init__(self, wedged: UUID, clusters: Iterable[UUID]) -> None:
+        self.wedged: UUID | None = wedged
+        self.nudged: set[UUID] = set()
+        self._clusters = set(clusters)
+
+    async def running(self) -> set[UUID]:
+        return self._clusters
+
+    async def healthy(self) -> bool:
+        return True
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        if cluster == self.wedged:
+            raise Waiting("Temporal does not answer (INVALID_ARGUMENT).")
+        self.nudged.add(cluster)
+
+
+@pytest.mark.parametrize("news", ["external URL", "renderer"])
+async def test_one_wedged_cluster_keeps_no_start_and_no_other_cluster_from_what_is_new(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, news: str
+) -> None:
+    await initialise_storage(settings)
+    wedged, *others = clusters = [uuid4() for _ in range(4)]
+    async with open_database(settings.effective_database_url) as database:
+        for number, cluster in enumerate(clusters):
+            body = {"name": f"edge-{number}", "namespace": "edgewright"}
+            await SqlClusters(database).write_configuration(cluster, body, actor="token:test", create_object=True)
+    fleet = OneRefuses(wedged, clusters)
+
+    @asynccontextmanager
+    async def temporal(_settings: Settings) -> AsyncIterator[None]:
+        yield
+
+    monkeypatch.setattr(initialise, "_temporal", temporal)
+    monkeypatch.setattr(initialise, "TemporalFleet", lambda _client, **_: fleet)
+    monkeypatch.setattr(nudging, "PAUSE_SECONDS", 0)
+    fleet.wedged = None
+    await rebuild_workflows(settings)
+    fleet.nudged.clear()
+    await rebuild_workflows(settings)
+    assert fleet.nudged == set(), "nothing is new"
+
+    if news == "renderer":
+        monkeypatch.setattr(initialise, "RENDERER_VERSION", "the-next-one")
+    else:
+        settings = settings.model_copy(update={"external_url": "https://centre.example.com"})
+    fleet.wedged = wedged
+    assert await rebuild_workflows(settings) == 0
+    assert fleet.nudged == set(others)
+    fleet.wedged = None
+    await rebuild_workflows(settings)
+    assert fleet.nudged == set(clusters), "the next start wakes what this one could not"
+    fleet.nudged.clear()
+    await rebuild_workflows(settings)
+    assert fleet.nudged == set()
 
 
 async def test_doctor_finds_what_a_good_installation_has(settings: Settings) -> None:
