@@ -14,12 +14,13 @@ from starlette.requests import ClientDisconnect
 from api.allowances import Allowance
 from api.json_text import JsonLimits, parse_json
 from api.operator_time import one_body_at_a_time
+from edgewright.domain.bounds import STATUS_BYTES, STATUS_LEVELS, STATUS_NODES
 from edgewright.errors import Invalid, Refused, TooLarge
 
 KIB = 1024
 SMALL_JSON = JsonLimits(16 * KIB, levels=20, nodes=1000)
 """Of a body, unless the route says otherwise."""
-STATUS_JSON = JsonLimits(64 * KIB, levels=30, nodes=10_000)
+STATUS_JSON = JsonLimits(STATUS_BYTES, levels=STATUS_LEVELS, nodes=STATUS_NODES)
 """Of what an edge says of itself: some 300 hosts."""
 ENTRY_JSON = JsonLimits(1024 * KIB, levels=100, nodes=50_000)
 """Of Config Store entries and clusters, which hold what others have designed."""

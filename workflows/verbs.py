@@ -14,9 +14,10 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from pydantic_core import from_json, to_json
 
-    from edgewright.domain.bounds import STATUS_BYTES
+    from edgewright.domain.bounds import STATUS_BYTES, STATUS_LEVELS, STATUS_NODES
     from edgewright.domain.cluster import StepName
     from edgewright.domain.events import EventKind
+    from edgewright.domain.json import is_within
     from edgewright.messages import names
     from edgewright.messages.cluster import PendingVerb
     from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
@@ -190,7 +191,8 @@ class Verbs:
         sent: a number may take four times as much."""
         as_before = self._since_empty + size > LARGEST_QUEUE
         carried = size if body is UNREADABLE else len(to_json(body))
-        too_large = carried > STATUS_BYTES or sum(self._sizes) + carried > LARGEST_QUEUE
+        misshapen = body is not UNREADABLE and not is_within(body, levels=STATUS_LEVELS, nodes=STATUS_NODES)
+        too_large = misshapen or carried > STATUS_BYTES or sum(self._sizes) + carried > LARGEST_QUEUE
         if too_large != as_before and workflow.patched(COUNTED):
             return too_large
         return as_before and workflow.patched(BOUNDED)
@@ -240,7 +242,7 @@ class Verbs:
         if number and workflow.patched(BOUNDED):
             publication.tell(
                 "signals.dropped",
-                f"{number} signals dropped: unreadable, larger than {STATUS_BYTES // 1024} KiB, "
+                f"{number} signals dropped: unreadable, larger than {STATUS_BYTES // 1024} KiB or nested too deep, "
                 f"or more than {LONGEST_QUEUE} waiting.",
                 signals=number,
             )

@@ -74,4 +74,6 @@ Place = Annotated[str, AtMost(600)]
 Sentence = Annotated[str, AtMost(1000)]
 """What is said to people."""
 STATUS_BYTES = 64 * 1024
+STATUS_LEVELS = 30
+STATUS_NODES = 10_000
 """Of an edge's status."""

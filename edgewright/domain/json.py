@@ -24,6 +24,21 @@ def same_json(one: Json, other: Json) -> bool:
     return one == other and _spelled_alike(one, other)
 
 
+def is_within(value: Json, *, levels: int, nodes: int) -> bool:
+    """Whether a value has so many levels of objects and arrays at most, and so many of these and their members."""
+    inside: list[tuple[Any, int]] = [(value, 1)]
+    while inside:
+        one, level = inside.pop()
+        if isinstance(one, str) or not isinstance(one, Mapping | Sequence):
+            continue
+        nodes -= max(1, len(one))
+        if level > levels or nodes < 0:
+            return False
+        members = one.values() if isinstance(one, Mapping) else one
+        inside += [(member, level + 1) for member in members]
+    return True
+
+
 def _spelled_alike(one: Json, other: Any) -> bool:
     """For values that are equal to each other."""
     if isinstance(one, Mapping):

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -66,7 +67,14 @@ async def test_a_deletion_that_comes_by_signal_gets_through_a_flood(idle_centre:
         await idle_centre.until(cluster, at_phase(Phase.DELETED))
 
 
-@pytest.mark.parametrize("body", ["x" * 100_000, {"hosts": ["x" * 100_000]}], ids=["text", "document"])
+DEEP: Any = reduce(lambda inner, _: [inner], range(40), [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["x" * 100_000, {"hosts": ["x" * 100_000]}, {"hosts": DEEP}, {"hosts": [0] * 11_000}],
+    ids=["text", "document", "levels", "nodes"],
+)
 async def test_a_signal_larger_than_a_status_may_be_is_dropped_with_an_event(centre: Centre, body: Any) -> None:
     cluster = await centre.create("too-large")
     await centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, body)
