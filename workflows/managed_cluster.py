@@ -241,17 +241,21 @@ class ManagedCluster(ClusterMessages):
         """The end of a run: refuses new messages, answers those inside, and sends who still waits to the next run."""
         self._draining = True
         self._secrets.hurry()
-        await workflow.sleep(policies.DRAIN)
+        await workflow.sleep(policies.DRAIN, summary="messages on their way")
         if self._verbs.pending:
             await self._look()
         if self._over:
             self._secrets.held = False
         with suppress(TimeoutError):
             patience = policies.LONGEST_DRAIN if self._over else policies.HANDOVER
-            await workflow.wait_condition(lambda: self._secrets.idle, timeout=patience)
+            await workflow.wait_condition(
+                lambda: self._secrets.idle, timeout=patience, timeout_summary="a commit under way"
+            )
         self._secrets.send_away()
         try:
-            await workflow.wait_condition(workflow.all_handlers_finished, timeout=policies.LONGEST_DRAIN)
+            await workflow.wait_condition(
+                workflow.all_handlers_finished, timeout=policies.LONGEST_DRAIN, timeout_summary="answers to callers"
+            )
         except TimeoutError:
             workflow.logger.warning("a run ends although a handler has not finished")
         secrets.cancel()

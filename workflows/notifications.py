@@ -39,7 +39,9 @@ class Notifications:
                 return
             if pause:
                 with suppress(TimeoutError):
-                    await workflow.wait_condition(lambda: self._woken, timeout=pause)
+                    await workflow.wait_condition(
+                        lambda: self._woken, timeout=pause, timeout_summary="next round of deliveries"
+                    )
         workflow.continue_as_new(NotificationsInput(failures=self._failures))
 
     async def _round(self) -> float | None:

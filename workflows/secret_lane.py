@@ -192,6 +192,6 @@ class SecretLane:
 
     async def _tell_soon(self) -> None:
         """Commits that follow each other closely are told of once."""
-        await asyncio.sleep(policies.TELL_OF_COMMITS.total_seconds())
+        await workflow.sleep(policies.TELL_OF_COMMITS, summary="commits that follow closely")
         self._telling = None
         self.progressed = True

@@ -177,3 +177,22 @@ def _holders(module: ModuleType) -> list[object]:
     """The module, and its own classes."""
     own = [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
     return [module, *(value for value in own if isinstance(value, type))]
+
+
+def test_every_timer_of_a_workflow_says_what_it_is_for(root: Path) -> None:
+    found, timers = [], 0
+    for path in sorted((root / "workflows").glob("**/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            given = {keyword.arg for keyword in node.keywords}
+            wanted = {"workflow.sleep": "summary", "workflow.wait_condition": "timeout_summary"}
+            called = ast.unparse(node.func)
+            if called == "workflow.sleep" or (called == "workflow.wait_condition" and "timeout" in given):
+                timers += 1
+                if wanted[called] not in given:
+                    found.append(_at(root, path, node.lineno, f"{called} without {wanted[called]}"))
+            if called == "asyncio.sleep":
+                found.append(_at(root, path, node.lineno, "a timer that cannot say what it is for"))
+    assert found == []
+    assert timers >= 9

@@ -139,6 +139,12 @@ async def available(centre: Centre, cluster: UUID, status: ConditionStatus) -> N
     )
 
 
+async def details(centre: Centre, cluster: UUID) -> str:
+    """What Temporal's Web UI shows as the current details of the workflow."""
+    metadata = await centre.handle(cluster).query("__temporal_workflow_metadata")
+    return str(metadata["currentDetails"] if isinstance(metadata, dict) else metadata.current_details)
+
+
 async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
     centre: Centre, clock: LeadingClock
 ) -> None:
@@ -154,6 +160,8 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
         await centre.ports.reports.heartbeats([Heartbeat(cluster, 1)])
         await centre.ports.fleet.nudge(cluster)
         await available(centre, cluster, ConditionStatus.TRUE)
+        shown = await details(centre, cluster)
+        assert "- Available: True (" in shown
         for _ in range(8):
             await centre.ports.reports.keep_listening()
             clock.ahead += timedelta(seconds=10)
@@ -161,6 +169,9 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
         found = [(await sweep(centre)).leases for _ in range(3)]
         assert found == [1, 0, 0]
         await available(centre, cluster, ConditionStatus.UNKNOWN)
+        shown = await details(centre, cluster)
+        assert "- Available: Unknown (LeaseExpired): Last heard " in shown
+        assert "- Synced: " in shown
         told = [kind for kind in await kinds(centre, cluster) if kind.startswith("lease.")]
         assert told == ["lease.renewed", "lease.expired"] * turn
     row = await centre.row(cluster)
