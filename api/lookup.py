@@ -23,9 +23,18 @@ async def open_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
     row = await gateway.clusters.get(cluster)
     if row is None:
         raise cluster_unknown(cluster)
-    if row.closed_at is not None:
-        raise cluster_deleted(cluster, row.spec.name, row.closed_at)
+    refuse_deleted(row)
     return row
+
+
+def refuse_deleted(row: ClusterRow | None) -> None:
+    """For whoever may name something that is no cluster as well.
+
+    Raises:
+        Gone: code ``cluster_deleted``.
+    """
+    if row is not None and row.closed_at is not None:
+        raise cluster_deleted(row.uuid, row.spec.name, row.closed_at)
 
 
 def cluster_unknown(cluster: UUID) -> NotFound:

@@ -20,18 +20,20 @@ from api.idempotency import as_json
 from api.json_text import JsonLimits
 from api.known_names import known_application, known_class
 from api.live import Live, TheGateway, TheLive
-from api.lookup import open_cluster
+from api.lookup import open_cluster, refuse_deleted
 from api.preconditions import not_modified, precondition_of, quoted
 from api.schemas.config_store import NewObject, ObjectBody
 from edgewright.domain.cluster import Role
 from edgewright.domain.merge_patch import apply_merge_patch
-from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APP_CLUSTER_STATUS
 from edgewright.errors import Forbidden, NotFound, PreconditionFailed
 from edgewright.ports.config_store import Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
 ENTRY = "/app/{app}/object/{object_uuid}"
 PATCH_ATTEMPTS = 5
+OF_A_CLUSTER = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APP_CLUSTER_STATUS})
+"""Applications whose entries say what a cluster is to be, or is."""
 
 _JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
 _MERGE_BODY = {"requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {}}}}}
@@ -92,6 +94,8 @@ async def patch_entry(
     patch = await json_value(request, _limits(app))
     for attempt in range(PATCH_ATTEMPTS):
         entry = await gateway.config.get(app, object_uuid)
+        if entry is None and app in OF_A_CLUSTER:
+            refuse_deleted(await gateway.clusters.get(object_uuid))  # else the schema would refuse the patch alone
         held = precondition
         if precondition.match is None and precondition.none_match is None:
             held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))

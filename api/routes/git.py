@@ -17,6 +17,7 @@ from api.gateway import Gateway
 from api.git_callers import GitCaller, KnownToGit
 from api.git_guests import GitGuests
 from api.live import Live, TheGateway, TheLive
+from api.lookup import refuse_deleted
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
 from edgewright.adapters.git.turns import Guest
@@ -168,6 +169,7 @@ async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *
     Raises:
         Forbidden: it may not; clusters are told so of repositories that do not exist, too.
         NotFound: code ``repository_unknown``.
+        Gone: code ``cluster_deleted``.
         Conflict: code ``deleting``: a push would bring back what the deletion has just taken away.
     """
     shared = repository in SHARED.values()
@@ -182,9 +184,10 @@ async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *
         raise NotFound("There is no such repository.", code="repository_unknown")
     if pushes and shared:
         raise Forbidden("Shared repositories are published by the centre; nobody pushes to them.")
-    if pushes:
+    if isinstance(caller, OperatorToken) and not shared:
         row = await gateway.clusters.get(repository)
-        if row is not None and row.desired is Desired.DELETED:
+        refuse_deleted(row)
+        if pushes and row is not None and row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
     return repository
 

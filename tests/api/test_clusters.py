@@ -10,6 +10,8 @@ from edgewright.adapters.database.tables import idempotency_keys
 from edgewright.domain.cluster import Desired, Phase, StepName
 from edgewright.ports.operators import Permission
 
+SECRET_CHANGE = {"namespace": "default", "name": "db", "key": "password", "value_base64": "eA=="}
+
 
 async def forget_answers(centre: GatewayCentre) -> None:
     """As if each gateway had died between an act and its answer: the keys are free, the acts have happened."""
@@ -269,7 +271,22 @@ async def test_a_deleted_cluster_answers_with_its_end_and_its_timeline(
         await admin.delete(f"{path}/credential"),
         await admin.put(f"{path}/secret/default/db/password", content=b"x"),
         await admin.put(entry, json={"name": "gone", "namespace": "edgewright"}),
+        await admin.patch(entry, json={"bare": True}),
         await admin.put(f"/v1/app/{STATUS_APP}/object/{cluster}", json={"hosts": []}),
+        await admin.patch(f"/v1/app/{STATUS_APP}/object/{cluster}", json={"hosts": []}),
+        await admin.post(f"{path}/reject"),
+        await admin.post(f"{path}/resume"),
+        await admin.post(f"{path}/reseal"),
+        await admin.post(f"{path}/credential/rotate"),
+        await admin.post(f"{path}/certificate", json={"fingerprint": "0" * 64}),
+        await admin.post(f"{path}/bootstrap-url"),
+        await admin.post(f"{path}/step/remove_workloads/skip", json={"reason": "x"}),
+        await admin.post(f"{path}/step/remove_workloads/retry"),
+        await admin.post(f"{path}/secret", json={"changes": [SECRET_CHANGE]}),
+        await admin.delete(f"{path}/secret/default/db/password"),
+        await admin.get(f"/uuid/{cluster}/info/refs", params={"service": "git-upload-pack"}),
+        await admin.get(f"/uuid/{cluster}/info/refs", params={"service": "git-receive-pack"}),
+        await admin.post(f"/uuid/{cluster}/git-receive-pack", content=b""),
     ):
         problem = refused.json()
         assert (refused.status_code, problem["code"]) == (410, "cluster_deleted"), refused.request.url
