@@ -2,15 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
 from edgewright.ports.clusters import ClusterRow, Clusters, RecordedCommit
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 
 LOOK_BACK = 200
-"""Commits of the repository, and events of commits, that are compared first."""
+"""Commits of the repository that are compared with what the database knows, and as many of those that it knows."""
 FARTHEST = 12_800
 """Events that are compared at most: as far back as all of them are lost, for one request makes hundreds of events."""
 MOST_NAMED = 10
@@ -26,23 +26,23 @@ class Drift:
     Args:
         event: ID of the event that tells of it; the same for the same finding.
         message: what happened, what is lost, and what to do.
-        lost: ``namespace/name/key`` of secrets whose newest value is lost.
+        lost: ``namespace/name/key`` of secrets whose newest value is lost -> the commit that it was in.
         change: the newest change that the repository was written for; 0: none that the database does not know.
         mended: the cluster was rendered again since.
     """
 
     event: UUID
     message: str
-    lost: Sequence[str] = ()
+    lost: Mapping[str, CommitId] = field(default_factory=dict)
     change: int = 0
     mended: bool = False
 
 
 async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str | None:
-    """Records what only a copy that was put back explains, once, or that the last such finding is mended.
+    """Records what only a copy that was put back explains, or that the last such finding is mended.
 
     Returns:
-        What was found for the first time; empty if an earlier finding has ended; None: there is nothing new.
+        What the cluster has to be rendered again for; empty if an earlier finding has ended; None: nothing new.
 
     Raises:
         EdgewrightError: what the ports raise.
@@ -52,21 +52,37 @@ async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str |
     row = await clusters.get(cluster)
     if row is None or row.closed:
         return None
-    limit, compared = LOOK_BACK, -1
-    while True:
-        recorded = await clusters.recorded_commits(cluster, limit=limit)
-        drift, all_seen = await asyncio.to_thread(_find_drift, git, row, log, recorded)
-        if all_seen or len(recorded) == compared or limit >= FARTHEST:
-            break
-        limit, compared = limit * 4, len(recorded)
+    drift = await _compare(clusters, git, row, log)
     if drift is not None and await clusters.record_drift(
-        cluster, drift.message, event=drift.event, lost=drift.lost, change=drift.change
+        cluster, drift.message, event=drift.event, lost=drift.lost, change=drift.change, mended=drift.mended
     ):
         return drift.message
-    is_over = (drift is None or drift.mended) and not row.must_reenter
-    if row.drift and is_over and await clusters.end_drift(cluster):
-        return ""
+    if row.drift:
+        lost = await clusters.lost_in_drift(cluster)
+        back = await asyncio.to_thread(_those_there, git, cluster, lost)
+        if await clusters.end_drift(cluster, back=back, mended=drift is None or drift.mended):
+            return ""
     return None
+
+
+async def _compare(clusters: Clusters, git: GitServer, row: ClusterRow, log: Sequence[CommitSummary]) -> Drift | None:
+    limit = min(LOOK_BACK, FARTHEST)
+    while True:
+        recorded = await clusters.recorded_commits(row.uuid, limit=limit)
+        drift, all_seen = await asyncio.to_thread(_find_drift, git, row, log, recorded)
+        if all_seen or len(recorded) < limit:
+            return drift
+        if limit >= FARTHEST:
+            farther = f" More may be lost: only the newest {limit} events of commits were compared."
+            return replace(drift, message=drift.message + farther) if drift else None
+        limit = min(limit * 4, FARTHEST)
+
+
+def _those_there(git: GitServer, cluster: UUID, lost: Mapping[str, CommitId]) -> set[str]:
+    """The secrets whose lost value has come back, with a newer copy of the repository."""
+    head = git.head(cluster)
+    there = {commit: head is not None and git.is_ancestor(cluster, commit, head) for commit in set(lost.values())}
+    return {name for name, commit in lost.items() if there[commit]}
 
 
 def _find_drift(
@@ -82,15 +98,16 @@ def _find_drift(
     desired = row.projection.desired_revision if row.projection else None
     mended = desired is None or is_there(desired)
     seen = {commit: is_there(commit) for commit in dict.fromkeys(each.commit for each in recorded)}
+    is_enough = len(seen) >= LOOK_BACK
     lost = [each for each in recorded if not seen[each.commit]]
     if lost or not mended:
         commits = list(dict.fromkeys([*([] if mended or desired is None else [desired]), *(c.commit for c in lost)]))
         written = _newest_words(lost, recorded)
-        # An older finding keeps its name when the newest lost commit is the same.
-        newest = lost[0].commit if lost else commits[0]
-        event = uuid5(row.uuid, f"git.drifted {newest}")
+        # A finding keeps its name for as long as the same commits are lost, and loses it when more are.
+        newest, oldest = (lost[0].commit, lost[-1].commit) if lost else (commits[0], commits[0])
+        event = uuid5(row.uuid, f"git.drifted {newest} {oldest}")
         drift = Drift(event, _what_is_lost(commits, lost, written), lost=written, mended=mended)
-        return drift, not lost or seen[recorded[-1].commit]
+        return drift, seen[recorded[-1].commit] if lost else is_enough
     fences = (_FENCE.search(commit.message) for commit in log)
     newest_change = next((int(fence[1]) for fence in fences if fence), 0)
     if newest_change > row.change:
@@ -102,25 +119,25 @@ def _find_drift(
             change=newest_change,
         )
         return drift, True
-    return None, True
+    return None, is_enough
 
 
-def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> list[str]:
+def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> dict[str, CommitId]:
     """The secrets of which the newest value is lost: those that no commit has written or deleted since."""
     newest: dict[str, RecordedCommit] = {}
     for each in recorded:
         if each.secret is not None:
             newest.setdefault(each.secret, each)
-    return sorted(name for name, each in newest.items() if each in lost and not each.deletes)
+    return {name: each.commit for name, each in sorted(newest.items()) if each in lost and not each.deletes}
 
 
-def _what_is_lost(commits: Sequence[CommitId], lost: Sequence[RecordedCommit], written: Sequence[str]) -> str:
+def _what_is_lost(commits: Sequence[CommitId], lost: Sequence[RecordedCommit], written: Iterable[str]) -> str:
     pushed = list(dict.fromkeys(each.commit[:12] for each in lost if each.pushed))
     deleted = sorted({each.secret for each in lost if each.deletes and each.secret})
     parts = [
         f"{name}: {_first(those)}"
         for name, those in (
-            ("secret values", written),
+            ("secret values", list(written)),
             ("deletions of secret values", deleted),
             ("pushes to by-hand/", pushed),
         )

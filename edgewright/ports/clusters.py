@@ -356,22 +356,34 @@ class Clusters(Protocol):
         """What the newest ``limit`` events of that kind say has been committed, newest first."""
 
     async def record_drift(
-        self, cluster: UUID, message: str, *, event: UUID, lost: Collection[str] = (), change: int = 0
+        self,
+        cluster: UUID,
+        message: str,
+        *,
+        event: UUID,
+        lost: Mapping[str, CommitId] | None = None,
+        change: int = 0,
+        mended: bool = False,
     ) -> bool:
         """Tells once that repository and database do not belong together, and makes a rendering due.
 
         Args:
             event: ID of the event, the same for the same finding.
-            lost: ``namespace/name/key`` of values that must be entered again.
+            lost: ``namespace/name/key`` of values that must be entered again -> the commit that they were in.
             change: what the repository was written for; the row goes on with a higher one, for a fence names one
                 wish only.
+            mended: the cluster was rendered again since.
 
         Returns:
-            Whether it is told for the first time.
+            Whether it is told for the first time, or has come again after a rendering.
         """
 
-    async def end_drift(self, cluster: UUID) -> bool:
-        """Records that both belong together again. False: there was no drift."""
+    async def lost_in_drift(self, cluster: UUID) -> Mapping[str, CommitId]:
+        """The values that drift has made to be entered again -> the commit that they were in."""
+
+    async def end_drift(self, cluster: UUID, *, back: Collection[str], mended: bool) -> bool:
+        """Takes values (``namespace/name/key``) whose commit is ``back`` from what must be entered again, and ends the
+        drift with the last of them, once the cluster is ``mended``: rendered again. Returns whether it has ended."""
 
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
         """Adds to the list of what must be entered again what was taken away, and takes from it what is there.

@@ -131,6 +131,122 @@ async def test_what_is_lost_is_told_whole_although_one_request_has_made_many_eve
         assert set(row.must_reenter) == {f"default/db/{key}" for key in keys}
 
 
+def copy_of(centre: Centre, cluster: UUID, kept: Path) -> Path:
+    """Keeps the repository as it is now, to be put back later."""
+    shutil.copytree(centre.git.folder(cluster), kept)
+    return kept
+
+
+def put_back(centre: Centre, cluster: UUID, kept: Path) -> None:
+    """Puts a copy of the copy in the repository's place, with as short a gap as can be."""
+    folder = centre.git.folder(cluster)
+    new, old = kept.with_suffix(".new"), kept.with_suffix(".old")
+    shutil.copytree(kept, new)
+    folder.rename(old)
+    new.rename(folder)
+    shutil.rmtree(old)
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_drift_ends_when_the_newer_copy_of_the_repository_is_put_back(
+    idle_centre: Centre, tmp_path: Path
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("newer-copy")
+        older = copy_of(idle_centre, cluster, tmp_path / "older")
+        await enter(idle_centre, cluster, "returned")
+        await eventually(lambda: is_told(idle_centre, cluster))
+        newer = copy_of(idle_centre, cluster, tmp_path / "newer")
+        put_back(idle_centre, cluster, older)
+        await sweep(idle_centre)
+        await idle_centre.until(cluster, lambda row: row.must_reenter == ("default/db/returned",))
+        await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.TRUE)
+
+        put_back(idle_centre, cluster, newer)
+
+        async def is_mended() -> bool:
+            await sweep(idle_centre)
+            return drifted(await idle_centre.row(cluster)) is ConditionStatus.FALSE
+
+        await eventually(is_mended)
+        assert (await idle_centre.row(cluster)).must_reenter == ()
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_a_second_put_back_to_an_older_copy_tells_what_more_is_lost(
+    idle_centre: Centre, tmp_path: Path
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("twice")
+        oldest = copy_of(idle_centre, cluster, tmp_path / "oldest")
+        await enter(idle_centre, cluster, "first")
+        older = copy_of(idle_centre, cluster, tmp_path / "older")
+        await enter(idle_centre, cluster, "second")
+        await idle_centre.clusters.set_paused(cluster, paused=True, reason="storage", actor="token:test")
+        await idle_centre.ports.fleet.nudge(cluster)
+        await eventually(lambda: is_told(idle_centre, cluster))
+        put_back(idle_centre, cluster, older)
+        await sweep(idle_centre)
+        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/second",)
+        put_back(idle_centre, cluster, oldest)
+        await sweep(idle_centre)
+        await sweep(idle_centre)
+        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/first", "default/db/second")
+        assert ["default/db/first" in message for message in await told(idle_centre, cluster)] == [False, True]
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_the_same_copy_put_back_again_is_rendered_again(idle_centre: Centre, tmp_path: Path) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("again")
+        copy = copy_of(idle_centre, cluster, tmp_path / "copy")
+        await enter(idle_centre, cluster, "lost")
+
+        async def is_rendered() -> bool:
+            await sweep(idle_centre)
+            row, head = await idle_centre.row(cluster), idle_centre.git.head(cluster)
+            return row.projection is not None and row.projection.desired_revision == head
+
+        for _ in range(2):
+            put_back(idle_centre, cluster, copy)
+            await eventually(is_rendered)
+        assert len(await told(idle_centre, cluster)) == 1
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_a_loss_is_seen_behind_many_events_of_one_commit(
+    idle_centre: Centre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drift, "LOOK_BACK", 2)
+    async with working(idle_centre):
+        cluster = await idle_centre.create("behind")
+        copy = copy_of(idle_centre, cluster, tmp_path / "copy")
+        await enter(idle_centre, cluster, "lost")
+        put_back(idle_centre, cluster, copy)
+        changes = [await stage(idle_centre, cluster, key) for key in "abc"]
+        await idle_centre.ports.fleet.change_secrets(cluster, [change.request for change in changes])
+        await eventually(lambda: is_told(idle_centre, cluster))
+        await sweep(idle_centre)
+        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/lost",)
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_a_loss_that_reaches_behind_all_that_is_compared_says_that_more_may_be_lost(
+    idle_centre: Centre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drift, "LOOK_BACK", 2)
+    monkeypatch.setattr(drift, "FARTHEST", 2)
+    async with working(idle_centre):
+        cluster = await idle_centre.create("farthest")
+        copy = copy_of(idle_centre, cluster, tmp_path / "copy")
+        for key in "abc":
+            await enter(idle_centre, cluster, key)
+        put_back(idle_centre, cluster, copy)
+        await sweep(idle_centre)
+        [message] = await told(idle_centre, cluster)
+        assert "More may be lost: only the newest 2 events of commits were compared." in message
+
+
 @pytest.mark.usefixtures("every_slot")
 async def test_an_older_database_is_noticed_once_and_mends(idle_centre: Centre) -> None:
     async with working(idle_centre):

@@ -31,6 +31,7 @@ from edgewright.domain.wellknown import (
 from edgewright.errors import NotFound, Stalled, Superseded
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.clusters import RecordedCommit
+from edgewright.ports.git_server import CommitId
 
 _ENTRIES_OF_STEP = {
     StepName.REMOVE_ADDRESS: (APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY),
@@ -166,11 +167,19 @@ class ClusterProgress:
         return [_recorded(row.kind, row.detail) for row in rows if row.detail.get(_COMMITS[row.kind])]
 
     async def record_drift(
-        self, cluster: UUID, message: str, *, event: UUID, lost: Collection[str] = (), change: int = 0
+        self,
+        cluster: UUID,
+        message: str,
+        *,
+        event: UUID,
+        lost: Mapping[str, CommitId] | None = None,
+        change: int = 0,
+        mended: bool = False,
     ) -> bool:
         async with self._database.write() as connection:
             row = await open_row(connection, cluster)
-            if await is_recorded(connection, event):
+            is_told = await is_recorded(connection, event)
+            if is_told and (mended or row.rendered_digest is None):
                 return False
             at = await self._database.now(connection)
             await update_row(
@@ -178,30 +187,49 @@ class ClusterProgress:
                 cluster,
                 rendered_digest=None,
                 drift=message,
-                must_reenter=sorted({*row.must_reenter, *lost}),
+                must_reenter=sorted({*row.must_reenter, *(lost or {})}),
+                drift_lost={**(row.drift_lost or {}), **(lost or {})},
                 change=change + 1 if change > row.change else row.change,
                 news_at=at,
             )
-            await record(
-                connection, at, cluster=cluster, actor="centre", kind="git.drifted", message=message, event=event
-            )
+            if not is_told:
+                await record(
+                    connection, at, cluster=cluster, actor="centre", kind="git.drifted", message=message, event=event
+                )
             return True
 
-    async def end_drift(self, cluster: UUID) -> bool:
+    async def lost_in_drift(self, cluster: UUID) -> Mapping[str, CommitId]:
+        async with self._database.read() as connection:
+            return await connection.scalar(select(clusters.c.drift_lost).where(clusters.c.uuid == cluster)) or {}
+
+    async def end_drift(self, cluster: UUID, *, back: Collection[str], mended: bool) -> bool:
         async with self._database.write() as connection:
             row = await open_row(connection, cluster)
             if row.drift is None:
                 return False
             at = await self._database.now(connection)
-            await update_row(connection, cluster, drift=None, news_at=at)
-            return True
+            lost = {name: commit for name, commit in (row.drift_lost or {}).items() if name not in back}
+            must_reenter = [name for name in row.must_reenter if name not in back]
+            # What new hardware has made to be entered again is no drift. Of an earlier version nobody knows which is.
+            is_over = mended and not (set(must_reenter) & set(lost) if row.drift_lost else must_reenter)
+            if is_over or back:
+                await update_row(
+                    connection,
+                    cluster,
+                    must_reenter=must_reenter,
+                    drift=None if is_over else row.drift,
+                    drift_lost={} if is_over else lost,
+                    news_at=at,
+                )
+            return is_over
 
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
             listed = sorted({*row.must_reenter, *taken} - set(there))
-            if listed != list(row.must_reenter):
-                await update_row(connection, fence.cluster, must_reenter=listed)
+            lost = {name: commit for name, commit in (row.drift_lost or {}).items() if name not in taken}
+            if listed != list(row.must_reenter) or lost != (row.drift_lost or {}):
+                await update_row(connection, fence.cluster, must_reenter=listed, drift_lost=lost)
 
     async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
         if step not in _ENTRIES_OF_STEP:

@@ -153,6 +153,7 @@ clusters = Table(
     Column("event_room_at", MOMENT),
     Column("events_omitted", Integer, nullable=False, server_default=text("0")),
     Column("drift", Text),
+    Column("drift_lost", DOCUMENT),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),

@@ -288,9 +288,11 @@ async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> Non
     cluster, finding = await store.create(), uuid4()
     await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
     change = (await store.row(cluster)).change
-    lost = ["default/db/password", "default/db/user"]
+    lost = {"default/db/password": "a1", "default/db/user": "a2"}
     assert await store.clusters.record_drift(cluster, "Put back.", event=finding, lost=lost)
-    assert not await store.clusters.record_drift(cluster, "Put back.", event=finding, lost=["default/late/key"])
+    for mended in (False, True):
+        again = {"event": finding, "lost": {"default/late/key": "a3"}, "mended": mended}
+        assert not await store.clusters.record_drift(cluster, "Put back.", **again), "it is to be rendered already"
     row, wanted = await store.row(cluster), await store.clusters.read_wanted(cluster)
     assert (row.drift, row.must_reenter, row.change) == ("Put back.", tuple(lost), change)
     assert wanted is not None
@@ -298,9 +300,35 @@ async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> Non
     told = [event for event in await store.audit.timeline(cluster) if event.kind == "git.drifted"]
     assert [event.message for event in told] == ["Put back."]
     assert (await store.census.count()).drifted == 1
-    assert [await store.clusters.end_drift(cluster) for _ in range(2)] == [True, False]
-    assert (await store.row(cluster)).drift == ""
+    assert await store.clusters.lost_in_drift(cluster) == lost
+    assert not await store.clusters.end_drift(cluster, back=["default/db/user"], mended=True)
+    assert (await store.row(cluster)).must_reenter == ("default/db/password",)
+    assert not await store.clusters.end_drift(cluster, back=["default/db/password"], mended=False)
+    ends = [await store.clusters.end_drift(cluster, back=[], mended=True) for _ in range(2)]
+    assert ends == [True, False]
+    row = await store.row(cluster)
+    assert (row.drift, row.must_reenter, await store.clusters.lost_in_drift(cluster)) == ("", (), {})
     assert (await store.census.count()).drifted == 0
+
+
+async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(store: Store) -> None:
+    cluster, finding = await store.create(), uuid4()
+    assert await store.clusters.record_drift(cluster, "Put back.", event=finding)
+    await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
+    assert not await store.clusters.record_drift(cluster, "Put back.", event=finding, mended=True)
+    assert await store.clusters.record_drift(cluster, "Put back.", event=finding)
+    wanted = await store.clusters.read_wanted(cluster)
+    assert wanted is not None and wanted.rendering_begun
+    assert [event.kind for event in await store.audit.timeline(cluster)].count("git.drifted") == 1
+
+
+async def test_what_new_hardware_takes_is_not_given_back_with_a_repository(store: Store) -> None:
+    cluster = await store.create()
+    await store.clusters.record_drift(cluster, "Put back.", event=uuid4(), lost={"default/db/password": "a1"})
+    await store.clusters.record_reentry(await store.fence(cluster), taken=["default/db/password"])
+    assert await store.clusters.lost_in_drift(cluster) == {}
+    await store.clusters.end_drift(cluster, back=[], mended=True)
+    assert (await store.row(cluster)).must_reenter == ("default/db/password",)
 
 
 async def test_a_row_older_than_its_repository_goes_on_with_a_change_that_no_commit_bears(store: Store) -> None:
@@ -314,7 +342,10 @@ async def test_a_row_older_than_its_repository_goes_on_with_a_change_that_no_com
 
 
 async def test_drift_of_a_cluster_that_is_not_there_is_refused(store: Store) -> None:
-    for call in (store.clusters.record_drift(uuid4(), "Put back.", event=uuid4()), store.clusters.end_drift(uuid4())):
+    for call in (
+        store.clusters.record_drift(uuid4(), "Put back.", event=uuid4()),
+        store.clusters.end_drift(uuid4(), back=[], mended=True),
+    ):
         with pytest.raises(NotFound):
             await call
 
