@@ -382,7 +382,7 @@ class Clusters(Protocol):
         """The values that drift has made to be entered again -> the commit that they were in."""
 
     async def end_drift(self, cluster: UUID, *, back: Collection[str], mended: bool) -> bool:
-        """Takes values (``namespace/name/key``) whose commit is ``back`` from what must be entered again, and ends the
+        """Takes values (``namespace/name/key``) whose commit is ``back`` from what must be entered again; ends the
         drift with the last of them, once the cluster is ``mended``: rendered again. Returns whether it has ended."""
 
     async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
