@@ -12,8 +12,21 @@ REQUEST_HEADERS = {
     "Idempotency-Key": "The same key gets the first answer, for 24 h; at most 255 printable characters.",
 }
 REQUEST_ID = {"description": "Names this request in the log of the gateway.", "schema": TEXT}
-ETAG = {"description": "The revision of the entry.", "schema": TEXT}
-RETRY_AFTER = {"description": "Seconds after which another try makes sense; there when one does.", "schema": TEXT}
+ANSWER_HEADERS = {
+    "ETag": "The revision of the entry.",
+    "Location": "The path of what was made.",
+    "Edgewright-Commit": "The commit that has it.",
+    "Edgewright-Status-Digest": "Of the status as it was taken, for the next heartbeat.",
+}
+PROBLEM_HEADERS = {
+    "Retry-After": (
+        {"429", "503", "default"},
+        "Seconds after which another try makes sense; there when one does.",
+    ),
+    "WWW-Authenticate": ({"401", "default"}, "With 401: how to send credentials."),
+    "Allow": ({"405", "default"}, "With 405: the methods that there are."),
+}
+"""By name: which answers bear it, and what it says."""
 
 
 def declare_headers(operation: dict[str, Any]) -> None:
@@ -25,11 +38,27 @@ def declare_headers(operation: dict[str, Any]) -> None:
     ]
     if parameters:
         operation["parameters"] = [*operation.get("parameters", ()), *parameters]
-    revised = any(name.startswith("If-") for name in honoured)
+    named = [name for name in ANSWER_HEADERS if f"`{name}`" in operation.get("description", "")]
+    if any(name.startswith("If-") for name in honoured):
+        named.append("ETag")
     for status, answer in operation["responses"].items():
         headers = answer.setdefault("headers", {})
         headers["X-Request-Id"] = REQUEST_ID
-        if revised and status[0] in "23":
-            headers["ETag"] = ETAG
-        if status in {"429", "503", "default"}:
-            headers["Retry-After"] = RETRY_AFTER
+        if status[0] in "23":
+            names = [*named, "ETag"] if _is_cluster(answer) else named
+            headers |= {name: _described(ANSWER_HEADERS[name]) for name in names}
+        if "Idempotency-Key" in honoured and status[0] == "2":
+            headers["Idempotency-Replayed"] = _described("`true`: this is the answer to an earlier request.")
+        headers |= {
+            name: _described(text) for name, (statuses, text) in PROBLEM_HEADERS.items() if status in statuses
+        }
+
+
+def _is_cluster(answer: dict[str, Any]) -> bool:
+    """Whoever shows a cluster names the revision of its configuration."""
+    schema = answer.get("content", {}).get("application/json", {}).get("schema", {})
+    return bool(schema.get("$ref", "").endswith("/ClusterBody"))
+
+
+def _described(text: str) -> dict[str, Any]:
+    return {"description": text, "schema": TEXT}

@@ -77,7 +77,8 @@ async def heartbeat(
     },
 )
 async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway, live: TheLive) -> Response:
-    """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens."""
+    """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens. `Edgewright-Status-Digest`
+    is for the next heartbeat."""
     live.edge_statuses.spend(agent.cluster, 1)
     body = json_object(await json_value(request, STATUS_JSON))
     applied = observed_commit(body.get("observed_revision"))

@@ -87,7 +87,8 @@ async def create_cluster(
     gateway: TheGateway,
     live: TheLive,
 ) -> Response:
-    """Writes the configuration entry and starts the workflow. Honours `Idempotency-Key`."""
+    """Writes the configuration entry and starts the workflow. `Location` and `ETag` are the cluster's. Honours
+    `Idempotency-Key`."""
     once = once_of(request, operator, as_json(wish))
 
     async def create() -> Outcome:

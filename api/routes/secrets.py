@@ -111,7 +111,7 @@ async def change_secrets(
     live: TheLive,
     dryrun: DryRun = None,
 ) -> Response:
-    """One commit, all or nothing; at most 8 MiB. Honours `Idempotency-Key`."""
+    """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`."""
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
     twice = [place for place, count in Counter(places).items() if count > 1]

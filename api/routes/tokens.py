@@ -33,7 +33,7 @@ async def list_tokens(*, _operator: Administrator, gateway: TheGateway) -> Token
 async def create_token(
     *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], gateway: TheGateway
 ) -> Response:
-    """The secret is shown this once."""
+    """The secret is shown this once. `Location` is the token's."""
     now = datetime.now(UTC)
     drawn = draw()
     token = OperatorToken(

@@ -39,7 +39,7 @@ async def set_webhook(
     gateway: TheGateway,
     live: TheLive,
 ) -> Response:
-    """The signing secret is shown this once.
+    """The signing secret is shown this once. `Location` is the webhook's.
 
     The first webhook is told of what happens from now on. Another one takes the place of the one before, with a
     secret of its own, and gets at once what that has not taken.

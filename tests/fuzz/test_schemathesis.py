@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from live_gateway import LiveGateway, Population
 from schemathesis import GenerationMode
-from tour import DOCUMENT, OPERATIONS
+from tour import DOCUMENT, OPERATIONS, undeclared_headers
 
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS, APP_OBJECT_INFO
 
@@ -74,6 +74,7 @@ def test_no_request_breaks_the_gateway(
         answer = case.call(base_url=live.url, timeout=60)
         assert answer.status_code < 500 or answer.status_code == 503, answer.text
         operation.validate_response(answer)
+        assert not undeclared_headers(method, path, answer.status_code, answer.headers)
 
     ask()
     assert client.get("/healthz").is_success

@@ -1,7 +1,7 @@
 """Asks a gateway for each operation of its OpenAPI document, and holds each answer against the document."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,21 @@ OPERATIONS = [
     for method in methods
     if method in {"get", "put", "post", "patch", "delete"}
 ]
+
+
+EVERYWHERE = {
+    "access-control-allow-origin", "access-control-expose-headers", "cache-control", "connection", "content-length",
+    "content-security-policy", "content-type", "date", "expires", "keep-alive", "pragma", "referrer-policy", "server",
+    "transfer-encoding", "vary", "x-accel-buffering", "x-content-type-options", "x-frame-options",
+}  # fmt: skip
+"""Headers that say nothing of what was asked for."""
+
+
+def undeclared_headers(method: str, template: str, status: int, headers: Iterable[str]) -> set[str]:
+    """What an answer bears and the document does not tell of."""
+    answers = DOCUMENT["paths"][template][method.lower()]["responses"]
+    declared = answers.get(str(status), answers["default"]).get("headers", {})
+    return {name.lower() for name in headers} - {name.lower() for name in declared} - EVERYWHERE
 
 
 class Tour:
@@ -50,5 +65,7 @@ class Tour:
         assert answer.status_code < 500 or answer.status_code == 503, f"{method} {template}: {answer.text}"
         documented = DOCUMENT["paths"][template][method.lower()]["responses"]
         assert not answer.is_success or str(answer.status_code) in documented, f"{method} {template}: {answer}"
+        undeclared = undeclared_headers(method, template, answer.status_code, answer.headers)
+        assert not undeclared, f"{method} {template} answered {answer.status_code} with {undeclared}"
         if answer.headers.get("content-type", "").startswith(("application/json", "application/problem+json")):
             self._schema[template][method].validate_response(answer)
