@@ -17,7 +17,7 @@ from supervised import eventually, living
 PROGRAM = [sys.executable, "-c", "from edgewright.cli.main import main; main()"]
 START_SECONDS = 150.0
 SWEEP_SECONDS = "5"
-"""Often enough to wait for a sweep; more often, sweeps take most of what a centre uses beside an edge."""
+"""Often enough to wait for a sweep; more often, sweeps take most of what an idle centre uses."""
 
 
 @dataclass
