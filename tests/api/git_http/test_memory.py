@@ -72,7 +72,8 @@ async def test_a_git_that_serves_a_fetch_runs_under_the_limit(server: BareGitSer
 async def test_a_git_that_advertises_runs_under_the_limit(
     server: BareGitServer, repository: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = "!f() { cat; cat /proc/self/limits; }; f"  # the first one waits until the request has ended
+    # The first command waits until the request has ended. Then git, which is the parent, has got its limit.
+    limits = "!f() { cat; cat /proc/$PPID/limits; }; f"
     monkeypatch.setattr(http_backend, "command", lambda _service: ["-c", f"alias.limits={limits}", "limits"])
     answer = await asyncio.wait_for(GitHttp(server).info_refs(repository, "git-upload-pack", guest=SOMEBODY), 60)
     (line,) = (line for line in answer.body.decode().splitlines() if line.startswith("Max data size"))

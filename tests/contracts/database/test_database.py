@@ -268,7 +268,7 @@ OF_LATER_MIGRATIONS = (
     *("nonce", "nonce_breaks", "nonce_broken_at", "forked_at"),
     *("centre_url", "centre_problem", "proven_url", "centre_ca"),
     *("proposed_fingerprint", "proposed_not_after", "proposed_at", "proposed_pem"),
-    *("event_room", "event_room_at", "events_omitted", "drift"),
+    *("event_room", "event_room_at", "events_omitted", "drift", "drift_lost"),
 )
 
 
