@@ -4,6 +4,7 @@ Bodies and doors are dependencies of ours (``JsonBody``, ``Needs``, …); their 
 read off the routes here.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeGuard
 
@@ -57,6 +58,9 @@ SCHEMES = {
     },
     "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
 }
+_MAY_HAVE_ENDED = re.compile(r"/v1/cluster/\{uuid\}(?!/(timeline|bootstrap)$)|/uuid/\{uuid\}/")
+_CHANGES_OF_ENTRIES = re.compile(r"(PUT|PATCH|DELETE) /v[12]/app/\{app\}/object/\{object_uuid\}")
+_ENDED = "The cluster was deleted: `ended_at` says when, `timeline` where to read what happened to it."
 _KINDS = "What happened. The list grows: be prepared for a kind that you do not know."
 _ANY_CALLER = {auth.identify, edge_sessions.identify_for_store, git_callers.identify_for_git}
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
@@ -100,11 +104,11 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     for route in routes:
         if route.include_in_schema:
             for method in route.methods or ():
-                _complete(described["paths"][route.path_format][method.lower()], route)
+                _complete(described["paths"][route.path_format][method.lower()], route, method)
     return described
 
 
-def _complete(operation: dict[str, Any], route: APIRoute) -> None:
+def _complete(operation: dict[str, Any], route: APIRoute, method: str) -> None:
     operation["operationId"] = _operation_name(route)
     for body in _bodies(route):
         operation["requestBody"] = {
@@ -124,6 +128,8 @@ def _complete(operation: dict[str, Any], route: APIRoute) -> None:
     if security:
         responses.setdefault("401", {"description": "No or wrong credentials.", "content": {PROBLEM_TYPE: problem}})
         responses.setdefault("403", {"description": "Known, but not allowed.", "content": {PROBLEM_TYPE: problem}})
+    if _MAY_HAVE_ENDED.match(route.path_format) or _CHANGES_OF_ENTRIES.match(f"{method} {route.path_format}"):
+        responses["410"] = {"description": _ENDED, "content": {PROBLEM_TYPE: problem}}
     responses["default"] = {"description": "A problem.", "content": {PROBLEM_TYPE: problem}}
     declare_headers(operation)
 

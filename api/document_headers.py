@@ -29,6 +29,11 @@ PROBLEM_HEADERS = {
 """By name: which answers bear it, and what it says."""
 
 
+def declared(*names: str) -> dict[str, Any]:
+    """Headers of problems, for an answer that bears them with a status of its own."""
+    return {name: _described(PROBLEM_HEADERS[name][1]) for name in names}
+
+
 def declare_headers(operation: dict[str, Any]) -> None:
     """Adds the headers that an operation honours, and those of its answers."""
     honoured = [name for name in REQUEST_HEADERS if f"`{name}`" in operation.get("description", "")]

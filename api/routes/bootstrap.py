@@ -5,13 +5,14 @@ Reading it never spends the token.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from api.admission import admit
+from api.document_headers import declared
 from api.gateway import Gateway
 from api.live import TheGateway, TheLive
 from api.stored_flux import stored_flux
@@ -32,6 +33,11 @@ from edgewright.ports.clusters import ClusterRow
 
 PATH = "/v1/cluster/{uuid}/bootstrap"
 HEADERS = {"Cache-Control": "no-store"}
+_REFUSAL: dict[str, Any] = {
+    "description": "A script that says why, and exits with 1.",
+    "content": {"text/plain": {}},
+    "headers": declared("Allow", "Retry-After"),
+}
 
 router = APIRouter(tags=["bootstrap"])
 
@@ -40,7 +46,7 @@ router = APIRouter(tags=["bootstrap"])
     PATH,
     summary="The bootstrap script",
     response_class=PlainTextResponse,
-    responses={403: {"description": "A script that says why, and exits with 1.", "content": {"text/plain": {}}}},
+    responses={403: _REFUSAL},
 )
 @router.head(PATH, include_in_schema=False)
 @router.get(PATH + "/", include_in_schema=False)

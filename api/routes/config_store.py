@@ -32,8 +32,8 @@ from edgewright.ports.operators import OperatorToken, Permission
 
 ENTRY = "/app/{app}/object/{object_uuid}"
 PATCH_ATTEMPTS = 5
-OF_A_CLUSTER = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APP_CLUSTER_STATUS})
-"""Applications whose entries say what a cluster is to be, or is."""
+OF_A_CLUSTER = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
+"""Applications whose entries say what a cluster is to be."""
 
 _JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
 _MERGE_BODY = {"requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {}}}}}
@@ -94,8 +94,6 @@ async def patch_entry(
     patch = await json_value(request, _limits(app))
     for attempt in range(PATCH_ATTEMPTS):
         entry = await gateway.config.get(app, object_uuid)
-        if entry is None and app in OF_A_CLUSTER:
-            refuse_deleted(await gateway.clusters.get(object_uuid))  # else the schema would refuse the patch alone
         held = precondition
         if precondition.match is None and precondition.none_match is None:
             held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))
@@ -164,6 +162,8 @@ async def _write(
     else:
         writer = require(caller, Permission.CLUSTERS)
         await known_application(gateway, app)
+        if app in OF_A_CLUSTER:
+            refuse_deleted(await gateway.clusters.get(object_))  # before the schema has something to say
         await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)
 
 

@@ -271,6 +271,7 @@ async def test_a_deleted_cluster_answers_with_its_end_and_its_timeline(
         await admin.delete(f"{path}/credential"),
         await admin.put(f"{path}/secret/default/db/password", content=b"x"),
         await admin.put(entry, json={"name": "gone", "namespace": "edgewright"}),
+        await admin.put(entry, json={"bare": True}),
         await admin.patch(entry, json={"bare": True}),
         await admin.put(f"/v1/app/{STATUS_APP}/object/{cluster}", json={"hosts": []}),
         await admin.patch(f"/v1/app/{STATUS_APP}/object/{cluster}", json={"hosts": []}),
