@@ -34,7 +34,8 @@ SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds", "check_in"})
 PATCH_ATTEMPTS = 5
 SORTS = (
     "`name`, `phase`, `created`, `last_heard`; `trouble`, `blocked`, `healthy`, `synced`, `paused`: trouble first, "
-    "then by name. `-` in front: downwards."
+    "then by name. `-` in front: downwards. The default is `name`, which never changes. Trouble comes and goes: "
+    "pages sorted by it may leave out a cluster, or show one twice."
 )
 Status = Annotated[ConditionStatus, BeforeValidator(lambda text: str(text).capitalize())]
 """Whatever the case: `true` is what the other filters are spelled with."""

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from command_line import CommandLine, ServedCentre, Terminal
 from gateway_centre import fence_of
+from troubled_fleet import CHOICES, ORDERS, make_fleet
 
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
 from edgewright.domain.events import NewEvent
@@ -180,6 +181,25 @@ def test_list_shows_trouble_first_and_says_what_wait_says(edgewright: CommandLin
         assert item["waiting_for"]
         assert waited.err.splitlines()[0].endswith(f" · {item['waiting_for']}")
         assert item["waiting_for"] == fetched(centre, f"/v1/cluster/{centre.uuid(name)}")["waiting_for"]
+
+
+@pytest.mark.parametrize(("sort", "order"), ORDERS.items())
+def test_list_sorts_by_each_kind_of_trouble(
+    edgewright: CommandLine, centre: ServedCentre, sort: str, order: str
+) -> None:
+    centre.do(make_fleet(centre.centre))
+    assert names(edgewright.ok("cluster", "list", "--sort", sort).out) == order.split()
+
+
+def test_list_filters_by_both_values_of_each_kind_of_trouble(edgewright: CommandLine, centre: ServedCentre) -> None:
+    centre.do(make_fleet(centre.centre))
+    for (kind, wanted), shown in CHOICES.items():
+        if kind in {"healthy", "synced"}:
+            option = [f"--{kind}", str(wanted)]
+        else:
+            option = [f"--{kind}" if wanted else f"--not-{kind}"]
+        listed = names(edgewright.ok("cluster", "list", "--sort", "name", *option).out)
+        assert listed == shown.split(), option
 
 
 def test_json_list_is_the_apis_document(edgewright: CommandLine, centre: ServedCentre) -> None:
