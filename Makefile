@@ -87,7 +87,7 @@ test-components: $(ENVIRONMENT)
 
 # By itself: it tells whether anybody is kept waiting, and a machine that runs other tests keeps everybody waiting.
 short-siege: $(ENVIRONMENT)
-	$(HERMETIC) $(BIN)/python -m bench.siege --edges 10 --interval 4 --rounds 3 --no-ratios </dev/null
+	$(HERMETIC) PYTHONPATH=tests/support:. $(BIN)/python -m bench.siege --edges 10 --interval 4 --rounds 3 --no-ratios </dev/null
 
 test-long: $(ENVIRONMENT)
 	$(PYTEST) $(LONG_ONES) $(PARALLEL) --durations 25 </dev/null
@@ -111,7 +111,7 @@ chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its store
 		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) $(TOPOLOGY:%=--topology %) $(CENTRES:%=--centres %) </dev/null
 
 siege: $(ENVIRONMENT) ## one hostile caller of each kind beside a fleet that lives, and what the fleet notices: EDGES=200 ATTACK=name
-	$(HERMETIC) $(BIN)/python -m bench.siege --edges $(or $(EDGES),200) $(ATTACK:%=--attack %) </dev/null
+	$(HERMETIC) PYTHONPATH=tests/support:. $(BIN)/python -m bench.siege --edges $(or $(EDGES),200) $(ATTACK:%=--attack %) </dev/null
 
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m long_life --years $(or $(YEARS),10) </dev/null

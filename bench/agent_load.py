@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx
 
@@ -66,6 +66,15 @@ class Task:
     token: str = ""
 
 
+@dataclass(frozen=True)
+class Write:
+    """One try to set a secret. ``answered``: with success; whatever else came, the value may be there."""
+
+    path: str
+    value: str
+    answered: bool
+
+
 @dataclass
 class Answers:
     """To one kind of request; seconds."""
@@ -96,7 +105,7 @@ class Crowd:
         self.begun = 0.0
         self.rounds: dict[str, dict[str, Answers]] = {"first": {}, "later": {}}
         self.late: list[float] = []
-        self.kept: dict[str, str] = {}
+        self.writes: list[Write] = []
 
     async def run(self, edges: list[Callable[[], Awaitable[None]]]) -> dict[str, Any]:
         """Lets each edge ask at its own times; returns what came of it."""
@@ -112,7 +121,7 @@ class Crowd:
             },
             "cores": (time.process_time() - used) / (time.monotonic() - self.begun),
             "late": statistics.quantiles(self.late, n=100)[98] if len(self.late) > 1 else 0.0,
-            "kept": self.kept,
+            "writes": [asdict(write) for write in self.writes],
         }
 
     async def _live(self, edge: Callable[[], Awaitable[None]], until: float) -> None:
@@ -208,10 +217,10 @@ class Team:
 
     async def write(self) -> None:
         path = f"/v1/cluster/{self._cluster}/secret/team/secret-{self._written % 3}/password"
-        value = f"value {self._written}"
+        value = uuid4().hex
         self._written += 1
-        if await self._crowd.ask("secret", lambda: self._put(path, value)) is not None:
-            self._crowd.kept[path] = value
+        answer = await self._crowd.ask("secret", lambda: self._put(path, value))
+        self._crowd.writes.append(Write(path, value, answered=answer is not None))
 
     async def _put(self, path: str, value: str) -> bool:
         answer = await self._http.put(path, content=value.encode())

@@ -61,7 +61,7 @@ class Load:
 def loads(sizes: Sequence[int]) -> Iterator[Load]:
     """Measures each size, the smallest first, on one home that grows."""
     with running_centre() as centre:
-        task, there = asyncio.run(first_edge(centre)), 1
+        task, there = asyncio.run(first_edge(centre, measures.certificate())), 1
         original = UUID(task.clusters[0])
         for size in sizes:
             centre.stop()
@@ -74,9 +74,12 @@ def loads(sizes: Sequence[int]) -> Iterator[Load]:
             yield played(centre, task)
 
 
-async def first_edge(centre: RunningCentre) -> Task:
-    """A cluster with an edge that is heard, of which the others are copies; and what is to be done later."""
-    certificate = measures.certificate()
+async def first_edge(centre: RunningCentre, certificate: str) -> Task:
+    """A cluster with an edge that is heard, of which the others are copies; and what is to be done later.
+
+    Args:
+        certificate: for sealing, PEM.
+    """
     async with httpx.AsyncClient(base_url=centre.url, timeout=60, trust_env=False) as http:
         http.headers.update(centre.headers)
         wish = {"name": ORIGINAL, "lease_seconds": LEASE}

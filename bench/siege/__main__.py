@@ -45,8 +45,7 @@ def main() -> int:
         for name in arguments.attack or ATTACKS:
             phases.append(_played(ground, name, ATTACKS[name]))
             _say(_line(phases[-1]))
-        kept = {path: value for phase in phases for path, value in phase.noticed.kept.items()}
-        broken = asyncio.run(losses(ground, kept))
+        broken = asyncio.run(losses(ground, [write for phase in phases for write in phase.noticed.writes]))
     broken += [each for phase in phases for each in _troubles(phase, phases[0], ratios=not arguments.no_ratios)]
     for each in broken:
         _say(f"broken: {each}")

@@ -3,12 +3,13 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from bench.agent_load import Answers, Task, described
+from bench.agent_load import Answers, Task, Write, described
 
 KINDS = ("beats", "polls", "secrets")
 WATCHED = ("heartbeat", "poll", "secret")
@@ -22,16 +23,16 @@ class Noticed:
     """What bystanders saw during one phase, by kind of request.
 
     Args:
-        p50, p99: seconds.
-        failed: code -> how often.
-        kept: path -> value of every secret that was answered with success, as written last.
+        p50, p99, answered: after the first interval, in which all begin; seconds.
+        failed: code -> how often, from the beginning.
+        writes: of secrets, in the order of those that wrote them.
     """
 
     p50: Mapping[str, float]
     p99: Mapping[str, float]
     answered: Mapping[str, int]
     failed: Mapping[str, Mapping[str, int]]
-    kept: Mapping[str, str]
+    writes: Sequence[Write]
 
 
 class Bystanders:
@@ -64,17 +65,21 @@ class Bystanders:
     def noticed(self) -> Noticed:
         """What they saw, once their time is over."""
         told: dict[str, Any] = {}
-        kept: dict[str, str] = {}
+        failed: dict[str, Counter[str]] = {}
+        writes: list[Write] = []
         for process in self._crowds.values():
             outcome = json.loads(_heard(process))
             told |= outcome["rounds"]["later"]
-            kept |= outcome["kept"]
+            for answers in outcome["rounds"].values():
+                for request, answer in answers.items():
+                    failed.setdefault(request, Counter()).update(answer["failed"])
+            writes += [Write(**write) for write in outcome["writes"]]
         return Noticed(
             p50={kind: told.get(kind, NOTHING)["p50"] for kind in WATCHED},
             p99={kind: told.get(kind, NOTHING)["p99"] for kind in WATCHED},
             answered={kind: told.get(kind, NOTHING)["answered"] for kind in WATCHED},
-            failed={kind: one["failed"] for kind, one in told.items() if one["failed"]},
-            kept=kept,
+            failed={request: codes for request, codes in failed.items() if codes},
+            writes=writes,
         )
 
     @staticmethod

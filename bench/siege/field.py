@@ -1,14 +1,18 @@
 """The fleet under siege: a centre at work, copies of one attached edge, and what the hostile callers hold."""
 
 import asyncio
+import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from uuid import UUID
 
 import httpx
 import psutil
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from sealing_keys import certificate_pem, private_key
 
 from bench import measures
 from bench.agent_load import Task
@@ -30,18 +34,23 @@ class Field:
 
     Args:
         task: of the bystanders; the hostile callers' cluster is not among theirs.
+        sealing_key: of the bystanders' edges, which opens what is sealed for them.
+        fingerprints: of the sealing certificate in use, by cluster, before anybody was hostile.
     """
 
     centre: RunningCentre
     task: Task
     target: Target
+    sealing_key: RSAPrivateKey
+    fingerprints: Mapping[str, str | None]
 
 
 @contextmanager
 def field(edges: int, *, interval: float, rounds: float) -> Iterator[Field]:
     """A fleet of ``edges`` bystanders and one hostile cluster, at rest."""
     with running_centre() as centre:
-        task = asyncio.run(first_edge(centre))
+        key = private_key(4096)
+        task = asyncio.run(first_edge(centre, certificate_pem(key)))
         hostile = UUID(task.clusters[0])
         spent = asyncio.run(_spent_token(centre, hostile))
         centre.stop()
@@ -70,6 +79,8 @@ def field(edges: int, *, interval: float, rounds: float) -> Iterator[Field]:
                 ports=listening(centre),
                 certificate=measures.certificate(),
             ),
+            sealing_key=key,
+            fingerprints=fingerprints_in(centre.home, bystanders),
         )
 
 
@@ -90,6 +101,14 @@ async def _tokens(centre: RunningCentre) -> dict[str, str]:
             for permission in PERMISSIONS
         }
     return {permission: answer.raise_for_status().json()["token"] for permission, answer in answers.items()}
+
+
+def fingerprints_in(home: Path, clusters: Sequence[str]) -> dict[str, str | None]:
+    """Of the sealing certificate in use, by UUID; None: there is none."""
+    with closing(sqlite3.connect(f"file:{home / 'edgewright.db'}?mode=ro", uri=True)) as database:
+        rows = database.execute("SELECT uuid, certificate_fingerprint FROM clusters")
+        found = {str(UUID(uuid)): fingerprint for uuid, fingerprint in rows}
+    return {uuid: found.get(uuid) for uuid in clusters}
 
 
 def listening(centre: RunningCentre) -> list[int]:

@@ -1,71 +1,124 @@
 """After a siege: is everything there that was answered, and unchanged what nobody was allowed to change?"""
 
 import asyncio
-import sqlite3
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import httpx
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from sealing_keys import open_envelope
 
-from bench.siege.field import Field
+from bench.agent_load import Write
+from bench.siege.field import Field, fingerprints_in
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.domain.kubernetes_names import secret_path
+from edgewright.sealing import read_values
 
 PATIENCE = 60.0
+WELL = {"Available": "True"}
+"""Conditions of a cluster whose edge has been heard all the time."""
 
 
-async def losses(ground: Field, kept: Mapping[str, str]) -> list[str]:
+async def losses(ground: Field, writes: Sequence[Write]) -> list[str]:
     """Sentences, one for each promise that does not hold.
 
     Args:
-        kept: path of each secret that was answered with success.
+        writes: of secrets by bystanders, each path's in order.
     """
     async with httpx.AsyncClient(
         base_url=ground.centre.url, headers=ground.centre.headers, timeout=PATIENCE, trust_env=False
     ) as http:
-        found = await _secrets(http, kept)
-        found += await _clusters(ground, http)
+        found = await _lost_secrets(ground, http, writes)
+        found += await _changed_clusters(ground, http)
     return found
 
 
-async def _secrets(http: httpx.AsyncClient, kept: Mapping[str, str]) -> list[str]:
-    """Each secret that was answered is listed, sealed for the certificate in use."""
-    lost: list[str] = []
-    for cluster in sorted({path.split("/")[3] for path in kept}):
-        answer = await http.get(f"/v1/cluster/{cluster}/secret")
-        listed = answer.json() if answer.status_code == 200 else {"items": []}
-        there = {
-            f"/v1/cluster/{cluster}/secret/{item['namespace']}/{item['name']}/{item['key']}": item["state"]
-            for item in listed["items"]
-        }
-        for path in kept:
-            if path.split("/")[3] == cluster and there.get(path) != "current":
-                lost.append(f"the secret {path} is {there.get(path, 'gone')}")
+def may_be_there(writes: Iterable[Write]) -> dict[str, list[str]]:
+    """Path -> the value that was answered last, and those that came after it without an answer."""
+    found: dict[str, list[str]] = {}
+    for write in writes:
+        if write.answered:
+            found[write.path] = [write.value]
+        elif write.path in found:
+            found[write.path].append(write.value)
+    return found
+
+
+def lost_values(
+    expected: Mapping[str, Sequence[str]], states: Mapping[str, str], values: Mapping[str, str | None]
+) -> list[str]:
+    """Secrets that are gone, not sealed for the certificate in use, or not what was answered.
+
+    Args:
+        expected: path -> values of which one has to be there.
+        states: path -> what the list of secrets says.
+        values: path -> what the edge reads; None: nothing that it can open.
+    """
+    lost = [f"the secret {path} is {states.get(path, 'gone')}" for path in expected if states.get(path) != "current"]
+    for path, possible in expected.items():
+        value = values.get(path)
+        if value is None:
+            lost.append(f"the edge cannot open the secret {path}")
+        elif value not in possible:
+            lost.append(f"the secret {path} has another value than was answered last")
     return lost
 
 
-async def _clusters(ground: Field, http: httpx.AsyncClient) -> list[str]:
+def value_on_edge(git: BareGitServer, path: str, key: RSAPrivateKey) -> str | None:
+    """What an edge with a sealing key makes of a secret; None: it is not there, or that key does not open it."""
+    _, _, _, cluster, _, namespace, name, of_secret = path.split("/")
+    head = git.head(UUID(cluster))
+    document = git.read(UUID(cluster), secret_path(namespace, name), at=head) if head else None
+    sealed = read_values(document).get(of_secret) if document else None
+    if sealed is None:
+        return None
+    try:
+        return open_envelope(sealed.ciphertext, key, f"{namespace}/{name}".encode()).decode()
+    except (ValueError, InvalidTag):
+        return None
+
+
+def changed_certificates(before: Mapping[str, str | None], now: Mapping[str, str | None]) -> list[str]:
+    """Bystanders whose sealing certificate in use is another one."""
+    changed = [cluster for cluster, fingerprint in before.items() if now.get(cluster) != fingerprint]
+    return [f"the sealing certificate of {cluster} is not the one that its edge had" for cluster in changed]
+
+
+def trouble_of(shown: Mapping[str, Any]) -> list[str]:
+    """Why a cluster, as the gateway shows it, is not what a bystander's has to be."""
+    told = {condition["type"]: condition["status"] for condition in shown["conditions"]}
+    trouble = [] if shown["phase"] == "Active" else [f"{shown['name']} is {shown['phase']}"]
+    return trouble + [
+        f"{shown['name']}: {kind} is {told.get(kind)}" for kind, status in WELL.items() if told.get(kind) != status
+    ]
+
+
+async def _lost_secrets(ground: Field, http: httpx.AsyncClient, writes: Sequence[Write]) -> list[str]:
+    expected, states = may_be_there(writes), dict[str, str]()
+    for cluster in sorted({path.split("/")[3] for path in expected}):
+        answer = await http.get(f"/v1/cluster/{cluster}/secret")
+        for item in answer.json()["items"] if answer.status_code == 200 else []:
+            path = f"/v1/cluster/{cluster}/secret/{item['namespace']}/{item['name']}/{item['key']}"
+            states[path] = item["state"]
+    git = BareGitServer(ground.centre.home / "repositories")
+    values = {path: value_on_edge(git, path, ground.sealing_key) for path in expected}
+    return lost_values(expected, states, values)
+
+
+async def _changed_clusters(ground: Field, http: httpx.AsyncClient) -> list[str]:
     """No bystander is deleted, silent or has another sealing certificate; asked until the centre has settled."""
     trouble: list[str] = []
     for _ in range(int(PATIENCE)):
-        trouble = [sentence for uuid in ground.task.clusters for sentence in await _trouble(http, UUID(uuid))]
+        trouble = [sentence for uuid in ground.task.clusters for sentence in await _asked(http, UUID(uuid))]
         if not trouble:
             break
         await asyncio.sleep(1)
-    with closing(sqlite3.connect(f"file:{ground.centre.home / 'edgewright.db'}?mode=ro", uri=True)) as database:
-        fingerprints = {
-            row[0]
-            for row in database.execute(
-                "SELECT DISTINCT certificate_fingerprint FROM clusters WHERE uuid != ?", (ground.target.cluster.hex,)
-            )
-        }
-    if len(fingerprints) != 1:
-        trouble.append(f"the bystanders had one sealing certificate, now they have {len(fingerprints)}")
-    return trouble
+    now = fingerprints_in(ground.centre.home, ground.task.clusters)
+    return trouble + changed_certificates(ground.fingerprints, now)
 
 
-async def _trouble(http: httpx.AsyncClient, cluster: UUID) -> list[str]:
+async def _asked(http: httpx.AsyncClient, cluster: UUID) -> list[str]:
     answer = await http.get(f"/v1/cluster/{cluster}")
-    if answer.status_code != 200:
-        return [f"{cluster} answers {answer.status_code}"]
-    shown = answer.json()
-    return [] if shown["phase"] == "Active" else [f"{shown['name']} is {shown['phase']}"]
+    return trouble_of(answer.json()) if answer.status_code == 200 else [f"{cluster} answers {answer.status_code}"]
