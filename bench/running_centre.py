@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import ssl
 import subprocess
@@ -18,6 +19,7 @@ import psutil
 START_SECONDS = 120.0
 OURS = {"gateway": "-m api", "worker": "-m worker"}
 PARTS = OURS | {"temporal": "server start-dev"}
+HIGH_WATER = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
 class RunningCentre:
@@ -82,6 +84,16 @@ class RunningCentre:
         """Memory that each part alone holds, and its share of what several hold (PSS)."""
         return self._of_parts(lambda process: process.memory_full_info().pss / 1e6)
 
+    def megabytes_of_git(self) -> float:
+        """The most that any git of the gateway, of those that run now, has held at once; 0: none runs."""
+        held = 0.0
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                if OURS["gateway"] in " ".join(process.cmdline()):
+                    children = process.children(recursive=True)
+                    held = max([held, *(most_held(child) for child in children if child.name().startswith("git"))])
+        return held
+
     def processor_seconds(self) -> dict[str, float]:
         """Processor time that each part has used since it was started."""
         return self._of_parts(lambda process: sum(process.cpu_times()[:2]))
@@ -102,6 +114,14 @@ class RunningCentre:
             return []
         up = psutil.Process(self._process.pid)
         return [up, *up.children(recursive=True)]
+
+
+def most_held(process: psutil.Process) -> float:
+    """The most memory that a process has held at once, in megabytes; 0: it has just ended."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        found = HIGH_WATER.search(Path(f"/proc/{process.pid}/status").read_text())
+        return int(found[1]) * 1024 / 1e6 if found else 0.0
+    return 0.0
 
 
 def counted_repositories(home: Path, known: Set[str]) -> int:

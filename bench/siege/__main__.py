@@ -3,38 +3,17 @@
 import argparse
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 
 from bench.siege.attackers import ATTACKS, Target
-from bench.siege.bystanders import WATCHED, Bystanders, Noticed
+from bench.siege.bystanders import WATCHED, Bystanders
 from bench.siege.field import Field, MemoryWatch, field
-from bench.siege.loop_lag import HELD_SECONDS, LoopWatch, Ticks
+from bench.siege.loop_lag import HELD_SECONDS, LoopWatch
 from bench.siege.losses import losses
-
-SLOWER = 2.0
-"""Times that the p99 of others may grow."""
-STARVED = 4
-"""Whoever gets less than one part in so many of the answers in peace is kept from the centre."""
-FEW = 8
-"""Answers in peace; fewer say nothing about starvation."""
-NOISE_SECONDS = 0.1
-"""A p99 below this is not compared: on two cores, the hostile caller's own computing shows."""
-HELD_SHARE = 0.02
-"""Of the looks at an event loop that found it held; fewer are not compared."""
-MEMORY_MEGABYTES = 400.0
-"""That a part of the centre may hold more than at rest."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One attack, or none, and what came of it."""
-
-    name: str
-    noticed: Noticed
-    megabytes: dict[str, float]
-    ticks: dict[str, Ticks]
+from bench.siege.verdict import Phase, troubles
 
 
 def main() -> int:
@@ -46,7 +25,7 @@ def main() -> int:
             phases.append(_played(ground, name, ATTACKS[name]))
             _say(_line(phases[-1]))
         broken = asyncio.run(losses(ground, [write for phase in phases for write in phase.noticed.writes]))
-    broken += [each for phase in phases for each in _troubles(phase, phases[0], ratios=not arguments.no_ratios)]
+    broken += [each for phase in phases for each in troubles(phase, phases[0], ratios=not arguments.no_ratios)]
     for each in broken:
         _say(f"broken: {each}")
     _say(f"siege: {len(phases) - 1} attacks, {arguments.edges} edges, {len(broken)} promises broken")
@@ -64,12 +43,12 @@ def _arguments() -> argparse.Namespace:
 
 
 def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None]] | None") -> Phase:
-    watch = LoopWatch(ground.centre)
+    watch, target = LoopWatch(ground.centre), replace(ground.target, met=Counter())
     with Bystanders(ground.task) as bystanders, MemoryWatch(ground.centre) as memory, watch:
         bystanders.begin()
-        asyncio.run(_beside(ground.target, attack, bystanders))
+        asyncio.run(_beside(target, attack, bystanders))
         noticed = bystanders.noticed()
-    return Phase(name, noticed, memory.most, watch.ticks)
+    return Phase(name, noticed, memory.most, watch.ticks, target.met)
 
 
 async def _beside(
@@ -87,27 +66,6 @@ async def _beside(
             await hostile
 
 
-def _troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
-    """What bystanders should not have noticed."""
-    troubles = [f"{phase.name}: {kind} failed: {codes}" for kind, codes in phase.noticed.failed.items()]
-    for kind in WATCHED:
-        answered, usual = phase.noticed.answered[kind], quiet.noticed.answered[kind]
-        if usual >= FEW and answered < usual / STARVED:
-            troubles.append(f"{phase.name}: {answered} answers to a {kind}, {usual} in peace")
-    for part, megabytes in phase.megabytes.items():
-        if megabytes > quiet.megabytes[part] + MEMORY_MEGABYTES:
-            troubles.append(f"{phase.name}: the {part} held {megabytes:.0f} MB, {quiet.megabytes[part]:.0f} at rest")
-    for part, ticks in phase.ticks.items() if ratios else ():
-        usual_share = quiet.ticks[part].share
-        if ticks.share > max(SLOWER * usual_share, HELD_SHARE):
-            troubles.append(f"{phase.name}: the {part}'s loop was held {ticks.share:.1%}, {usual_share:.1%} in peace")
-    for kind in WATCHED if ratios else ():
-        before, after = quiet.noticed.p99[kind], phase.noticed.p99[kind]
-        if after > max(SLOWER * before, NOISE_SECONDS):
-            troubles.append(f"{phase.name}: p99 of a {kind} was {after * 1000:.0f} ms, {before * 1000:.0f} in peace")
-    return troubles
-
-
 def _line(phase: Phase) -> str:
     times = ", ".join(
         f"{kind} {phase.noticed.p50[kind] * 1000:.0f}/{phase.noticed.p99[kind] * 1000:.0f} ms"
@@ -117,7 +75,8 @@ def _line(phase: Phase) -> str:
     memory = ", ".join(f"{part} {megabytes:.0f} MB" for part, megabytes in sorted(phase.megabytes.items()))
     held = ", ".join(f"{part} {ticks.share:.1%}" for part, ticks in phase.ticks.items())
     loops = f"loop late by {HELD_SECONDS * 1000:.0f} ms: {held}"
-    return f"{phase.name:15} p50/p99: {times}; most held: {memory}; {loops}"
+    met = "".join(f"; {number} {what}" for what, number in phase.met.items())
+    return f"{phase.name:15} p50/p99: {times}; most held: {memory}; {loops}{met}"
 
 
 def _say(line: str) -> None:

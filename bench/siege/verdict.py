@@ -1,0 +1,65 @@
+"""What the siege puts up with, and what breaks a promise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.siege.attackers import ARRIVES
+from bench.siege.bystanders import WATCHED, Noticed
+from bench.siege.field import GIT
+from bench.siege.loop_lag import Ticks
+from edgewright.adapters.git.memory_limit import PUSH_MEMORY
+
+SLOWER = 2.0
+"""Times that the p99 of others may grow."""
+STARVED = 4
+"""Whoever gets less than one part in so many of the answers in peace is kept from the centre."""
+FEW = 8
+"""Answers in peace; fewer say nothing about starvation."""
+NOISE_SECONDS = 0.1
+"""A p99 below this is not compared: on two cores, the hostile caller's own computing shows."""
+HELD_SHARE = 0.02
+"""Of the looks at an event loop that found it held; fewer are not compared."""
+MEMORY_MEGABYTES = 400.0
+"""That a part of the centre may hold more than at rest."""
+GIT_MEGABYTES = PUSH_MEMORY / 1e6
+"""That one git may hold, as docs/operations.md says of pushes; fetches of a fleet take less."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One attack, or none, and what came of it."""
+
+    name: str
+    noticed: Noticed
+    megabytes: dict[str, float]
+    ticks: dict[str, Ticks]
+    met: Mapping[str, int]
+
+
+def troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
+    """What should not have come of an attack, in sentences.
+
+    Args:
+        quiet: the phase without an attack.
+        ratios: whether it counts how slow the centre has become.
+    """
+    found = [f"{phase.name}: {kind} failed: {codes}" for kind, codes in phase.noticed.failed.items()]
+    for kind in WATCHED:
+        answered, usual = phase.noticed.answered[kind], quiet.noticed.answered[kind]
+        if usual >= FEW and answered < usual / STARVED:
+            found.append(f"{phase.name}: {answered} answers to a {kind}, {usual} in peace")
+    found += [f"{phase.name}: no {what}" for what in ARRIVES.get(phase.name, []) if not phase.met.get(what)]
+    for part, megabytes in phase.megabytes.items():
+        if part == GIT and megabytes > GIT_MEGABYTES:
+            found.append(f"{phase.name}: a git held {megabytes:.0f} MB, {GIT_MEGABYTES:.0f} are allowed")
+        if part != GIT and megabytes > quiet.megabytes[part] + MEMORY_MEGABYTES:
+            found.append(f"{phase.name}: the {part} held {megabytes:.0f} MB, {quiet.megabytes[part]:.0f} at rest")
+    for part, ticks in phase.ticks.items() if ratios else ():
+        usual_share = quiet.ticks[part].share
+        if ticks.share > max(SLOWER * usual_share, HELD_SHARE):
+            found.append(f"{phase.name}: the {part}'s loop was held {ticks.share:.1%}, {usual_share:.1%} in peace")
+    for kind in WATCHED if ratios else ():
+        before, after = quiet.noticed.p99[kind], phase.noticed.p99[kind]
+        if after > max(SLOWER * before, NOISE_SECONDS):
+            found.append(f"{phase.name}: p99 of a {kind} was {after * 1000:.0f} ms, {before * 1000:.0f} in peace")
+    return found
