@@ -1,0 +1,58 @@
+"""What one cluster asks for does not hold the loop that all others wait for."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from centre import Centre
+from loop_watch import HELD_SECONDS, loop_watched
+from sealing_keys import sealing_certificate
+
+from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, read_values, seal
+
+KEYS = 1_000
+"""As many changes as one request may have."""
+
+
+def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
+    """One request; two of them do not fit into one Secret."""
+    certificate = sealing_certificate()
+    ciphertext = seal(Plaintext(b"v" * 400), certificate, scope=Scope.STRICT, namespace="default", name="db")
+    one = StagedChange(
+        request=uuid4(),
+        cluster=cluster,
+        generation=1,
+        namespace="default",
+        name="db",
+        key=prefix,
+        ciphertext=ciphertext,
+        fingerprint=certificate.fingerprint,
+        sealed_at=datetime.now(UTC),
+        actor="token:test",
+    )
+    return [replace(one, key=f"{prefix}-{number:04d}") for number in range(KEYS)]
+
+
+async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre: Centre) -> None:
+    cluster = await centre.create("bulk-writer")
+    requests = [bulk(cluster, prefix) for prefix in ("first", "second")]
+    for changes in requests:
+        await centre.ports.staging.stage(changes)
+    with loop_watched() as held:
+        await centre.ports.fleet.change_secrets(cluster, [changes[0].request for changes in requests])
+    ends = [(await centre.ports.staging.request(changes[0].request))[0].state for changes in requests]
+    assert ends == [StagedState.COMMITTED, StagedState.REFUSED], "they do not fit into one Secret together"
+    assert held.callbacks > 0
+    allowed = max(HELD_SECONDS, seconds_of_yaml(requests[0]))
+    assert held.seconds < allowed, f"{held.what} took {held.seconds:.3f} s of the loop"
+
+
+def seconds_of_yaml(changes: Sequence[StagedChange]) -> float:
+    """Processor time that a file of one request takes here; a slow machine is not guilty of a held loop."""
+    values = {change.key: SealedValue(change.ciphertext or "", "a" * 64, change.sealed_at) for change in changes}
+    began = time.thread_time()
+    read_values(put_values(None, "default", "db", values))
+    return time.thread_time() - began
