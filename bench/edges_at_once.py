@@ -75,7 +75,12 @@ def loads(sizes: Sequence[int]) -> Iterator[Load]:
 
 
 async def first_edge(centre: RunningCentre, certificate: str) -> Task:
-    """A cluster with an edge that is heard, of which the others are copies; and what is to be done later.
+    """See ``first_edge_and_token``."""
+    return (await first_edge_and_token(centre, certificate))[0]
+
+
+async def first_edge_and_token(centre: RunningCentre, certificate: str) -> tuple[Task, str]:
+    """A cluster with an edge that is heard, of which others are copies; what is to be done later; its token, spent.
 
     Args:
         certificate: for sealing, PEM.
@@ -100,7 +105,7 @@ async def first_edge(centre: RunningCentre, certificate: str) -> Task:
         (await http.post("/v1/agent/heartbeat", json={}, auth=agent)).raise_for_status()
         http.headers.update(centre.headers)
         await _settled(http, uuid)
-    return Task(
+    task = Task(
         url=centre.url,
         clusters=[uuid],
         interval=INTERVAL,
@@ -109,6 +114,7 @@ async def first_edge(centre: RunningCentre, certificate: str) -> Task:
         certificate=certificate,
         revision=revision,
     )
+    return task, token
 
 
 async def _settled(http: httpx.AsyncClient, uuid: str) -> None:

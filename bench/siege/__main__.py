@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from bench.siege.attackers import ATTACKS, Target
+from bench.siege.attackers import ATTACKS
 from bench.siege.bystanders import WATCHED, Bystanders
 from bench.siege.field import Field, MemoryWatch, field
 from bench.siege.loop_lag import HELD_SECONDS, LoopWatch
 from bench.siege.losses import losses
+from bench.siege.target import Target
 from bench.siege.verdict import Phase, troubles
 
 

@@ -4,20 +4,20 @@ import asyncio
 import json
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from urllib.parse import urlsplit
-from uuid import UUID
+from uuid import uuid4
 
 import httpx
 from delta_bomb import delta_bomb, push_body, top_rows
 from temporalio.client import Client
 
-from bench.edge_identities import status_of
+from bench.edge_identities import secret_of, status_of
+from bench.siege.target import Target
+from edgewright.domain.cluster import Role
 from edgewright.messages.names import SIGNAL_EDGE_STATUS, workflow_id
 
 PAUSE = 0.02
@@ -27,37 +27,14 @@ ALLOWED = 1024 * 1024
 """Bytes that most routes took as a body, before limits per route."""
 NESTED = b"[" * (ALLOWED // 2) + b"]" * (ALLOWED // 2)
 WIDE = json.dumps({"hosts": [{"hostname": f"h{n}", "x": [n] * 8} for n in range(12_000)]}).encode()
+PAGE_HOSTS = ("page.example", "127.0.0.1:{port}")
+"""What a browser says as ``Host``: after DNS rebinding, and without it."""
 IDLE_CONNECTIONS = 1_100
 STREAMS = 600
 UNFINISHED = 32
 SIGNALS = 5_000
 BOMB_BLOCKS = (100 * 16, 400 * 16)
 """Of 64 KiB each, which git unpacks from a pack of a few kilobytes: what it may allocate, and more than that."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """What the hostile callers know.
-
-    Args:
-        cluster: one that is theirs: they have its agent's password, and its registration token, which is spent.
-        neighbour: another cluster, whose UUID they know.
-        tokens: permission -> operator token.
-        ports: on which programs of the centre listen.
-        certificate: of theirs, PEM.
-        met: how often something came of an attack that shows that it arrived, in a few words.
-    """
-
-    url: str
-    temporal: str
-    cluster: UUID
-    neighbour: UUID
-    agent_password: str
-    spent_token: str
-    tokens: dict[str, str]
-    ports: Sequence[int]
-    certificate: str
-    met: Counter[str] = field(default_factory=Counter)
 
 
 Attack = Callable[[Target], Awaitable[None]]
@@ -77,20 +54,38 @@ async def browser_page(target: Target) -> None:
             (SIGNAL_EDGE_STATUS, {"kubeseal_cert": target.certificate}),
         )
     ]
-    headers = {"Content-Type": "text/plain", "Origin": "http://page.example", "Host": "page.example"}
+    headers = {"Content-Type": "text/plain", "Origin": "http://page.example"}
     async with httpx.AsyncClient(headers=headers, timeout=5, trust_env=False) as http:
         while True:
-            for port in target.ports:
-                for body in bodies:
-                    with suppress(httpx.HTTPError):
-                        path = f"/api/v1/namespaces/default/batch-operations/{body['jobId']}"
-                        await http.post(f"http://127.0.0.1:{port}{path}", content=json.dumps(body))
+            for port, body, host in product(target.ports, bodies, PAGE_HOSTS):
+                with suppress(httpx.HTTPError):
+                    url = f"http://127.0.0.1:{port}/api/v1/namespaces/default/batch-operations/{body['jobId']}"
+                    named = {"Host": host.format(port=port)}
+                    answer = await http.post(url, content=json.dumps(body), headers=named)
+                    target.met[OBEYED] += answer.is_success
+                    target.met[REFUSED_PAGES] += answer.is_client_error
             await asyncio.sleep(PAUSE)
 
 
 async def spent_token(target: Target) -> None:
     """Somebody with a bootstrap line that was used long ago."""
-    await _repeatedly(target, "POST", "/v1/register", NESTED, {"Authorization": f"Bearer {target.spent_token}"})
+    headers = {"Authorization": f"Bearer {target.spent_token}", "Content-Type": "application/json"}
+    async with _client(target, headers=headers) as http:
+        await asyncio.gather(
+            *(_lane(http, "POST", "/v1/register", lambda: NESTED) for _ in range(LANES - 1)),
+            _registers_again(target, http),
+        )
+
+
+async def _registers_again(target: Target, http: httpx.AsyncClient) -> None:
+    """As the script does, on another machine."""
+    while True:
+        body = {"kube_system_uid": str(uuid4()), "kubernetes_version": "v1.33.13"}
+        body |= {f"{role}_secret": secret_of(target.neighbour, role) for role in Role}
+        with suppress(httpx.HTTPError):
+            answer = await http.post("/v1/register", json=body)
+            target.met[DEAD_TOKENS] += SPENT in answer.text
+        await asyncio.sleep(PAUSE)
 
 
 async def edge(target: Target) -> None:
@@ -247,8 +242,18 @@ async def bulk_writer(target: Target) -> None:
 
 
 OUT_OF_MEMORY = "pushes for which git got no more memory"
-ARRIVES: dict[str, Sequence[str]] = {"push-token": [OUT_OF_MEMORY]}
+REFUSED_PAGES = "requests of a web page refused"
+OBEYED = "requests of a web page obeyed"
+SPENT = "token_spent"
+DEAD_TOKENS = "registrations with a spent token refused"
+ARRIVES: dict[str, Sequence[str]] = {
+    "browser-page": [REFUSED_PAGES],
+    "push-token": [OUT_OF_MEMORY],
+    "spent-token": [DEAD_TOKENS],
+}
 """What has to come of an attack; if it does not, nobody has been attacked."""
+SUCCEEDS: dict[str, Sequence[str]] = {"browser-page": [OBEYED]}
+"""What must never come of it."""
 ATTACKS: dict[str, Attack] = {
     "browser-page": browser_page,
     "spent-token": spent_token,
@@ -260,11 +265,6 @@ ATTACKS: dict[str, Attack] = {
     "signal-flood": signals,
     "bulk-writer": bulk_writer,
 }
-
-
-async def _repeatedly(target: Target, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
-    async with _client(target, headers={**headers, "Content-Type": "application/json"}) as http:
-        await asyncio.gather(*(_lane(http, method, path, lambda: body) for _ in range(LANES)))
 
 
 async def _lane(http: httpx.AsyncClient, method: str, path: str, body: Callable[[], bytes]) -> None:

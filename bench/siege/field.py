@@ -19,10 +19,10 @@ from bench import measures
 from bench.agent_load import Task
 from bench.copied_fleet import copy_cluster
 from bench.edge_identities import secret_of
-from bench.edges_at_once import clusters_of, first_edge
+from bench.edges_at_once import clusters_of, first_edge_and_token
 from bench.fleets import START_SECONDS, all_run, rest
 from bench.running_centre import RunningCentre, running_centre
-from bench.siege.attackers import Target
+from bench.siege.target import Target
 from edgewright.domain.cluster import Role
 
 GIT = "git"
@@ -55,9 +55,8 @@ def field(edges: int, *, interval: float, rounds: float) -> Iterator[Field]:
     """A fleet of ``edges`` bystanders and one hostile cluster, at rest."""
     with running_centre() as centre:
         key = private_key(4096)
-        task = asyncio.run(first_edge(centre, certificate_pem(key)))
+        task, spent = asyncio.run(first_edge_and_token(centre, certificate_pem(key)))
         hostile = UUID(task.clusters[0])
-        spent = asyncio.run(_spent_token(centre, hostile))
         centre.stop()
         url = centre.url
         copy_cluster(centre.home, hostile, edges, external_url=url)
@@ -87,14 +86,6 @@ def field(edges: int, *, interval: float, rounds: float) -> Iterator[Field]:
             sealing_key=key,
             fingerprints=fingerprints_in(centre.home, bystanders),
         )
-
-
-async def _spent_token(centre: RunningCentre, cluster: UUID) -> str:
-    """A registration token that a later one has replaced."""
-    async with httpx.AsyncClient(base_url=centre.url, headers=centre.headers, trust_env=False) as http:
-        first = (await measures.bootstrap_url(http, str(cluster))).partition("token=")[2]
-        await measures.bootstrap_url(http, str(cluster))
-    return first
 
 
 async def _tokens(centre: RunningCentre) -> dict[str, str]:

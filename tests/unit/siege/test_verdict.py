@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.siege.attackers import OUT_OF_MEMORY
+from bench.siege.attackers import OBEYED, OUT_OF_MEMORY, REFUSED_PAGES
 from bench.siege.bystanders import WATCHED, Noticed
 from bench.siege.loop_lag import Ticks
 from bench.siege.verdict import GIT_MEGABYTES, MEMORY_MEGABYTES, Phase, troubles
@@ -26,3 +26,9 @@ def test_memory_beyond_the_bound_is_a_broken_promise(part: str, allowed: float) 
 
 def test_an_attack_that_did_not_arrive_shows_nothing() -> None:
     assert len(troubles(replace(PUSH, met={}), QUIET, ratios=False)) == 1
+
+
+def test_a_web_page_that_is_obeyed_is_a_broken_promise() -> None:
+    refused = replace(QUIET, name="browser-page", met={REFUSED_PAGES: 1, OBEYED: 0})
+    assert troubles(refused, QUIET, ratios=False) == []
+    assert len(troubles(replace(refused, met={REFUSED_PAGES: 1, OBEYED: 1}), QUIET, ratios=False)) == 1
