@@ -41,7 +41,7 @@ from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Waiting
-from edgewright.event_loop import new_event_loop, watch_lag
+from edgewright.event_loop import new_event_loop, spare_what_is_loaded, watch_lag
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
 from edgewright.settings import Settings
@@ -164,6 +164,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
         )
         for worker in build_workers(client, activities, slots=settings.activity_slots, tracer=tracer):
             await stack.enter_async_context(worker)
+        spare_what_is_loaded()
         if settings.ready_file:
             await asyncio.to_thread(settings.ready_file.touch)
         lag = asyncio.create_task(watch_lag(metrics.loop_lag))

@@ -22,7 +22,7 @@ from api.metrics_port import serving_metrics
 from api.operator_turns import KnownOperators
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Stalled
-from edgewright.event_loop import new_event_loop
+from edgewright.event_loop import new_event_loop, spare_what_is_loaded
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
 
@@ -84,6 +84,7 @@ async def serve(settings: Settings) -> bool:
         )
         server = Server(config, app, has_tls=settings.tls_cert is not None)
         live: Live = app.state.live
+        spare_what_is_loaded()
         async with serving_metrics(live.scrape, live.metrics, settings.metrics_bind, settings.metrics_port):
             await server.serve()
         return server.started
