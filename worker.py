@@ -42,6 +42,7 @@ from edgewright.adapters.webhook.sender import open_sender
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Waiting
 from edgewright.event_loop import new_event_loop, spare_what_is_loaded, watch_lag
+from edgewright.held_loop import HeldLoop
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
 from edgewright.settings import Settings
@@ -136,6 +137,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
         await demand_schema(database)
         runtime = open_runtime(settings.worker_metrics_address)
         metrics = WorkerMetrics(runtime)
+        held = HeldLoop()
         client = await connect_patiently(settings, stop, runtime)
         if client is None:
             return
@@ -167,8 +169,8 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
         spare_what_is_loaded()
         if settings.ready_file:
             await asyncio.to_thread(settings.ready_file.touch)
-        lag = asyncio.create_task(watch_lag(metrics.loop_lag))
-        stack.callback(lag.cancel)
+        for watch in (watch_lag(metrics.loop_lag), held.watch(metrics.loop_held)):
+            stack.callback(asyncio.create_task(watch).cancel)
         log.info("polling", temporal=settings.temporal_address, namespace=settings.temporal_namespace)
         async with leaving_with_another_schema(database, stop):
             await stop.wait()

@@ -39,7 +39,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--interval", type=float, default=10.0, help="seconds between two heartbeats of an edge")
     parser.add_argument("--rounds", type=float, default=4.0, help="intervals for which a phase lasts")
     parser.add_argument("--attack", action="append", choices=sorted(ATTACKS), help="only this; may be repeated")
-    parser.add_argument("--no-ratios", action="store_true", help="judge losses and memory, not how slow it became")
+    parser.add_argument(
+        "--no-ratios",
+        action="store_true",
+        help="judge losses, memory and what holds the worker, not how slow it became",
+    )
     return parser.parse_args()
 
 
@@ -49,7 +53,7 @@ def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None
         bystanders.begin()
         asyncio.run(_beside(target, attack, bystanders))
         noticed = bystanders.noticed()
-    return Phase(name, noticed, memory.most, watch.ticks, target.met)
+    return Phase(name, noticed, memory.most, watch.ticks, watch.held, target.met)
 
 
 async def _beside(
@@ -76,6 +80,7 @@ def _line(phase: Phase) -> str:
     memory = ", ".join(f"{part} {megabytes:.0f} MB" for part, megabytes in sorted(phase.megabytes.items()))
     held = ", ".join(f"{part} {ticks.share:.1%}" for part, ticks in phase.ticks.items())
     loops = f"loop late by {HELD_SECONDS * 1000:.0f} ms: {held}"
+    loops += f", held by one task of the worker for up to {phase.held * 1000:g} ms"
     met = "".join(f"; {number} {what}" for what, number in phase.met.items())
     return f"{phase.name:15} p50/p99: {times}; most held: {memory}; {loops}{met}"
 

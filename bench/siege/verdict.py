@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.siege.attackers import ARRIVES, SUCCEEDS
 from bench.siege.bystanders import WATCHED, Noticed
 from bench.siege.field import GIT
-from bench.siege.loop_lag import Ticks
+from bench.siege.loop_lag import HELD_SECONDS, Ticks
 from edgewright.adapters.git.memory_limit import PUSH_MEMORY
 
 SLOWER = 2.0
@@ -27,12 +27,17 @@ GIT_MEGABYTES = PUSH_MEMORY / 1e6
 
 @dataclass(frozen=True)
 class Phase:
-    """One attack, or none, and what came of it."""
+    """One attack, or none, and what came of it.
+
+    Args:
+        held: for how long a task held the worker's loop at most; processor seconds.
+    """
 
     name: str
     noticed: Noticed
     megabytes: dict[str, float]
     ticks: dict[str, Ticks]
+    held: float
     met: Mapping[str, int]
 
 
@@ -57,6 +62,8 @@ def troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
             found.append(f"{phase.name}: a git held {megabytes:.0f} MB, {GIT_MEGABYTES:.0f} are allowed")
         if part != GIT and megabytes > quiet.megabytes[part] + MEMORY_MEGABYTES:
             found.append(f"{phase.name}: the {part} held {megabytes:.0f} MB, {quiet.megabytes[part]:.0f} at rest")
+    if phase.held > HELD_SECONDS:
+        found.append(f"{phase.name}: a task held the worker's loop for up to {phase.held * 1000:.0f} ms")
     for part, ticks in phase.ticks.items() if ratios else ():
         usual_share = quiet.ticks[part].share
         if ticks.share > max(SLOWER * usual_share, HELD_SHARE):

@@ -43,6 +43,12 @@ def test_git_and_sealing_are_timed(watched: Watched) -> None:
     assert value(gateway, "edgewright_git_seconds_count", operation="head")
 
 
+def test_the_worker_tells_how_long_single_tasks_hold_its_loop(watched: Watched) -> None:
+    text = watched.worker_metrics()
+    assert value(text, "edgewright_event_loop_held_seconds_count")
+    assert value(text, "edgewright_event_loop_held_seconds_sum")
+
+
 def test_requests_are_counted_by_route_and_status(watched: Watched) -> None:
     text = watched.gateway_metrics()
     assert value(text, "edgewright_http_requests_total", method="POST", route="/v1/cluster", status="201") == 1

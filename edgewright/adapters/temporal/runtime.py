@@ -23,12 +23,14 @@ GIT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 COMMISSIONING = "edgewright_commissioning_seconds"
 GIT = "edgewright_git_seconds"
 GIT_MEMORY_LIMIT = "edgewright_git_memory_limit"
+LOOP_HELD = "edgewright_event_loop_held_seconds"
 LOOP_LAG = "edgewright_event_loop_lag_seconds"
 NOTIFICATIONS = "edgewright_notifications"
 OUTCOMES = ("delivered", "failed", "given_up")
 _BUCKETS: Mapping[str, Sequence[float]] = {
     COMMISSIONING: COMMISSIONING_SECONDS,
     GIT: GIT_SECONDS,
+    LOOP_HELD: GIT_SECONDS,
     LOOP_LAG: GIT_SECONDS,
     **dict.fromkeys(
         (
@@ -89,6 +91,9 @@ class WorkerMetrics:
         self._git_memory_limit: MetricCounter = meter.create_counter(
             GIT_MEMORY_LIMIT, "Operations that ended because git got no more memory."
         )
+        self._loop_held: MetricHistogramFloat = meter.create_histogram_float(
+            LOOP_HELD, "Processor time for which one task held the event loop."
+        )
         self._loop_lag: MetricHistogramFloat = meter.create_histogram_float(LOOP_LAG, "How late the event loop is.")
         self._notifications: MetricCounter = meter.create_counter(NOTIFICATIONS, "Tries to deliver a notification.")
         for outcome in OUTCOMES:  # a series that begins with its first failure cannot be compared with before
@@ -113,3 +118,7 @@ class WorkerMetrics:
     def loop_lag(self, seconds: float) -> None:
         """The event loop was so late."""
         self._loop_lag.record(seconds)
+
+    def loop_held(self, seconds: float) -> None:
+        """The task that held the event loop longest, lately, did so for so long."""
+        self._loop_held.record(seconds)

@@ -1,16 +1,18 @@
 """What the siege does not put up with."""
 
 from dataclasses import replace
+from math import inf
 
 import pytest
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
 from bench.siege.attackers import OBEYED, OUT_OF_MEMORY, REFUSED_PAGES
 from bench.siege.bystanders import WATCHED, Noticed
-from bench.siege.loop_lag import Ticks
+from bench.siege.loop_lag import HELD, HELD_SECONDS, Ticks, classes, longest
 from bench.siege.verdict import GIT_MEGABYTES, MEMORY_MEGABYTES, Phase, troubles
 
 NOTICED = Noticed(dict.fromkeys(WATCHED, 0.01), dict.fromkeys(WATCHED, 0.02), dict.fromkeys(WATCHED, 20), {}, [])
-QUIET = Phase("quiet", NOTICED, {"gateway": 100.0, "git": 0.0}, {"worker": Ticks(200, 0)}, {})
+QUIET = Phase("quiet", NOTICED, {"gateway": 100.0, "git": 0.0}, {"worker": Ticks(200, 0)}, 0.025, {})
 PUSH = replace(QUIET, name="push-token", met={OUT_OF_MEMORY: 1})
 
 
@@ -32,3 +34,28 @@ def test_a_web_page_that_is_obeyed_is_a_broken_promise() -> None:
     refused = replace(QUIET, name="browser-page", met={REFUSED_PAGES: 1, OBEYED: 0})
     assert troubles(refused, QUIET, ratios=False) == []
     assert len(troubles(replace(refused, met={REFUSED_PAGES: 1, OBEYED: 1}), QUIET, ratios=False)) == 1
+
+
+def test_a_task_that_holds_the_worker_is_a_broken_promise_however_busy_the_machine_is() -> None:
+    assert troubles(replace(PUSH, held=HELD_SECONDS), QUIET, ratios=False) == []
+    held = replace(PUSH, held=0.1)
+    assert len(troubles(held, replace(QUIET, held=0.1), ratios=False)) == 1
+
+
+def exposition(*held: float) -> str:
+    """What a worker says whose tasks held its loop for so many seconds."""
+    histogram = Histogram(HELD, "", buckets=(0.025, 0.05, 0.1), registry=(registry := CollectorRegistry()))
+    for seconds in held:
+        histogram.observe(seconds)
+    return generate_latest(registry).decode()
+
+
+@pytest.mark.parametrize(("added", "most"), [((), 0.0), ((0.01,), 0.025), ((0.01, 0.06, 0.03), 0.1), ((2.0,), inf)])
+def test_what_held_the_worker_is_told_of_one_phase_alone(added: tuple[float, ...], most: float) -> None:
+    before = (0.07, 0.01)
+    assert longest(classes(exposition(*before), HELD), classes(exposition(*before, *added), HELD)) == most
+
+
+def test_a_worker_that_does_not_tell_is_no_worker_that_is_never_held() -> None:
+    with pytest.raises(LookupError):
+        longest({}, classes("", HELD))
