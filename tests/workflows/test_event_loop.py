@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 from centre import Centre
-from loop_watch import HELD_SECONDS, loop_watched
+from loop_watch import Held, loop_watched
 from sealing_keys import sealing_certificate
 
 from edgewright.ports.secret_staging import StagedChange, StagedState
@@ -15,6 +15,8 @@ from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, read_v
 
 KEYS = 1_000
 """As many changes as one request may have."""
+ROUNDS = 3
+"""What a bulk write does to the loop it does each time; a moment's hiccup of the machine comes once."""
 
 
 def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
@@ -37,7 +39,15 @@ def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
 
 
 async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre: Centre) -> None:
-    cluster = await centre.create("bulk-writer")
+    held = min([await held_by_a_bulk_write(centre, f"bulk-writer-{number}") for number in range(ROUNDS)], key=longest)
+    assert held.callbacks > 0
+    allowed = seconds_of_yaml(bulk(uuid4(), "yaml")) / 3
+    assert held.seconds < allowed, f"{held.what} took {held.seconds:.3f} s of the loop, {allowed:.3f} s are allowed"
+
+
+async def held_by_a_bulk_write(centre: Centre, name: str) -> Held:
+    """Of a cluster of its own."""
+    cluster = await centre.create(name)
     requests = [bulk(cluster, prefix) for prefix in ("first", "second")]
     for changes in requests:
         await centre.ports.staging.stage(changes)
@@ -45,13 +55,15 @@ async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre:
         await centre.ports.fleet.change_secrets(cluster, [changes[0].request for changes in requests])
     ends = [(await centre.ports.staging.request(changes[0].request))[0].state for changes in requests]
     assert ends == [StagedState.COMMITTED, StagedState.REFUSED], "they do not fit into one Secret together"
-    assert held.callbacks > 0
-    allowed = max(HELD_SECONDS, seconds_of_yaml(requests[0]))
-    assert held.seconds < allowed, f"{held.what} took {held.seconds:.3f} s of the loop"
+    return held
+
+
+def longest(held: Held) -> float:
+    return held.seconds
 
 
 def seconds_of_yaml(changes: Sequence[StagedChange]) -> float:
-    """Processor time that a file of one request takes here; a slow machine is not guilty of a held loop."""
+    """Processor time that a file of one request takes here: what is allowed has to be slow where the machine is."""
     values = {change.key: SealedValue(change.ciphertext or "", "a" * 64, change.sealed_at) for change in changes}
     began = time.thread_time()
     read_values(put_values(None, "default", "db", values))

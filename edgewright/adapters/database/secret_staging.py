@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record, record_all
-from edgewright.adapters.database.portions import execute_in_portions
+from edgewright.adapters.database.portions import execute_in_portions, in_portions
 from edgewright.adapters.database.staged_rows import OF_REQUESTS, change_of, of_requests
 from edgewright.adapters.database.staging_together import StagingTogether
 from edgewright.adapters.database.tables import clusters, staged_changes
@@ -74,6 +74,7 @@ _PENDING = (
     )
     .order_by(staged_changes.c.sequence)
 )
+_ASKED_BY = select(staged_changes.c.cluster, staged_changes.c.actor)
 _FRONT = _PENDING.with_only_columns(staged_changes.c.request).limit(bindparam("front", type_=BigInteger))
 
 
@@ -98,9 +99,11 @@ class SqlSecretStaging:
         async with self._database.read() as connection:
             front = list(await connection.scalars(_FRONT, {**of_cluster, "front": limit + 1}))
             if len(front) <= limit:
-                return [change_of(row) for row in await connection.execute(_PENDING, of_cluster)]
-            wanted = {**of_cluster, "requests": _whole_requests(front)}
-            return [change_of(row) for row in await connection.execute(_PENDING.where(OF_REQUESTS), wanted)]
+                found = await connection.execute(_PENDING, of_cluster)
+            else:
+                wanted = {**of_cluster, "requests": _whole_requests(front)}
+                found = await connection.execute(_PENDING.where(OF_REQUESTS), wanted)
+            return [change_of(row) async for row in in_portions(found)]
 
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         if not requests:
@@ -109,7 +112,7 @@ class SqlSecretStaging:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
-            rows = list(await connection.execute(_TO_COMMIT, named))
+            rows = [row async for row in in_portions(await connection.execute(_TO_COMMIT, named))]
             if not rows:
                 return
             await connection.execute(_COMMIT, {"sequences": [row.sequence for row in rows], "by_commit": commit})
@@ -120,9 +123,8 @@ class SqlSecretStaging:
                 if owner is not None:
                     await _entered_again(connection, at, owner, [row for row in written if row.cluster == owner.uuid])
             resealed = [row for row in rows if row.replaces is not None]
-            await record_all(
-                connection, at, [*(_event(row, commit) for row in written), *_resealed_events(resealed, commit)]
-            )
+            told = [_event(row, commit) async for row in in_portions(written)]
+            await record_all(connection, at, told + _resealed_events(resealed, commit))
 
     async def give_way(self, changes: Sequence[StagedChange]) -> None:
         if not changes:
@@ -142,15 +144,15 @@ class SqlSecretStaging:
         ended = {"state": StagedState.REFUSED, "refusal_code": code, "refusal": reason, "ciphertext": None}
         async with self._database.write() as connection:
             at = await self._database.now(connection)
-            rows = list(await connection.execute(select(staged_changes).where(waiting).with_for_update()))
-            if not rows:
+            first = (await connection.execute(_ASKED_BY.where(waiting).with_for_update())).first()
+            if first is None:
                 return
             await connection.execute(update(staged_changes).where(waiting).values(**ended))
             await record(
                 connection,
                 at,
-                cluster=rows[0].cluster,
-                actor=rows[0].actor,
+                cluster=first.cluster,
+                actor=first.actor,
                 kind="secret.refused",
                 message=f"A change of secrets cannot be committed: {reason}",
                 request=str(request),

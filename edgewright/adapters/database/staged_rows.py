@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import Row, bindparam, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.portions import in_portions
 from edgewright.adapters.database.tables import staged_changes
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
@@ -18,7 +19,7 @@ _READ = select(staged_changes).where(OF_REQUESTS).order_by(staged_changes.c.sequ
 async def of_requests(connection: AsyncConnection, requests: Sequence[UUID]) -> dict[UUID, list[StagedChange]]:
     """The changes of each request that is known, in order."""
     found: dict[UUID, list[StagedChange]] = {}
-    for row in await connection.execute(_READ, {"requests": list(requests)}):
+    async for row in in_portions(await connection.execute(_READ, {"requests": list(requests)})):
         found.setdefault(row.request, []).append(change_of(row))
     return found
 
