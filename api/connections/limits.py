@@ -4,6 +4,8 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
+from api.connections.phases import Phase
+
 if sys.platform != "win32":
     import resource
 
@@ -11,6 +13,9 @@ RESERVED_DESCRIPTORS = 128
 """For the database, the programs of git, logs and listening sockets."""
 MOST_CONNECTIONS = 16_384
 """However many descriptors there are: each connection takes memory, too."""
+
+LINGERING_SECONDS = 2.0
+"""For what a client still sends after it was refused."""
 
 MOST_OF_A_TOKEN = 128
 MOST_OF_AN_ADDRESS = 512
@@ -61,6 +66,22 @@ class ConnectionLimits:
     def per_token(self) -> int:
         """How many connections one operator token may have, its sessions among them."""
         return max(1, min(MOST_OF_A_TOKEN, self.operators // 4))
+
+    def seconds_of(self, phase: Phase) -> float:
+        """How long a connection may be in a phase, or make no progress in it."""
+        match phase:
+            case Phase.HANDSHAKE:
+                return self.handshake_seconds
+            case Phase.FRESH | Phase.HEAD:
+                return self.head_seconds
+            case Phase.IDLE:
+                return self.idle_seconds
+            case Phase.BODY:
+                return self.body_seconds
+            case Phase.ANSWERING:
+                return self.answer_seconds
+            case Phase.DRAINING | Phase.LINGERING:
+                return LINGERING_SECONDS
 
     @property
     def watch_seconds(self) -> float:

@@ -17,6 +17,7 @@ from uuid import UUID
 
 import structlog
 
+from api.connections.entrance import Entrance
 from api.connections.limits import ConnectionLimits
 from api.connections.refusals import Reason, TooManyConnections
 from api.metrics import Metrics
@@ -122,6 +123,7 @@ class Places:
         self, limits: ConnectionLimits, metrics: Metrics, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.limits = limits
+        self.entrance = Entrance()
         self._metrics = metrics
         self._clock = clock
         self._proxies = [ip_network(each) for each in limits.trusted_proxies]

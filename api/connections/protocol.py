@@ -17,7 +17,7 @@ from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.server import ServerState
 
 from api.connections.callers import SCOPE_KEY
-from api.connections.limits import ConnectionLimits
+from api.connections.limits import LINGERING_SECONDS, ConnectionLimits
 from api.connections.phases import Phase, Reading
 from api.connections.places import Connection, Holder, Places, Standing
 from api.connections.refusals import Reason
@@ -27,7 +27,6 @@ BODY_PROGRESS_BYTES = 1024
 """Of an unfinished body in each ``body_seconds``: slower than the slowest line that git is used on."""
 PIPELINED_LIMIT = 8
 """Requests that wait for the answer to the one before."""
-LINGERING_SECONDS = 2.0
 LINGERING_BYTES = 16 * 1024 * 1024
 """What is still read after an answer, so that the client reads that instead of an error of its system."""
 FRAMING_SHARE = 8
@@ -78,6 +77,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _holder_known_by: HolderKnownBy
     _connection: Connection | None = None
     _handshake: "asyncio.Task[None] | None" = None
+    _is_inside = False
     _timer: asyncio.TimerHandle | None = None
     _phase = Phase.FRESH
     _reading = Reading.NOTHING
@@ -103,14 +103,31 @@ class BoundedProtocol(HttpToolsProtocol):
         self._connection = connection
         self._early = bytearray()
         self._watch()
-        if self._tls is None:
-            super().connection_made(transport)
-            self._begin(Phase.FRESH)
-            return
-        transport.pause_reading()
+        self._begin(Phase.FRESH if self._tls is None else Phase.HANDSHAKE)
         self.connections.add(self)
-        self._begin(Phase.HANDSHAKE)
-        self._handshake = self.loop.create_task(self._shake_hands(transport, self._tls))
+        self._places.entrance.enter(self.loop, connection.client, self._come_in)
+        if not self._is_inside:
+            transport.pause_reading()
+
+    def _come_in(self) -> bool:
+        """It is this connection's turn to begin; returns whether it is still there."""
+        if self._connection is None or self.transport.is_closing():
+            return False
+        self._is_inside = True
+        if self._tls is None:
+            self._open(self.transport)
+            self.transport.resume_reading()
+        else:
+            self.transport.pause_reading()
+            self._begin(Phase.HANDSHAKE)
+            self._handshake = self.loop.create_task(self._shake_hands(self.transport, self._tls))
+        return True
+
+    def _open(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._begin(Phase.FRESH)
+        if self._early:
+            self.data_received(bytes(self._early))
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         try:
@@ -125,10 +142,7 @@ class BoundedProtocol(HttpToolsProtocol):
             transport.abort()
             return
         self._handshake = None
-        super().connection_made(secured)
-        self._begin(Phase.FRESH)
-        if self._early:
-            self.data_received(bytes(self._early))
+        self._open(secured)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._leave()
@@ -137,7 +151,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._phase is Phase.HANDSHAKE:
+        if not self._is_inside:
+            self.transport.pause_reading()  # uvloop does not pause a transport that is just being made
+        if not self._is_inside or self._phase is Phase.HANDSHAKE:
             self._early += data
             return
         if self._phase is Phase.LINGERING:
@@ -274,7 +290,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _begin(self, phase: Phase) -> None:
         self._phase = phase
-        self._deadline = self.loop.time() + self._seconds(phase)
+        self._deadline = self.loop.time() + self._limits.seconds_of(phase)
         self._progress = self._body_bytes if phase is Phase.BODY else 0
         self._lingered = 0
         if phase is Phase.DRAINING or phase is Phase.LINGERING:
@@ -286,22 +302,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self._places.work(connection)
         else:
             self._places.rest(connection)
-
-    def _seconds(self, phase: Phase) -> float:
-        limits = self._limits
-        match phase:
-            case Phase.HANDSHAKE:
-                return limits.handshake_seconds
-            case Phase.FRESH | Phase.HEAD:
-                return limits.head_seconds
-            case Phase.IDLE:
-                return limits.idle_seconds
-            case Phase.BODY:
-                return limits.body_seconds
-            case Phase.ANSWERING:
-                return limits.answer_seconds
-            case Phase.DRAINING | Phase.LINGERING:
-                return LINGERING_SECONDS
 
     def _watch(self) -> None:
         """Looks at the deadline now and again: cheaper than a timer for each phase of each request."""

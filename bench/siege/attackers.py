@@ -21,6 +21,8 @@ from edgewright.domain.cluster import Role
 from edgewright.messages.names import SIGNAL_EDGE_STATUS, workflow_id
 
 PAUSE = 0.02
+ADDRESS = "127.0.0.2"
+"""Nobody who is hostile shares an address with an edge; who does, shares its bounds, too."""
 LANES = 4
 """Connections that one caller uses at once, where the attack is not about connections."""
 ALLOWED = 1024 * 1024
@@ -113,14 +115,14 @@ async def connections(target: Target) -> None:
     try:
         for number in range(IDLE_CONNECTIONS):
             with suppress(OSError):
-                _, writer = await asyncio.open_connection(address.hostname, address.port)
+                _, writer = await asyncio.open_connection(address.hostname, address.port, local_addr=(ADDRESS, 0))
                 idle.append(writer)
                 if number % 2:
                     writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Half")
         line = b"X-Filler: " + b"x" * 8000 + b"\r\n"
         while True:
             with suppress(OSError):
-                _, writer = await asyncio.open_connection(address.hostname, address.port)
+                _, writer = await asyncio.open_connection(address.hostname, address.port, local_addr=(ADDRESS, 0))
                 writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
                 for _ in range(9_000):
                     writer.write(line)
@@ -146,7 +148,7 @@ async def reader(target: Target) -> None:
         while True:
             for request in [fetch] * UNFINISHED + [stream] * STREAMS:
                 with suppress(OSError):
-                    _, writer = await asyncio.open_connection(address.hostname, address.port)
+                    _, writer = await asyncio.open_connection(address.hostname, address.port, local_addr=(ADDRESS, 0))
                     writer.write(request.encode())
                     kept.append(writer)
             await asyncio.sleep(5)
@@ -277,7 +279,10 @@ async def _lane(http: httpx.AsyncClient, method: str, path: str, body: Callable[
 def _client(
     target: Target, *, headers: dict[str, str] | None = None, auth: httpx.BasicAuth | None = None
 ) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=target.url, headers=headers, auth=auth, timeout=30, trust_env=False)
+    transport = httpx.AsyncHTTPTransport(local_address=ADDRESS)
+    return httpx.AsyncClient(
+        base_url=target.url, headers=headers, auth=auth, timeout=30, trust_env=False, transport=transport
+    )
 
 
 async def _git(where: Path, *arguments: str) -> str:
