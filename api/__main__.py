@@ -15,8 +15,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from api.app import build
+from api.connections.bounded_http import bounded_http
 from api.connections.limits import raise_descriptor_limit
-from api.connections.protocol import bounded_http
 from api.live import Live
 from api.metrics_port import serving_metrics
 from api.operator_turns import KnownOperators

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.connections.bounded_http import bounded_http
 from api.connections.limits import ConnectionLimits
 from api.connections.places import Places
-from api.connections.protocol import bounded_http
 from api.metrics import CONTENT_TYPE, Metrics
 from api.scrape import Scrape
 from edgewright.errors import Stalled

@@ -8,13 +8,10 @@ import asyncio
 import math
 import ssl
 from collections.abc import Callable
-from typing import Any
 
 import httptools
-from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import get_remote_addr
-from uvicorn.server import ServerState
 
 from api.connections.callers import SCOPE_KEY
 from api.connections.limits import LINGERING_SECONDS, ConnectionLimits
@@ -36,40 +33,12 @@ FRAMING_SHARE = 8
 HolderKnownBy = Callable[[str], Holder | None]
 
 
-def nobody(_: str) -> None:
-    """Knows no credentials."""
-
-
 class _TooMuch(Exception):
     """Stops the parser."""
 
 
-def bounded_http(
-    places: Places, tls: ssl.SSLContext | None = None, *, holder_known_by: HolderKnownBy = nobody
-) -> type[asyncio.Protocol]:
-    """The protocol class for ``uvicorn.Config(http=...)``. uvicorn itself must not be told of certificates.
-
-    Args:
-        holder_known_by: whom a request counts for, by its ``Authorization``, if that has been right before.
-    """
-
-    class Bounded(BoundedProtocol):
-        def __init__(
-            self,
-            config: Config,
-            server_state: ServerState,
-            app_state: dict[str, Any],
-            _loop: asyncio.AbstractEventLoop | None = None,
-        ) -> None:
-            super().__init__(config, server_state, app_state, _loop)
-            self._places, self._limits, self._tls = places, places.limits, tls
-            self._holder_known_by = holder_known_by
-
-    return Bounded
-
-
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection, from its being accepted to its end. Made by ``bounded_http``."""
+    """One connection, from its being accepted to its end. A subclass of it is made by ``bounded_http``."""
 
     _places: Places
     _limits: ConnectionLimits
@@ -94,7 +63,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         peer = get_remote_addr(transport)
-        connection = Connection(peer[0] if peer else "unknown", close=self._abort)
+        connection = Connection(peer[0] if peer else "unknown", close=self._make_room)
         self.transport = transport
         reason = self._places.enter(connection)
         if reason is not None:
@@ -274,6 +243,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
+    @property
+    def _awaits_body(self) -> bool:
+        """Whether the answer has not begun and the rest of the body may still come."""
+        return self._reading is Reading.BODY and self._is_answering and not self.cycle.response_started
+
     def _settle(self) -> None:
         """Names what the connection is at now."""
         answering = self._is_answering
@@ -347,17 +321,30 @@ class BoundedProtocol(HttpToolsProtocol):
         self._progress = waiting
 
     # Ends
+    def _make_room(self) -> None:
+        """Ends for another connection. A proxy that waits for an answer gets one: nginx takes a gateway whose
+        connections end without one for dead, and sends it nobody's requests for a while.
+        """
+        place = self._connection
+        answers = place is not None and (place.is_proxy or self._tls is None)
+        if not answers or not self._awaits_body or self.pipeline or self.transport.get_write_buffer_size():
+            self._abort()
+            return
+        self._leave()
+        self.transport.write(Reason.MADE_ROOM.refusal.answer)
+        self.transport.close()
+        self.loop.call_later(LINGERING_SECONDS, self.transport.abort)  # whoever does not take leave
+
     def _refuse(self, reason: Reason) -> None:
         """Answers with a problem if nothing else is being answered, and closes the connection."""
         place = self._connection
         if place is None or self.transport.is_closing():
             return
         self._places.note(reason, place.client or place.address)
-        of_the_body = self._reading is Reading.BODY and self._is_answering and not self.cycle.response_started
-        if self.pipeline or (self._is_answering and not of_the_body):
+        if self.pipeline or (self._is_answering and not self._awaits_body):
             self._abort()
             return
-        if of_the_body:
+        if self._awaits_body:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.write(reason.refusal.answer)

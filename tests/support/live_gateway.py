@@ -16,8 +16,8 @@ import uvicorn
 from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer, gateway_centre, make_database
 from loopback import PLAIN
 
+from api.connections.bounded_http import bounded_http
 from api.connections.limits import ConnectionLimits
-from api.connections.protocol import bounded_http
 from api.operator_turns import KnownOperators
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage

@@ -48,6 +48,11 @@ class LoneGateway:
     verify: ssl.SSLContext | None = None
 
     @property
+    def trusted(self) -> ssl.SSLContext | bool:
+        """What httpx verifies it with."""
+        return True if self.verify is None else self.verify
+
+    @property
     def environment(self) -> dict[str, str]:
         return {"EDGEWRIGHT_URL": self.url, "EDGEWRIGHT_TOKEN_FILE": str(self.home / "admin-token")}
 

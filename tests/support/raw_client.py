@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 PATIENCE_SECONDS = 60.0
@@ -33,6 +33,7 @@ class RawClient:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             self.socket = context.wrap_socket(self.socket)
+        self._ahead = b""
 
     def send(self, text: bytes) -> None:
         self.socket.sendall(text)
@@ -52,7 +53,7 @@ class RawClient:
         """What the gateway says until it closes the connection; raises if it never does."""
         read = b""
         try:
-            while piece := self.socket.recv(65536):
+            while piece := self.read_some():
                 read += piece
         except (ConnectionError, ssl.SSLError):
             pass
@@ -60,7 +61,8 @@ class RawClient:
 
     def read_some(self) -> bytes:
         """What the gateway says next."""
-        return self.socket.recv(65536)
+        ahead, self._ahead = self._ahead, b""
+        return ahead or self.socket.recv(65536)
 
     def read_answer(self) -> bytes:
         """One answer that says how long it is."""
@@ -72,31 +74,54 @@ class RawClient:
         return read
 
     @property
+    def has_answer(self) -> bool:
+        """Whether there is something to read; with TLS, sockets are readable without it."""
+        self._look()
+        return bool(self._ahead)
+
+    @property
     def is_closed(self) -> bool:
-        """Whether the gateway has closed the connection by now."""
+        """Whether the gateway has closed the connection by now, and has said nothing before."""
+        return self._look() and not self._ahead
+
+    def _look(self) -> bool:
+        """Reads what has arrived, without waiting; returns whether the gateway has closed the connection."""
         self.socket.setblocking(False)
         try:
-            return self.socket.recv(1, socket.MSG_PEEK) == b""
+            while piece := self.socket.recv(65536):
+                self._ahead += piece
         except (BlockingIOError, ssl.SSLWantReadError):
             return False
         except OSError:
             return True
         finally:
             self.socket.settimeout(PATIENCE_SECONDS)
+        return True
 
     def close(self) -> None:
         self.socket.close()
 
 
+def half_a_handshake(url: str) -> bytes:
+    """The first half of what a client says when it begins TLS."""
+    said = ssl.MemoryBIO()
+    hand = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname=urlsplit(url).hostname)
+    with suppress(ssl.SSLWantReadError):
+        hand.do_handshake()
+    return said.read()[:100]
+
+
 @contextmanager
-def dripping(client: RawClient, piece: bytes, every: float) -> Iterator[None]:
+def dripping(client: RawClient, pieces: Iterator[bytes], every: float) -> Iterator[None]:
     """Sends a piece now and again until the end of the context, or until the gateway has had enough."""
     enough = threading.Event()
 
     def drip() -> None:
         try:
-            while not enough.wait(every):
+            for piece in pieces:
                 client.send(piece)
+                if enough.wait(every):
+                    break
         except OSError:
             pass
 

@@ -49,16 +49,20 @@ async def registered_edge(home: Path) -> Edge:
         return await centre.register(await centre.create("crowded"))
 
 
-@pytest.fixture(scope="package")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
+@pytest.fixture(scope="package", params=["http", "https"])
+def known(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
     home = tmp_path_factory.mktemp("crowded")
     prepare_home(home)
     asyncio.run(initialise_storage(Settings(home=home)))
     edge = asyncio.run(registered_edge(home))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    trusting = {"EDGEWRIGHT_TRUSTED_PROXIES": "127.0.0.9"}
-    with lone_gateway(home, descriptors=f"256:{DESCRIPTORS}", instead=trusting) as gateway:
+    told, verify = {"EDGEWRIGHT_TRUSTED_PROXIES": "127.0.0.9"}, None
+    if request.param == "https":
+        make_certificates(home)
+        told |= {"EDGEWRIGHT_TLS_CERT": str(home / "proxy.crt"), "EDGEWRIGHT_TLS_KEY": str(home / "proxy.key")}
+        verify = ssl.create_default_context(cafile=home / "ca.pem")
+    with lone_gateway(home, descriptors=f"256:{DESCRIPTORS}", instead=told, verify=verify) as gateway:
         yield Known(gateway, edge)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

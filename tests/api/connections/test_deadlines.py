@@ -3,10 +3,11 @@
 import json
 import threading
 from functools import partial
+from itertools import repeat
 
 import pytest
 from bounded_gateway import BoundedGateway
-from raw_client import RawClient, dripping
+from raw_client import RawClient, dripping, half_a_handshake
 from supervised import eventually
 
 from edgewright.ports.operators import Permission
@@ -37,6 +38,14 @@ def test_handshake_that_does_not_come_is_not_waited_for(live: BoundedGateway) ->
     assert live.refused("handshake_deadline" if live.url.startswith("https") else "silent") >= 1
 
 
+def test_handshake_that_comes_drop_by_drop_is_closed(live: BoundedGateway) -> None:
+    hello = half_a_handshake(live.url)
+    with live.deadlines(handshake_seconds=1.0, head_seconds=1.0):
+        client = RawClient(live.url, secured=False)
+        with dripping(client, iter(hello[at : at + 1] for at in range(len(hello))), every=0.1):
+            client.read_until_closed()
+
+
 @pytest.mark.parametrize("sent", [b"G", b"GET /ping HTTP/1.1\r\nHost: x\r\nX-Half: a"])
 def test_half_a_head_is_closed(live: BoundedGateway, sent: bytes) -> None:
     with live.deadlines(head_seconds=2.0):
@@ -49,7 +58,7 @@ def test_head_that_comes_drop_by_drop_is_closed(live: BoundedGateway) -> None:
     with live.deadlines(head_seconds=2.0):
         client = RawClient(live.url)
         client.send(b"GET /ping HTTP/1.1\r\n")
-        with dripping(client, b"X: y\r\n", every=0.1):
+        with dripping(client, repeat(b"X: y\r\n"), every=0.1):
             assert b" 408 Request Timeout\r\n" in client.read_until_closed()
 
 
@@ -66,7 +75,7 @@ def test_body_that_comes_drop_by_drop_is_closed(live: BoundedGateway, admin: str
     with live.deadlines(body_seconds=1.0):
         client = RawClient(live.url)
         client.send(request_head("POST", "/v1/cluster", admin, 10_000))
-        with dripping(client, b" ", every=0.1):
+        with dripping(client, repeat(b" "), every=0.1):
             assert b" 408 Request Timeout\r\n" in client.read_until_closed()
 
 
