@@ -147,13 +147,13 @@ class ClusterConfiguration:
         changes: Mapping[str, Any] | None = None,
         request: UUID | None = None,
     ) -> ClusterRow:
-        check = await self._schemas.check_of(APP_CLUSTER_CONFIGURATION)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await staying_row(connection, cluster)
             if request is not None and await is_recorded(connection, request):
                 return await must_read_row(connection, cluster)
             body = apply_merge_patch(row.spec, changes or {})
+            check = await self._schemas.check_until_the_end(connection, APP_CLUSTER_CONFIGURATION)
             await asyncio.to_thread(check, body)
             spec = await asyncio.to_thread(spec_from, body if isinstance(body, Mapping) else {})
             refuse_other_name(row, spec)

@@ -33,13 +33,13 @@ class EntrySchemas:
         self._database = database
         self._compiled: dict[UUID, tuple[str, Check]] = {}
 
-    async def check_of(self, app: UUID) -> Check:
-        """The check of an Application; one without a schema takes anything."""
-        async with self._database.read() as connection:
-            return await self._check_of(connection, app)
+    async def check_until_the_end(self, connection: AsyncConnection, app: UUID) -> Check:
+        """The check of an Application whose schema nobody changes before this transaction ends."""
+        return await self._check_of(connection, app, lock=True)
 
-    async def _check_of(self, connection: AsyncConnection, app: UUID) -> Check:
-        schema = await read_entry(connection, APP_CONFIG_SCHEMA, app)
+    async def _check_of(self, connection: AsyncConnection, app: UUID, *, lock: bool = False) -> Check:
+        """One without a schema takes anything."""
+        schema = await read_entry(connection, APP_CONFIG_SCHEMA, app, lock=lock)
         if schema is None:
             return _check_schema if app == APP_CONFIG_SCHEMA else _anything
         known = self._compiled.get(app)
@@ -53,7 +53,7 @@ class EntrySchemas:
 
         In a thread: a body may be large, and a schema of somebody's own demanding.
         """
-        await asyncio.to_thread(await self.check_of(app), body)
+        await self.check_all({app: body})
 
     async def check_all(self, bodies: Mapping[UUID, Any]) -> None:
         """``check`` for one body of each of several Applications, in one reading."""

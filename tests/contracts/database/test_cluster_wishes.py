@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from database_stores import ACTOR, Store, code_of, entry, wanted
 
+from edgewright.adapters.database.entries import put_entry
 from edgewright.domain.cluster import (
     Acceptance,
     AcceptancePolicy,
@@ -18,7 +19,9 @@ from edgewright.domain.cluster import (
     TokenState,
 )
 from edgewright.domain.wellknown import (
+    APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_STATUS,
+    APP_CONFIG_SCHEMA,
     CLASS_EDGE_CLUSTER,
     CLASS_GIT_REPOSITORY,
     OBJECT_DEFAULT_CHART,
@@ -347,3 +350,22 @@ async def test_a_credential_of_each_role_is_enough_to_be_bootstrapped(store: Sto
     assert {one.role for one in await store.access.credentials(cluster)} == set(Role)
     await store.access.revoke(cluster, actor=ACTOR)
     assert (await wanted(store, cluster)).bootstrapped
+
+
+async def test_a_recreation_goes_by_the_schema_that_holds_when_it_is_recorded(two: tuple[Store, Store]) -> None:
+    """Another process changes the schema, and the recreation waits for it to end."""
+    store, other = two
+    cluster = await store.create(values={"replicas": 1})
+    schema = await store.entries.get(APP_CONFIG_SCHEMA, APP_CLUSTER_CONFIGURATION)
+    assert schema is not None
+    stricter = schema.body | {"allOf": [{"required": ["chart"]}]}
+    async with other.database.write() as connection:
+        at = await other.database.now(connection)
+        await put_entry(connection, at, APP_CONFIG_SCHEMA, APP_CLUSTER_CONFIGURATION, stricter)
+        recreating = asyncio.create_task(
+            store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False, changes={"bare": True})
+        )
+        await asyncio.wait({recreating}, timeout=0.5)
+        assert not recreating.done()
+    assert await code_of(recreating) == "schema_violation"
+    assert "cluster.recreated" not in await store.kinds(cluster)
