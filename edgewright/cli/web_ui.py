@@ -1,7 +1,8 @@
 """The guard before Temporal's Web UI: passes on what the UI's own pages send, and nothing that any other page sends.
 
-The UI takes every name for its own (DNS rebinding) and asks for no password. ``python -m edgewright.cli.web_ui`` is
-the only way to it; where the UI itself listens, no browser goes (``edgewright/cli/hidden_port.py``).
+The UI takes every name for its own (DNS rebinding), asks for no password, and bounds neither what a caller sends nor
+how long that takes. ``python -m edgewright.cli.web_ui`` is the only way to it; no browser goes where the UI itself
+listens (``edgewright/cli/hidden_port.py``).
 """
 
 import argparse
@@ -15,10 +16,14 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from api.connections.bounded_http import bounded_http
+from api.connections.limits import ConnectionLimits
+from api.connections.places import Places
+from api.metrics import Metrics
 from edgewright.cli.clusters_page import CONTENT_POLICY, PATH, clusters_page
 from edgewright.event_loop import new_event_loop
 
@@ -29,7 +34,15 @@ _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 _OF_ONE_CONNECTION = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )  # RFC 9110, section 7.6.1
+LIMITS = ConnectionLimits(overall=1024, per_address=256)
+"""Nobody is identified here: at most a quarter of them at once."""
+LONGEST_BODY = 4 * 1024 * 1024
+"""Bytes; what Temporal takes of one workflow's input is half of that."""
 _LONGEST_ANSWER_SECONDS = 90.0  # the UI waits for new events of a workflow with requests that are held
+
+
+class _BodyTooLong(Exception):
+    """The request has more of a body than is passed on."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,12 @@ def guarded(upstream: str, names: frozenset[str], namespace: str = "default") ->
         namespace: whose clusters the page ``/clusters`` goes to.
     """
     guard = Guard(names)
-    client = httpx.AsyncClient(base_url=f"http://{upstream}", timeout=_LONGEST_ANSWER_SECONDS, trust_env=False)
+    client = httpx.AsyncClient(
+        base_url=f"http://{upstream}",
+        timeout=_LONGEST_ANSWER_SECONDS,
+        limits=httpx.Limits(max_connections=LIMITS.newcomers, max_keepalive_connections=16),
+        trust_env=False,
+    )
 
     page, page_headers = clusters_page(namespace), {"Content-Security-Policy": CONTENT_POLICY}
 
@@ -88,6 +106,10 @@ def guarded(upstream: str, names: frozenset[str], namespace: str = "default") ->
         )
         try:
             answer = await client.send(asked, stream=True)
+        except _BodyTooLong:
+            return PlainTextResponse(f"The Web UI takes bodies of at most {LONGEST_BODY} bytes.\n", 413)
+        except ClientDisconnect:
+            return PlainTextResponse("The rest of the request did not arrive.\n", 400)
         except httpx.TransportError as error:
             return PlainTextResponse(f"Temporal's Web UI does not answer ({type(error).__name__}).\n", 502)
         response = StreamingResponse(answer.aiter_raw(), answer.status_code, background=BackgroundTask(answer.aclose))
@@ -96,6 +118,22 @@ def guarded(upstream: str, names: frozenset[str], namespace: str = "default") ->
         return response
 
     return Starlette(routes=[Route("/{path:path}", judge, methods=_METHODS)])
+
+
+def listening(app: Starlette, host: str, port: int, limits: ConnectionLimits = LIMITS) -> uvicorn.Config:
+    """How the guard listens: with bounds of headers, of connections and of time."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=bounded_http(Places(limits, Metrics())),
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=2,
+    )
 
 
 def main() -> None:
@@ -108,17 +146,7 @@ def main() -> None:
     given = parser.parse_args()
     names = LOOPBACK_NAMES | ({_name_of(urlsplit(given.url).netloc)} if given.url else set())
     host, _, port = given.listen.rpartition(":")
-    config = uvicorn.Config(
-        guarded(given.upstream, frozenset(names), given.namespace),
-        host=host.strip("[]"),
-        port=int(port),
-        ws="none",
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=2,
-    )
+    config = listening(guarded(given.upstream, frozenset(names), given.namespace), host.strip("[]"), int(port))
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(uvicorn.Server(config).serve())
 
@@ -144,7 +172,16 @@ def _passes(header: bytes) -> bool:
 
 def _body(request: Request) -> AsyncIterator[bytes] | None:
     has_one = "content-length" in request.headers or "transfer-encoding" in request.headers
-    return request.stream() if has_one else None
+    return _bounded(request.stream()) if has_one else None
+
+
+async def _bounded(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    read = 0
+    async for piece in body:
+        read += len(piece)
+        if read > LONGEST_BODY:
+            raise _BodyTooLong
+        yield piece
 
 
 if __name__ == "__main__":
