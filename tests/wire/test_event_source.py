@@ -2,18 +2,20 @@
 
 import json
 import queue
+import re
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from flapping_line import flapping_line
 from gateway_centre import GatewayCentre
 from live_gateway import LiveGateway
 from npm_packages import NODE
+from raw_client import RawClient
 
 from edgewright.domain.events import NewEvent
 from edgewright.ports.operators import Permission
@@ -60,11 +62,40 @@ def listening(workshop: Path, url: str, token: str) -> Iterator[Listener]:
             program.kill()
 
 
-async def tell(centre: GatewayCentre, count: int) -> None:
+async def tell(centre: GatewayCentre, count: int, *, cluster: UUID | None = None) -> None:
     for _ in range(count):
         await centre.gateway.audit.append(
-            NewEvent(id=uuid4(), cluster=None, actor="centre", kind="entry.put", message="Written.")
+            NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="entry.put", message="Written.")
         )
+
+
+def test_a_quiet_cluster_loses_nothing_of_a_subscriber_that_has_heard_nothing_yet(live: LiveGateway) -> None:
+    """Byte by byte: others' events go by, the line breaks, and what happens then is told on the next one."""
+    quiet = live.run(live.centre.create("quiet-for-long"))
+    token = live.token(Permission.READ)["Authorization"]
+    with closing(RawClient(live.url)) as first:
+        position = re.search(rb"^id: (\d+)\r?$", subscribe(first, quiet, token), re.MULTILINE)
+        assert position
+        live.run(tell(live.centre, 3))
+    live.run(tell(live.centre, 3))
+    live.run(tell(live.centre, 1, cluster=quiet))
+    with closing(RawClient(live.url)) as second:
+        told = subscribe(second, quiet, token, resumed_at=int(position[1]))
+    [event] = re.findall(rb"^data: (.+)\r?$", told, re.MULTILINE)
+    assert (json.loads(event)["cluster"], json.loads(event)["kind"]) == (str(quiet), "entry.put")
+
+
+def subscribe(client: RawClient, cluster: UUID, token: str, *, resumed_at: int | None = None) -> bytes:
+    """What a new subscriber is told until the end of the first event with a position."""
+    resumed = "" if resumed_at is None else f"Last-Event-ID: {resumed_at}\r\n"
+    head = f"Host: x\r\nAuthorization: {token}\r\nAccept: text/event-stream\r\n{resumed}\r\n"
+    client.send(f"GET /v1/events?cluster={cluster} HTTP/1.1\r\n{head}".encode())
+    told = b""
+    while not re.search(rb"^id: .*?\r?\n\r?\n", told, re.MULTILINE | re.DOTALL):
+        piece = client.read_some()
+        assert piece, told
+        told += piece
+    return told
 
 
 def test_nothing_is_lost_on_a_line_that_breaks_before_the_first_event(live: LiveGateway, workshop: Path) -> None:
