@@ -6,6 +6,8 @@ import shutil
 from collections.abc import AsyncIterator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -243,3 +245,17 @@ async def test_doctor_finds_a_database_that_was_never_migrated(settings: Setting
     (settings.home / "admin-token").write_text(f"ew_{'0' * 16}_{'A' * 43}\n")
     [check] = [check for check in await service_checks(settings) if check.name == "database"]
     assert (check.verdict, "Its schema is none" in check.sentence) == ("wrong", True)
+
+
+@pytest.mark.parametrize("ahead", [-90, 90])
+async def test_doctor_finds_a_clock_that_is_not_the_databases(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    """SQLite's clock is this machine's own: the database is given another, as one on another machine may have."""
+    await initialise_storage(settings)
+    assert not [check for check in await service_checks(settings) if check.name == "database clock"]
+    elsewhere = partial(open_database, clock=lambda: datetime.now(UTC) - timedelta(seconds=ahead))
+    monkeypatch.setattr("edgewright.cli.service_checks.open_database", elsewhere)
+    [check] = [check for check in await service_checks(settings) if check.name == "database clock"]
+    assert check.verdict == "wrong"
+    assert f"This machine's clock is {ahead:+d} s off the database's" in check.sentence
