@@ -63,8 +63,13 @@ def _is_too_old(credential: Credential, longest: timedelta | None) -> bool:
     if longest is None:
         return False
     now = datetime.now(UTC)
-    spread = 1 + AGE_SPREAD * (credential.cluster.int % 1000) / 1000
-    return now - credential.created_at > longest * spread and has_its_turn(credential.cluster, now)
+    is_old = now - credential.created_at > age_limit(credential.cluster, longest)
+    return is_old and has_its_turn(credential.cluster, now)
+
+
+def age_limit(cluster: UUID, longest: timedelta) -> timedelta:
+    """How old credentials of that cluster get: ``longest``, and up to ``AGE_SPREAD`` of it more."""
+    return longest * (1 + AGE_SPREAD * (cluster.int % 1000) / 1000)
 
 
 def has_its_turn(cluster: UUID, now: datetime) -> bool:

@@ -111,6 +111,16 @@ async def test_a_fleet_that_is_too_old_at_once_is_asked_over_a_day_and_each_edge
         assert sum(has_its_turn(cluster, night) for night in nights) == 1, "one that calls at noon only, too"
 
 
+def test_credentials_get_up_to_a_tenth_older_each_clusters_by_another_share() -> None:
+    longest, fleet = timedelta(days=90), [uuid4() for _ in range(2000)]
+    more = sorted(rotation.age_limit(cluster, longest) - longest for cluster in fleet)
+    assert timedelta(0) <= more[0] < timedelta(days=1)
+    assert timedelta(days=8) < more[-1] < timedelta(days=9)
+    for day in range(9):
+        on_that_day = [each for each in more if timedelta(days=day) <= each < timedelta(days=day + 1)]
+        assert 100 <= len(on_that_day) <= 400, "about one in nine"
+
+
 async def test_credentials_are_replaced_when_they_are_old(
     centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
