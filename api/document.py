@@ -18,7 +18,7 @@ from pydantic.json_schema import models_json_schema
 from api import admission, auth, edge_sessions, git_callers, webhook_document
 from api.bodies import JsonBody
 from api.document_headers import declare_headers
-from api.problems import PROBLEM_TYPE, Problem
+from api.problem_document import PROBLEM_TYPE, Problem
 from api.status_document import edge_status_schema
 from edgewright import __version__
 from edgewright.domain.events import EVENT_KINDS

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 
-from api.problems import PROBLEM_TYPE, Problem
+from api.problem_document import PROBLEM_TYPE, Problem
 from edgewright.errors import Waiting
 
 RETRY_SECONDS = 5
