@@ -14,6 +14,7 @@ from edgewright import __version__
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.detach_order import DetachOrder, read_order
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer, not_the_centre, read_answer, read_secrets
+from edgewright.agent.urls import trusted_by
 from edgewright.errors import (
     Conflict,
     EdgewrightError,
@@ -49,7 +50,7 @@ class Centre:
 
     def __init__(self, attachment: Attachment) -> None:
         self.attachment = attachment
-        verify = _trust(attachment.authority)
+        verify = _trust(attachment)
         try:
             self._http = httpx2.AsyncClient(
                 auth=httpx2.BasicAuth(attachment.username, attachment.password),
@@ -207,12 +208,12 @@ def _json(content: bytes) -> object:
     return value
 
 
-def _trust(authority: str | None) -> ssl.SSLContext | bool:
+def _trust(attachment: Attachment) -> ssl.SSLContext | bool:
     """What signs the centre's certificate; as curl's ``--cacert``, a bundle of ours is all that counts."""
-    if authority is None:
-        return True
+    if attachment.authority is None:
+        return trusted_by(attachment.url)
     try:
-        return ssl.create_default_context(cadata=authority)
+        return ssl.create_default_context(cadata=attachment.authority)
     except (ssl.SSLError, ValueError, TypeError) as error:
         raise Stalled(
             "The certificates in the Secret, ca.crt, cannot be read.", code="attachment_malformed", where="ca.crt"

@@ -4,6 +4,7 @@ import asyncio
 
 import httpx2
 
+from edgewright.agent.urls import trusted_by
 from edgewright.errors import Waiting
 
 DEADLINE = 10.0
@@ -22,6 +23,7 @@ class SealingCertificate:
     def __init__(self, url: str) -> None:
         self._url = f"{url}/v1/cert.pem"
         self._http = httpx2.AsyncClient(
+            verify=trusted_by(url),
             timeout=DEADLINE,
             trust_env=False,
             headers={"Accept-Encoding": "identity"},

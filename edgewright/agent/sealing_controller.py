@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 
 from edgewright.agent.timing import Clock
+from edgewright.agent.urls import trusted_by
 from edgewright.errors import Refused, Waiting
 from edgewright.retry_after import seconds_asked_for
 
@@ -78,6 +79,7 @@ class SealingController:
         self._clock = clock
         self._next = clock.monotonic()
         self._http = httpx2.AsyncClient(
+            verify=trusted_by(url),
             timeout=DEADLINE,
             trust_env=False,
             headers={"Accept-Encoding": "identity"},

@@ -14,6 +14,7 @@ from scripted_centre import Reply, ScriptedCentre, answer, scripted_centre
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import LARGEST_ANSWER, Centre
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.urls import trusted_by
 from edgewright.errors import (
     EdgewrightError,
     Forbidden,
@@ -193,3 +194,11 @@ async def test_certificates_in_the_secret_that_cannot_be_read_are_named() -> Non
         with pytest.raises(Stalled) as trouble:
             Centre(attachment("https://centre.example", wrong))
         assert trouble.value.where == "ca.crt"
+
+
+def test_authorities_are_read_where_something_is_encrypted_and_nowhere_else() -> None:
+    assert trusted_by("https://centre.example") is True
+    plain = trusted_by("http://sealed-secrets.kube-system:8080")
+    assert isinstance(plain, ssl.SSLContext)
+    assert plain.get_ca_certs() == []
+    assert plain.verify_mode is ssl.CERT_REQUIRED, "whoever shows a certificate all the same is trusted by nobody"
