@@ -14,9 +14,9 @@ from random import Random
 from embedded import EmbeddedEdgewright
 from supervised import living
 
-from chaos import mischief, repository_copies, stalling_disk
+from chaos import mischief, repository_copies, stalling_disk, wrong_clock
 from chaos.journal import Journal
-from chaos.mischief import AHEAD, STARTING_SECONDS, Mischief, next_of, stand_still
+from chaos.mischief import STARTING_SECONDS, Mischief, next_of, stand_still
 from chaos.repository_copies import RepositoryCopies
 from chaos.stalling_disk import StallingDisk
 from chaos.temporal_file import TemporalFile
@@ -140,16 +140,17 @@ class EmbeddedStrikes:
         if pid is None:
             return False
         self._journal.killed("freeze", [part])
-        await stand_still(pid, self._random)
+        await stand_still([pid], self._random)
         return True
 
     def _set_clock_ahead(self) -> bool:
-        """What a gateway whose clock was wrong has left in the database."""
-        ahead = (datetime.now(UTC) + AHEAD).replace(tzinfo=None).isoformat(sep=" ")
-        self._journal.killed("clock", ["gateway"])
+        ahead = (datetime.now(UTC) + wrong_clock.AHEAD).replace(tzinfo=None).isoformat(sep=" ")
+        columns = wrong_clock.struck(self._random)
+        self._journal.killed("clock", [".".join(each) for each in columns])
         try:
             with closing(sqlite3.connect(self._up.home / "edgewright.db", timeout=5)) as database, database:
-                database.execute("UPDATE gateway_presence SET listening_until = ?", (ahead,))
+                for table, column in columns:
+                    database.execute(wrong_clock.setting(table, column, "?"), (ahead,))
         except sqlite3.OperationalError:
             return False
         return True

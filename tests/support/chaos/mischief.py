@@ -5,9 +5,8 @@ own port, as a script or an administrator would.
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import timedelta
 from random import Random
 
 from temporalio.api.common.v1 import WorkflowExecution
@@ -22,12 +21,11 @@ from edgewright.messages.names import SIGNAL_EDGE_STATUS, SIGNAL_RECONCILE, SWEE
 KINDS = {"flood": 2, "reset": 2, "schedule": 1}
 FROZEN_SECONDS = (2.0, 15.0)
 """How long a process stands still: as on a disk that stalls, it goes on with what it was doing, late."""
-AHEAD = timedelta(days=400)
-"""Of a wrong clock, which a gateway of before may have written down."""
 STARTING_SECONDS = (0.2, 3.0)
 """Age of what is killed while it starts: it imports, opens its stores, or begins to take work."""
-SIGNALS = 800
-AT_ONCE = 40
+SIGNALS = (800, 2400)
+"""Of one flood; more of them than a queue takes wait at once."""
+AT_ONCE = 400
 REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED})
 """What Temporal says of a run that has ended meanwhile, or of a signal too many."""
 NOT_CONNECTED = "Failed client connect"
@@ -35,13 +33,19 @@ NOT_CONNECTED = "Failed client connect"
 AWAY = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
 
 
-async def stand_still(pid: int, random: Random) -> None:
-    """Stops a process for a while, and lets it go on; returns then. One that has died meanwhile is no error."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGSTOP)
-    await asyncio.sleep(random.uniform(*FROZEN_SECONDS))
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGCONT)
+async def stand_still(pids: Sequence[int], random: Random) -> None:
+    """Stops processes for a while, and lets them go on; returns then. One that has died meanwhile is no error."""
+    _send(signal.SIGSTOP, pids)
+    try:
+        await asyncio.sleep(random.uniform(*FROZEN_SECONDS))
+    finally:
+        _send(signal.SIGCONT, pids)
+
+
+def _send(number: signal.Signals, pids: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 async def next_of(find: Callable[[], int | None], before: int) -> int | None:
@@ -84,7 +88,7 @@ class Mischief:
         if handle is None:
             return False
         self._journal.killed("flood", [handle.id])
-        for _ in range(SIGNALS // AT_ONCE):
+        for _ in range(self._random.choice(SIGNALS) // AT_ONCE):
             signals = [
                 handle.signal(SIGNAL_RECONCILE)
                 if number % 2

@@ -17,6 +17,7 @@ from chaos.postgresql_stores import read_postgresql, unfinished
 from chaos.production_strikes import ProductionStrikes
 from chaos.repositories import read_repositories
 from chaos.repository_copies import RepositoryCopies
+from chaos.stalling_disk import StallingDisk
 from chaos.stores import Stores
 
 VARIABLES = {"EDGEWRIGHT_SWEEP_SECONDS": "2"}
@@ -35,6 +36,7 @@ class ProductionCentre:
         self._folder.mkdir(exist_ok=True)
         self._running = ExitStack()
         self._before = instead_of
+        self._disk = StallingDisk(folder / "disk")
         self.ports: Ports = instead_of.ports if instead_of else Ports()
 
     @cached_property
@@ -47,7 +49,8 @@ class ProductionCentre:
     @cached_property
     def topology(self) -> Topology:
         """Not started."""
-        made = Topology(self._folder, self.ports, self.postgresql, self._note, instead=VARIABLES, policy=AS_COMPOSE)
+        instead = VARIABLES | self._disk.variables()
+        made = Topology(self._folder, self.ports, self.postgresql, self._note, instead=instead, policy=AS_COMPOSE)
         self._running.callback(made.stop)
         return made
 
@@ -69,7 +72,7 @@ class ProductionCentre:
         repositories = RepositoryCopies(
             self.topology.home / REPOSITORIES, self._folder / "repository-copies", journal, random
         )
-        return ProductionStrikes(self.topology, repositories, journal, random)
+        return ProductionStrikes(self.topology, repositories, self._disk, journal, random)
 
     def unfinished(self) -> list[str]:
         return unfinished(self.postgresql, self.database)

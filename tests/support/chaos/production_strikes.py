@@ -12,17 +12,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from random import Random
 
+import psutil
 from production.topology import Topology
 
-from chaos import mischief, repository_copies
+from chaos import mischief, repository_copies, stalling_disk, wrong_clock
 from chaos.journal import Journal
-from chaos.mischief import AHEAD, STARTING_SECONDS, Mischief, next_of, stand_still
+from chaos.mischief import STARTING_SECONDS, Mischief, next_of, stand_still
 from chaos.repository_copies import RepositoryCopies
+from chaos.stalling_disk import StallingDisk
 from chaos.temporal_databases import TemporalDatabases
 
 KINDS = {"gateway": 6, "worker": 6, "temporal": 3, "session": 4, "postgresql": 2, "two": 3, "put back": 2, "copy": 4}
 KINDS |= {"freeze": 2, "clock": 1} | mischief.KINDS
-LONG_KINDS = {"everything": 1, "again": 6} | repository_copies.KINDS
+LONG_KINDS = {"everything": 1, "again": 6} | repository_copies.KINDS | stalling_disk.KINDS
 """Takes half a minute to recover from, or to be noticed."""
 LONGEST_AWAY = 2.0
 """Seconds that PostgreSQL stays away at most; everything else is started again by the supervisor."""
@@ -37,8 +39,15 @@ WHERE backend_type = 'client backend' AND datname IN ('edgewright', 'temporal', 
 class ProductionStrikes:
     """Implements ``Strikes``."""
 
-    def __init__(self, topology: Topology, repositories: RepositoryCopies, journal: Journal, random: Random) -> None:
-        self._repositories = repositories
+    def __init__(
+        self,
+        topology: Topology,
+        repositories: RepositoryCopies,
+        disk: StallingDisk,
+        journal: Journal,
+        random: Random,
+    ) -> None:
+        self._repositories, self._disk = repositories, disk
         self._topology, self._journal, self._random = topology, journal, random
         self._server = topology.postgresql.server
         self._databases = TemporalDatabases(topology.postgresql)
@@ -51,7 +60,7 @@ class ProductionStrikes:
         killing = ["gateway", "worker", "temporal", "session", "postgresql", "put back"]
         kinds = [*killing, "freeze", "clock", *mischief.KINDS]
         self._random.shuffle(kinds)
-        return ["copy", *kinds] if short else ["copy", "repository copy", *kinds, "repository put back"]
+        return ["copy", *kinds] if short else ["copy", "repository copy", *kinds, "stall", "repository put back"]
 
     def choose(self, *, short: bool) -> str:
         kinds = KINDS if short else KINDS | LONG_KINDS
@@ -79,6 +88,8 @@ class ProductionStrikes:
                 return await self._kill_again()
             case "freeze":
                 return await self._freeze()
+            case "stall":
+                return await self._stall()
             case "clock":
                 return await asyncio.to_thread(self._set_clock_ahead)
             case _ if kind in mischief.KINDS:
@@ -128,16 +139,30 @@ class ProductionStrikes:
         if pid is None:
             return False
         self._journal.killed("freeze", [part])
-        await stand_still(pid, self._random)
+        await stand_still([pid], self._random)
+        return True
+
+    async def _stall(self) -> bool:
+        """The disk of the repositories, or that of PostgreSQL: then none of its processes gets any further."""
+        if self._random.random() < 0.5:
+            return await self._disk.stall(self._journal, self._random, what=("git",))
+        server = self._server.pid
+        if server is None:
+            return False
+        self._journal.killed("stall", ["postgresql"])
+        with suppress(psutil.NoSuchProcess):
+            sessions = [each.pid for each in psutil.Process(server).children(recursive=True)]
+            await stand_still([server, *sessions], self._random)
         return True
 
     def _set_clock_ahead(self) -> bool:
-        """What a gateway whose clock was wrong has left in the database."""
         if not self._answers():
             return False
-        self._journal.killed("clock", ["gateway"])
-        ahead = f"now() + interval '{AHEAD.days} days'"
-        self._topology.postgresql.sql(f"UPDATE gateway_presence SET listening_until = {ahead}", database=DATABASE)
+        columns = wrong_clock.struck(self._random)
+        self._journal.killed("clock", [".".join(each) for each in columns])
+        ahead = f"now() + interval '{wrong_clock.AHEAD.days} days'"
+        statements = "; ".join(wrong_clock.setting(*each, ahead) for each in columns)
+        self._topology.postgresql.sql(statements, database=DATABASE)
         return True
 
     def _copy(self) -> bool:

@@ -105,7 +105,15 @@ class RepositoryCopies:
 def _is_older(copy: Copy, folder: Path) -> bool:
     """Whether the copy lacks something, and nothing but changes of the same life."""
     since = _git(folder, "log", "--format=%s", f"{_head(copy.folder)}..main")
-    return bool(since) and not any(subject.startswith(OF_A_LIFE) for subject in since.splitlines())
+    if not since or any(subject.startswith(OF_A_LIFE) for subject in since.splitlines()):
+        return False
+    return _generation(copy.folder) == _generation(folder)
+
+
+def _generation(folder: Path) -> str:
+    """Of the newest commit of the centre: new hardware leaves none of its own if nothing has to be taken away."""
+    fences = _git(folder, "log", "--format=%(trailers:key=Edgewright-Fence,valueonly,separator=)", "main") or ""
+    return next(fence.partition("/")[0] for fence in fences.splitlines() if fence)
 
 
 def _head(folder: Path) -> str:

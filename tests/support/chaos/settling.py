@@ -13,7 +13,8 @@ CALM_SECONDS = 5.0
 """Two sweeps of a run: nothing may begin anew."""
 UNFINISHED = """
 SELECT name, desired, phase, generation, "change", change_done, waiting_for FROM clusters
-WHERE closed_at IS NULL AND ("change" != change_done OR desired = 'deleted' OR (desired = 'present') != ready)
+WHERE closed_at IS NULL AND ("change" != change_done OR desired = 'deleted' OR (desired = 'present') != ready
+OR desired = 'present' AND rendered_digest IS NULL)
 OR closed_at IS NOT NULL AND underway
 """
 STAGED = "SELECT lower(hex(cluster)), namespace, name, \"key\" FROM staged_changes WHERE state = 'staged'"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -33,13 +34,13 @@ class StallingDisk:
         path = os.pathsep.join(filter(None, [str(self._startup), os.environ.get("PYTHONPATH", "")]))
         return {"SLOW_DISK": str(self._switches), "PYTHONPATH": path}
 
-    async def stall(self, journal: Journal, random: Random) -> bool:
+    async def stall(self, journal: Journal, random: Random, *, what: Sequence[str] = WHAT) -> bool:
         """Returns when it works again. False: nobody has waited for it."""
-        what, seconds = random.choice(WHAT), random.uniform(*STALLED_SECONDS)
-        journal.killed("stall", [what])
-        switch, seen = self._switches / what, self._switches / f"{what}.waits"
+        chosen, seconds = random.choice(what), random.uniform(*STALLED_SECONDS)
+        journal.killed("stall", [chosen])
+        switch, seen = self._switches / chosen, self._switches / f"{chosen}.waits"
         seen.unlink(missing_ok=True)
-        draft = self._switches / f"{what}.draft"
+        draft = self._switches / f"{chosen}.draft"
         draft.write_text(str(seconds))
         draft.rename(switch)
         try:
