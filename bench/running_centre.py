@@ -43,7 +43,7 @@ class RunningCentre:
         variables |= {"EDGEWRIGHT_HOME": str(self.home), "EDGEWRIGHT_DEMO": "0"}
         with (self.home.parent / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", "from edgewright.cli.main import main; main()", "up"],
+                [sys.executable, "-c", "from edgewright.cli.entry import main; main()", "up"],
                 env=os.environ | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

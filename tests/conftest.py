@@ -1,6 +1,7 @@
 """What concerns every test: which database, that nothing outlives the run, and the long tests first, so that none is
 left alone at the end."""
 
+import gc
 from subprocess import Popen
 
 import pytest
@@ -59,6 +60,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole files keep together and tests keep their order within one."""
     items.sort(key=_rank)
+
+
+def pytest_collection_finish() -> None:
+    """All that was loaded and collected stays until the end: the garbage collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _rank(item: pytest.Item) -> int:

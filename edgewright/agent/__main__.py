@@ -1,5 +1,10 @@
 """``python -m edgewright.agent``: the agent on the settings of its environment, until SIGTERM or SIGINT."""
 
+import gc
+
+if __name__ == "__main__":
+    gc.disable()  # until all is loaded: none of it is garbage, and looking through it takes a third of a start
+
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable

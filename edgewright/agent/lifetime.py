@@ -1,6 +1,7 @@
 """How the agent and the detacher run: on the settings of their environment, until SIGTERM or SIGINT."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,8 @@ async def until_told(run: Run, settings: AgentSettings) -> None:
 
 def main_of(run: Run) -> int:
     """The exit code: 0 after a clean end, 1 where only a new start or a person can go on."""
+    gc.freeze()
+    gc.enable()  # it rested while all of this was loaded
     forbid_core_dumps()
     try:
         settings = read_settings(os.environ)

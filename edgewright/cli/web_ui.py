@@ -5,6 +5,11 @@ how long that takes. ``python -m edgewright.cli.web_ui`` is the only way to it; 
 listens (``edgewright/cli/hidden_port.py``).
 """
 
+import gc
+
+if __name__ == "__main__":
+    gc.disable()  # until all is loaded: none of it is garbage, and looking through it takes a third of a start
+
 import argparse
 import asyncio
 import ssl
@@ -140,6 +145,8 @@ def listening(app: Starlette, host: str, port: int, limits: ConnectionLimits = L
 
 def main() -> None:
     """Serves until told to end."""
+    gc.freeze()
+    gc.enable()
     parser = argparse.ArgumentParser(prog="python -m edgewright.cli.web_ui", description=__doc__)
     parser.add_argument("--listen", required=True, metavar="HOST:PORT")
     parser.add_argument("--upstream", required=True, metavar="HOST:PORT", help="where the UI itself is")

@@ -60,7 +60,7 @@ def test_the_wheel_carries_licence_and_command(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         texts = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
     assert "Apache License" in texts["LICENSE"]
-    assert "edgewright = edgewright.cli.main:main" in texts["entry_points.txt"]
+    assert "edgewright = edgewright.cli.entry:main" in texts["entry_points.txt"]
     assert Parser().parsestr(texts["METADATA"])["Requires-Python"] == ">=3.11"
 
 

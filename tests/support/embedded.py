@@ -14,7 +14,7 @@ import psutil
 from loopback import PLAIN
 from supervised import eventually, living
 
-PROGRAM = [sys.executable, "-c", "from edgewright.cli.main import main; main()"]
+PROGRAM = [sys.executable, "-c", "from edgewright.cli.entry import main; main()"]
 START_SECONDS = 150.0
 SWEEP_SECONDS = "5"
 """Often enough to wait for a sweep; more often, sweeps take most of what an idle centre uses."""

@@ -14,7 +14,7 @@ from edgewright.cli.main import app
 
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
-    program = [sys.executable, "-c", "from edgewright.cli.main import main; main()", *arguments]
+    program = [sys.executable, "-c", "from edgewright.cli.entry import main; main()", *arguments]
     return subprocess.run(program, check=False, env={**kept, **variables}, capture_output=True, text=True, timeout=60)
 
 

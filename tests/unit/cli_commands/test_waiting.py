@@ -115,7 +115,7 @@ def test_ctrl_c_says_that_the_work_goes_on(edgewright: CommandLine, centre: Serv
     centre.create("press-shop")
     program = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from edgewright.cli.main import main; main()"
+        "from edgewright.cli.entry import main; main()"
     )
     variables = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
     variables.update({name: value for name, value in edgewright.environment.items() if value is not None})
