@@ -63,7 +63,7 @@ def test_a_real_cluster_is_attached_and_left_as_it_was_under(
 
     attached = line.run()
     assert attached.returncode == 0, attached.stdout + attached.stderr
-    assert cluster.kubectl.find("deployment", "edgewright-agent", namespace="edgewright")
+    assert cluster.find("deployment", "edgewright-agent", namespace="edgewright")
     dry = line.type(f"curl -sSf '{line.url}&format=uninstall' >uninstall.sh && sh uninstall.sh --dry-run")
     assert dry.returncode == 0, dry.stderr
     assert "edgewright Deployment edgewright-agent" in dry.stdout

@@ -73,12 +73,12 @@ class Release:
 
 @pytest.fixture(autouse=True)
 def home(cluster: Cluster) -> None:
-    if cluster.kubectl.find("namespace", HOME) is None:
+    if cluster.find("namespace", HOME) is None:
         cluster.kubectl("create", "namespace", HOME)
 
 
 def deployment(cluster: Cluster) -> Any:
-    return cluster.kubectl.find("deployment", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
+    return cluster.find("deployment", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
 
 
 def options(cluster: Cluster) -> list[str]:
@@ -96,7 +96,7 @@ def sealed(controller: SealedSecrets, name: str, value: str) -> str:
 
 
 def opened(cluster: Cluster, name: str) -> str | None:
-    secret = cluster.kubectl.find("secret", name)
+    secret = cluster.find("secret", name)
     return base64.b64decode(secret["data"]["password"]).decode() if secret else None
 
 
@@ -119,14 +119,14 @@ def test_keys_outlive_upgrades_and_the_release_itself(
     chart = published(SealedSecretsChart(archive.as_uri()))
     without = Release(helm, tmp_path, {"sealed-secrets": {"enabled": False}})
     without.installed(chart)
-    assert cluster.kubectl.find("configmap", "edgewright-cluster", namespace=HOME)
+    assert cluster.find("configmap", "edgewright-cluster", namespace=HOME)
     assert deployment(cluster) is None
 
     release = Release(helm, tmp_path)
     # Kinds come with an installation; with an upgrade helm-controller applies them, and helm does not.
     cluster.kubectl.apply(helm("show", "crds", chart))
     release.installed(chart)
-    assert cluster.kubectl.find("service", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
+    assert cluster.find("service", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
     controller = SealedSecrets(cluster, options=options(cluster), installed=True)
     controller.start()
     [key] = controller.keys()
@@ -143,7 +143,7 @@ def test_keys_outlive_upgrades_and_the_release_itself(
     release.uninstalled()
     assert deployment(cluster) is None
     assert controller.keys() == [key]
-    assert cluster.kubectl.find("sealedsecret", "before")
+    assert cluster.find("sealedsecret", "before")
     assert opened(cluster, "before") == "made before the upgrade"
 
     release.installed(chart)

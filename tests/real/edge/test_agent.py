@@ -74,7 +74,7 @@ def test_the_revision_that_flux_has_applied_is_what_the_centre_compares(edge: Ed
         eventually(lambda: edge.condition("Synced") == ("False", "Behind"))
         source.fetch()
         eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
-        found = edge.cluster.kubectl.find("secret", "db", namespace=NAMESPACE)
+        found = edge.cluster.find("secret", "db", namespace=NAMESPACE)
         assert base64.b64decode(found["data"]["password"]) == b"s3cr3t"
 
 
@@ -148,7 +148,7 @@ def test_a_centre_that_was_away_is_found_again(edge: Edge) -> None:
 
 
 def test_no_secret_is_in_the_agents_log(edge: Edge) -> None:
-    secret = edge.cluster.kubectl.find("secret", "edgewright-agent", namespace=NAMESPACE)
+    secret = edge.cluster.find("secret", "edgewright-agent", namespace=NAMESPACE)
     password = base64.b64decode(secret["data"]["password"]).decode()
     logged = str(edge.agent.log())
     assert edge.uuid in logged

@@ -33,7 +33,7 @@ data: {a: b}
 
 
 def found(attached: Attached, kind: str, name: str, namespace: str = "press") -> Any:
-    return attached.grounds.cluster.kubectl.find(kind, name, namespace=namespace)
+    return attached.grounds.cluster.find(kind, name, namespace=namespace)
 
 
 def run_workloads(attached: Attached, source: Source) -> None:
@@ -95,7 +95,7 @@ def test_kept_workloads_run_on_and_what_applied_them_goes(grounds: Grounds, befo
             return grounds.contents().keys() - before.keys() - set(named)
 
         eventually(lambda: new() == stays, seconds=LETTING_GO)
-    labels = grounds.cluster.kubectl.find("namespace", NAMESPACE)["metadata"]["labels"]
+    labels = grounds.cluster.find("namespace", NAMESPACE)["metadata"]["labels"]
     assert not [label for label in labels if label.startswith("edgewright.dev/")], "somebody lives there"
     grounds.cluster.kubectl("delete", "namespace", "press", NAMESPACE)
     eventually(grounds.comparison(before), seconds=LETTING_GO)

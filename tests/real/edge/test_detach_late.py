@@ -30,11 +30,11 @@ data: {a: b}
 
 
 def recipe(attached: Attached) -> Any:
-    return attached.grounds.cluster.kubectl.find("configmap", "recipe")
+    return attached.grounds.cluster.find("configmap", "recipe")
 
 
 def release_on_the_edge(attached: Attached, name: str) -> Any:
-    return attached.grounds.cluster.kubectl.find("helmrelease", name, namespace=NAMESPACE)
+    return attached.grounds.cluster.find("helmrelease", name, namespace=NAMESPACE)
 
 
 def test_an_edge_that_comes_back_after_a_forced_deletion_is_cleaned_and_gets_nothing_else(

@@ -103,7 +103,7 @@ def kinds(edge: Edge) -> list[str]:
 
 
 def held(edge: Edge, name: str, key: str) -> str | None:
-    data = edge.cluster.kubectl.find("secret", name, namespace=NAMESPACE)["data"]
+    data = edge.cluster.find("secret", name, namespace=NAMESPACE)["data"]
     return base64.b64decode(data[key]).decode().strip() if key in data else None
 
 
@@ -214,5 +214,5 @@ def _settings(edge: Edge, **changed: object) -> None:
 
 def _git_url(source: Source, edge: Edge) -> str:
     source.fetch()
-    found = edge.cluster.kubectl.find("gitrepository", "self-link", namespace=NAMESPACE)
+    found = edge.cluster.find("gitrepository", "self-link", namespace=NAMESPACE)
     return str(found["spec"]["url"])

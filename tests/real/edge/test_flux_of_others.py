@@ -133,14 +133,14 @@ def test_flux_that_was_there_drives_the_edge_and_goes_on_when_the_cluster_is_del
 
 
 def recipe(grounds: Grounds, namespace: str) -> str | None:
-    found: Any = grounds.cluster.kubectl.find("configmap", "recipe", namespace=namespace)
+    found: Any = grounds.cluster.find("configmap", "recipe", namespace=namespace)
     return found["data"]["temperature"] if found else None
 
 
 def rolled_out(grounds: Grounds) -> bool:
     """Kubernetes has written all that it writes of Flux's Deployments."""
     deployments, pods = (
-        grounds.cluster.kubectl.find(kind, namespace=FLUX_NAMESPACE)["items"] for kind in ("deployment", "pod")
+        grounds.cluster.find(kind, namespace=FLUX_NAMESPACE)["items"] for kind in ("deployment", "pod")
     )
     revised = [each for each in deployments if REVISION in each["metadata"].get("annotations", ())]
     return len(revised) == len(pods) == len(CONTROLLERS)

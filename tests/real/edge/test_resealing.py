@@ -58,12 +58,12 @@ def value(name: str, text: str, key: str = "password") -> dict[str, str]:
 
 def decrypted(edge: Edge, name: str) -> dict[str, str]:
     """What the real controller has made of a SealedSecret."""
-    found = edge.cluster.kubectl.find("secret", name)
+    found = edge.cluster.find("secret", name)
     return {} if found is None else {k: base64.b64decode(v).decode() for k, v in found["data"].items()}
 
 
 def all_decrypted(edge: Edge) -> dict[str, dict[str, str]]:
-    found = edge.cluster.kubectl.find("secret")["items"]
+    found = edge.cluster.find("secret")["items"]
     return {
         each["metadata"]["name"]: {k: base64.b64decode(v).decode() for k, v in each.get("data", {}).items()}
         for each in found
@@ -72,7 +72,7 @@ def all_decrypted(edge: Edge) -> dict[str, dict[str, str]]:
 
 def sealed(edge: Edge, name: str) -> dict[str, str]:
     """The ciphertexts that the edge holds."""
-    found = edge.cluster.kubectl.find("sealedsecret", name)
+    found = edge.cluster.find("sealedsecret", name)
     return {} if found is None else dict(found["spec"]["encryptedData"])
 
 
@@ -189,7 +189,7 @@ def test_a_lying_agent_destroys_its_own_values_only_and_the_real_one_mends_nothi
     renew(edge, sealed_secrets)
     edge.agent.stop()
     reseal(edge)
-    attached = edge.cluster.kubectl.find("secret", "edgewright-agent", namespace=NAMESPACE)["data"]
+    attached = edge.cluster.find("secret", "edgewright-agent", namespace=NAMESPACE)["data"]
     user, password, url = (base64.b64decode(attached[key]).decode() for key in ("username", "password", "url"))
     pem = sealed_secrets.certificate()
     certificate = parse_certificate(pem, now=datetime.now(UTC))
@@ -227,6 +227,6 @@ def said(name: str, old: str, new: str) -> dict[str, Any]:
 
 def is_synced(edge: Edge, name: str) -> bool:
     """Whether the controller says that it has opened a SealedSecret."""
-    found = edge.cluster.kubectl.find("sealedsecret", name)
+    found = edge.cluster.find("sealedsecret", name)
     conditions = (found.get("status") or {}).get("conditions") or []
     return any(each["type"] == "Synced" and each["status"] == "True" for each in conditions)

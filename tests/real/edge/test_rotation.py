@@ -26,7 +26,7 @@ OWN, FLUX = "edgewright-agent", "flux-secrets"
 
 
 def password(edge: Edge, name: str, key: str = "password") -> str | None:
-    held = edge.cluster.kubectl.find("secret", name, namespace=NAMESPACE)["data"]
+    held = edge.cluster.find("secret", name, namespace=NAMESPACE)["data"]
     return base64.b64decode(held[key]).decode() if key in held else None
 
 

@@ -135,7 +135,7 @@ class Attaching:
         return self._password(secret, "edgewright")
 
     def _password(self, secret: str, namespace: str) -> str | None:
-        found = self.factory.cluster.kubectl.find("secret", secret, namespace=namespace)
+        found = self.factory.cluster.find("secret", secret, namespace=namespace)
         return base64.b64decode(found["data"]["password"]).decode() if found else None
 
     def agent_said(self, key: str = "state") -> list[str]:
@@ -154,14 +154,13 @@ class Attaching:
 
     def source_said(self) -> str:
         """Of the driving repository, as Flux has it."""
-        kubectl = self.factory.cluster.kubectl
-        found = kubectl.find("gitrepository", "self-link", namespace="edgewright")
+        found = self.factory.cluster.find("gitrepository", "self-link", namespace="edgewright")
         conditions = (found or {}).get("status", {}).get("conditions", [])
         return "".join(str(each["message"]) for each in conditions if each["type"] == "Ready")
 
     def _clear_up(self) -> None:
         """The site is as it was found, and the centre knows none of these clusters."""
-        anchor = self.factory.cluster.kubectl.find("clusterrole", "edgewright-anchor")
+        anchor = self.factory.cluster.find("clusterrole", "edgewright-anchor")
         if anchor is not None:
             owner = anchor["metadata"]["labels"]["edgewright.dev/cluster"]
             done = self.line(owner).run("--uninstall")

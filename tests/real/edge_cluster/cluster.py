@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 from components import component
@@ -24,10 +25,23 @@ from edgewright.cli.probes import answers
 from edgewright.cli.supervisor import Part, RestartPolicy, StopSignals, Supervisor
 
 READY_SECONDS = 120.0
-TOKEN_LIFE = "24h"
+TOKEN_SECONDS = 24 * 3600
 LIKE_A_KUBELET = RestartPolicy(longest_pause=1.0, deaths=1_000_000)
 """What was killed comes back, however often."""
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kwok")
+CORE, APPS = "api/v1", "apis/apps/v1"
+KINDS = {
+    "clusterrole": "apis/rbac.authorization.k8s.io/v1",
+    "namespace": CORE,
+    **dict.fromkeys(("configmap", "pod", "secret", "service"), CORE),
+    "deployment": APPS,
+    "gitrepository": "apis/source.toolkit.fluxcd.io/v1",
+    "helmrelease": "apis/helm.toolkit.fluxcd.io/v2",
+    "kustomization": "apis/kustomize.toolkit.fluxcd.io/v1",
+    "sealedsecret": "apis/bitnami.com/v1alpha1",
+}
+"""Kind -> where the API server has it."""
+WITHOUT_NAMESPACE = ("clusterrole", "namespace")
 LIVING: list[Path] = []
 """Folders of the clusters that this process runs."""
 NODE = """
@@ -96,6 +110,27 @@ class Cluster:
             return False
         return answer.is_success and holds(answer)
 
+    def find(self, kind: str, name: str = "", *, namespace: str = "default") -> Any:
+        """An object as JSON, or the list of all that are in a namespace; None if it, or its kind, is not there.
+
+        Args:
+            kind: one of ``KINDS``.
+
+        Raises:
+            RuntimeError: the API server does not answer, or refuses.
+        """
+        where = "" if kind in WITHOUT_NAMESPACE else f"/namespaces/{namespace}"
+        plural = f"{kind.removesuffix('y')}ies" if kind.endswith("y") else f"{kind}s"
+        try:
+            answer = self.http.get(f"/{KINDS[kind]}{where}/{plural}" + (f"/{name}" if name else ""), timeout=10)
+        except httpx.TransportError as error:
+            raise RuntimeError(f"{kind} {name}: {error}") from error
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        if not answer.is_success:
+            raise RuntimeError(f"{kind} {name}: {answer.text}")
+        return answer.json()
+
     def run(
         self,
         name: str,
@@ -117,8 +152,25 @@ class Cluster:
         self.supervisor.wait_ready(name, seconds=READY_SECONDS)
 
     def account_token(self, namespace: str, name: str) -> str:
-        """A real token of a ServiceAccount."""
-        return self.kubectl("create", "token", name, "--namespace", namespace, f"--duration={TOKEN_LIFE}").strip()
+        """A real token of a ServiceAccount.
+
+        Raises:
+            RuntimeError: the API server does not answer, or there is no such account.
+        """
+        asked = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_SECONDS},
+        }
+        where = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        try:
+            answer = self.http.post(where, json=asked, timeout=10)
+        except httpx.TransportError as error:
+            raise RuntimeError(f"token of {namespace}/{name}: {error}") from error
+        if not answer.is_success:
+            raise RuntimeError(f"token of {namespace}/{name}: {answer.text}")
+        token: str = answer.json()["status"]["token"]
+        return token
 
     def as_account(self, namespace: str, name: str) -> Kubectl:
         """kubectl with such a token."""

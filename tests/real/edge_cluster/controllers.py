@@ -124,7 +124,7 @@ class SealedSecrets:
         return base64.b64decode(newest["data"]["tls.key"]).decode()
 
     def _key_secrets(self) -> list[dict[str, Any]]:
-        found = self._cluster.kubectl.find("secret", namespace=SEALED_SECRETS_NAMESPACE)["items"]
+        found = self._cluster.find("secret", namespace=SEALED_SECRETS_NAMESPACE)["items"]
         return [each for each in found if KEY_LABEL in each["metadata"].get("labels", {})]
 
     def _pid(self) -> int:

@@ -130,7 +130,7 @@ class Attached:
 
     def password(self) -> str:
         """The agent's, as it is on the edge."""
-        held = self.grounds.cluster.kubectl.find("secret", AGENT, namespace=NAMESPACE)
+        held = self.grounds.cluster.find("secret", AGENT, namespace=NAMESPACE)
         return base64.b64decode(held["data"]["password"]).decode()
 
     def heartbeat(self, password: str) -> httpx.Response:

@@ -1,12 +1,10 @@
 """The real kubectl, as one user of one cluster."""
 
-import json
 import os
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 from left_behind import MARK
@@ -60,15 +58,6 @@ class Kubectl:
         """The CRDs of a folder; established when it returns."""
         self("apply", "--server-side", "--filename", str(folder))
         self("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-
-    def find(self, kind: str, name: str = "", *, namespace: str = "default") -> Any:
-        """An object as JSON, or a list of them; None if it is not there."""
-        done = self.try_("get", kind, *([name] if name else []), "--namespace", namespace, "--output", "json")
-        if done.returncode == 0:
-            return json.loads(done.stdout)
-        if "NotFound" in done.stderr:
-            return None
-        raise RuntimeError(done.stderr.strip())
 
 
 def write_config(

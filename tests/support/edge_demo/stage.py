@@ -93,7 +93,7 @@ class Stage:
                 for name, source in sources.items():
                     try:
                         # The first one brings the other.
-                        if self.cluster.kubectl.find("gitrepository", name, namespace=NAMESPACE) is not None:
+                        if self.cluster.find("gitrepository", name, namespace=NAMESPACE) is not None:
                             source.fetch()
                     except (subprocess.SubprocessError, RuntimeError) as error:
                         self._say(f"a fetch of {name} has failed ({type(error).__name__}); the next one comes")

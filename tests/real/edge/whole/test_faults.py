@@ -72,7 +72,7 @@ def put(attaching: Attaching, uuid: str, values: dict[str, str | None]) -> int:
 
 def on_the_edge(attaching: Attaching) -> dict[str, str]:
     """Name of each Secret of the namespace default -> what the edge's controller has opened."""
-    items = attaching.factory.cluster.kubectl.find("secret")["items"]
+    items = attaching.factory.cluster.find("secret")["items"]
     return {
         each["metadata"]["name"]: base64.b64decode(each.get("data", {}).get("password", "")).decode()
         for each in items

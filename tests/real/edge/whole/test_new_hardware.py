@@ -126,5 +126,5 @@ def hosts(attaching: Attaching, uuid: str) -> set[str]:
 
 
 def recipe_on(where: Site) -> dict[str, str] | None:
-    found = where.cluster.kubectl.find("configmap", "recipe")
+    found = where.cluster.find("configmap", "recipe")
     return dict(found["data"]) if found else None

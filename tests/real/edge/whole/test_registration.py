@@ -38,11 +38,11 @@ def test_an_interrupted_line_goes_on_until_its_credential_is_used_and_then_a_fre
     attaching: Attaching,
 ) -> None:
     """Once Flux has fetched with what a killed script has registered, the token is spent."""
-    kubectl, kind = attaching.factory.cluster.kubectl, "kustomizations.kustomize.toolkit.fluxcd.io"
+    cluster = attaching.factory.cluster
     uuid = attaching.commission("half-way")
     line = attaching.line(uuid)
     made, killed = set(), 0
-    while kubectl.try_("get", kind, "self-link", "--namespace", "edgewright").returncode != 0:
+    while cluster.find("kustomization", "self-link", namespace="edgewright") is None:
         killed += 1
         done = line.run(interrupted_after=killed)
         assert done.returncode != 0, "it is over before Flux has something to do"
@@ -114,7 +114,7 @@ def test_of_two_clusters_that_use_one_line_at_once_one_is_attached_and_the_other
     assert any(words in done[lost].stderr for words in refusals), done[lost].stderr
     eventually(Comparison(lines[lost][0], before[lost]))
     won = lines[1 - lost][0]
-    assert won.kubectl.find("clusterrole", ANCHOR)["metadata"]["labels"]["edgewright.dev/cluster"] == uuid
+    assert won.find("clusterrole", ANCHOR)["metadata"]["labels"]["edgewright.dev/cluster"] == uuid
     if won is second:
         assert attaching.line(uuid, on=second).run("--uninstall").returncode == 0
 
@@ -173,11 +173,11 @@ def test_an_edge_that_is_somebody_already_is_refused_and_what_an_interrupted_lin
     eventually(Comparison(cluster, before))
 
     assert wrong.run(interrupted_after=1).returncode != 0
-    assert cluster.kubectl.find("clusterrole", ANCHOR) is not None
+    assert cluster.find("clusterrole", ANCHOR) is not None
     done = wrong.run()
     assert done.returncode == 1
     assert "this line, or a fresh one, takes it away with --uninstall." in done.stderr
-    assert cluster.kubectl.find("clusterrole", ANCHOR) is not None
+    assert cluster.find("clusterrole", ANCHOR) is not None
     assert wrong.run("--uninstall").returncode == 0
     eventually(Comparison(cluster, before))
 

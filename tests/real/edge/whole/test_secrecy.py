@@ -85,7 +85,7 @@ def put(attaching: Attaching, uuid: str, value: Marker) -> None:
     assert attaching.desk.centre.api("PUT", path, content=value.value).status_code == 204
 
     def is_opened() -> bool:
-        found = attaching.factory.cluster.kubectl.find("secret", "db")
+        found = attaching.factory.cluster.find("secret", "db")
         return found is not None and base64.b64decode(found["data"]["password"]) == value.value
 
     eventually(is_opened)
@@ -94,7 +94,7 @@ def put(attaching: Attaching, uuid: str, value: Marker) -> None:
 def take_back(attaching: Attaching, uuid: str) -> None:
     """For the next test: what Flux has applied would stay."""
     assert attaching.desk.centre.api("DELETE", f"/v1/cluster/{uuid}/secret/default/db/password").status_code == 204
-    eventually(lambda: attaching.factory.cluster.kubectl.find("secret", "db") is None)
+    eventually(lambda: attaching.factory.cluster.find("secret", "db") is None)
 
 
 def rotate(attaching: Attaching, uuid: str) -> None:

@@ -120,8 +120,7 @@ def push_a_manifest(desk: Desk, factory: Site) -> None:
     for words in (("add", "."), (*author, "commit", "--quiet", "--message", "The press"), ("push", "--quiet")):
         done = desk.git("-C", str(clone), *words)
         assert done.code == 0, done
-    kubectl = factory.cluster.kubectl
-    eventually(lambda: kubectl.find("configmap", "recipe", namespace="press"))
+    eventually(lambda: factory.cluster.find("configmap", "recipe", namespace="press"))
     wait_for(desk, "synced")
 
 
@@ -218,13 +217,13 @@ class Credential:
 
 
 def credential(factory: Site) -> Credential:
-    data = factory.cluster.kubectl.find("secret", "edgewright-agent", namespace="edgewright")["data"]
+    data = factory.cluster.find("secret", "edgewright-agent", namespace="edgewright")["data"]
     return Credential(*(base64.b64decode(data[key]).decode() for key in ("uuid", "password")))
 
 
 def secret_on(factory: Site) -> str | None:
     """What the controller has made of the sealed value."""
-    found = factory.cluster.kubectl.find("secret", "db", namespace="press")
+    found = factory.cluster.find("secret", "db", namespace="press")
     return base64.b64decode(found["data"]["password"]).decode() if found else None
 
 

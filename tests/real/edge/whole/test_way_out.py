@@ -141,7 +141,6 @@ def test_after_a_month_without_a_network_it_goes_on_with_what_was_wanted_meanwhi
     far_away: Attaching, proxy: ForwardProxy, time: LongTime
 ) -> None:
     site, uuid = far_away.factory, far_away.commission("far-away")
-    kubectl = site.cluster.kubectl
     done = far_away.line(uuid).run()
     assert done.returncode == 0, done.stdout + done.stderr
     eventually(lambda: far_away.is_available(uuid))
@@ -174,7 +173,7 @@ def test_after_a_month_without_a_network_it_goes_on_with_what_was_wanted_meanwhi
     time.passes(timedelta(seconds=LONGEST_BACKOFF))  # the longest that it waits before it asks again
     eventually(lambda: far_away.is_available(uuid))
     eventually(lambda: far_away.opened_secret() == "of this month")
-    eventually(lambda: kubectl.find("configmap", "recipe"))
+    eventually(lambda: site.cluster.find("configmap", "recipe"))
     eventually(lambda: far_away.condition(uuid, "Synced")[0] == "True")
     eventually(lambda: far_away.shown(uuid)["certificate"]["fingerprint"] != certificate)
     assert far_away.condition(uuid, "Joined") == ("True", "Reported")
