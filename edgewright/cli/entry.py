@@ -3,7 +3,6 @@
 import gc
 from typing import NoReturn
 
-
 SELDOM = 100_000
 """Objects after which the collector works: some commands load more than that once they know what they need."""
 
