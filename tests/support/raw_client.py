@@ -6,12 +6,21 @@ import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from urllib.parse import urlsplit
 
 PATIENCE_SECONDS = 60.0
 """For what has to happen; far longer than any deadline of a test."""
 
 LENGTH = re.compile(rb"^content-length: (\d+)\r\n(?:.+\r\n)*\r\n", re.MULTILINE | re.IGNORECASE)
+
+
+@cache
+def unverified() -> ssl.SSLContext:
+    """One for all connections of a process: reading the machine's authorities takes longer than a handshake."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 class RawClient:
@@ -30,9 +39,7 @@ class RawClient:
             (where.hostname, where.port), timeout=PATIENCE_SECONDS, source_address=(source, 0)
         )
         if where.scheme == "https" and secured:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            self.socket = context.wrap_socket(self.socket)
+            self.socket = unverified().wrap_socket(self.socket)
         self._ahead = b""
 
     def send(self, text: bytes) -> None:
