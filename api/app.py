@@ -140,7 +140,8 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
     app.state.gateway = gateway
     app.state.live = live
     for router in sorted(ROUTERS, key=lambda each: each not in ASKED_MOST):
-        app.include_router(router)
+        # Not include_router: it would analyse every route once more, with the first request to any of a router's.
+        app.router.routes.extend(router.routes)
     serve_documentation(app)
     install_problems(app, [*app.routes, *(route for router in ROUTERS for route in router.routes)])
     app.add_middleware(KeptAnswers, stamp=gateway.change_stamp)
