@@ -30,7 +30,10 @@ REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RP
 """What Temporal says of a run that has ended meanwhile, or of a signal too many."""
 NOT_CONNECTED = "Failed client connect"
 """What the SDK says, as no error of its own, when the first call of a client finds nobody."""
-AWAY = frozenset({RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED})
+AWAY = frozenset(
+    {RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN}
+)
+"""What the SDK says when nobody answers; unknown, when the connection breaks under a call."""
 
 
 async def stand_still(pids: Sequence[int], random: Random) -> None:
