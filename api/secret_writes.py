@@ -5,7 +5,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -14,7 +14,14 @@ from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
 from edgewright.domain.cluster import Desired
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name, secret_path
+from edgewright.domain.flux_bundle import FLUX_NAMESPACE
+from edgewright.domain.kubernetes_names import (
+    KUBERNETES_NAMESPACE,
+    check_namespace,
+    check_secret_key,
+    check_secret_name,
+    secret_path,
+)
 from edgewright.errors import Conflict, Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -79,7 +86,9 @@ async def change_keys(
     repeated = not wish.dry_run and wish.key is not None and await first_result(gateway, request, wish.places)
     if not repeated:
         check_writable(row)
-        await stage(gateway, row, request, await changes(), actor=wish.actor, dry_run=wish.dry_run)
+        wanted = await changes()
+        refuse_reserved(wanted, await reserved_namespaces(live, row))
+        await stage(gateway, row, request, wanted, actor=wish.actor, dry_run=wish.dry_run)
     if wish.dry_run:
         return None
     return await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
@@ -124,6 +133,37 @@ def check_writable(row: ClusterRow) -> None:
             code="paused",
             hint=f"Resume them first: edgewright cluster resume {row.spec.name}.",
         )
+
+
+async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
+    """Namespaces of the edge into which nothing is sealed -> whose they are.
+
+    Programs there have all rights on the edge, or hold its sealing key and its credentials, and read what to do from
+    Secrets: whoever writes those reads, in the end, the secrets of others.
+    """
+    return {
+        KUBERNETES_NAMESPACE: "Kubernetes",
+        FLUX_NAMESPACE: "Flux",
+        await live.flux_namespace.read(): "Flux",
+        row.spec.namespace: "Edgewright",
+    }
+
+
+def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -> None:
+    """Lets deletions pass: what an earlier version has sealed there can be taken away.
+
+    Raises:
+        Invalid: code ``namespace_reserved``: a value is for one of these namespaces.
+    """
+    for change in changes:
+        if change.value is not None and change.namespace in reserved:
+            raise Invalid(
+                f"No secret can be sealed into the namespace {change.namespace} of this cluster: it belongs to "
+                f"{reserved[change.namespace]}.",
+                code="namespace_reserved",
+                hint="Use a namespace of your own workloads.",
+                where="namespace",
+            )
 
 
 async def stage(

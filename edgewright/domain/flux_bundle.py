@@ -26,6 +26,8 @@ MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 """Flux's own file has less than one; etcd refuses single objects of more than 1.5."""
 MAX_MANIFESTS = 200
 """Flux's own file has about fifty."""
+FLUX_NAMESPACE = "flux-system"
+"""The one that Flux's releases name; a bundle may name another."""
 PROXY_SECRET = "edgewright-proxy"  # noqa: S105 - the name of an object
 """Secret that the bootstrap script makes where a proxy leads to the centre."""
 PROXY_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
