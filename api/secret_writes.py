@@ -5,7 +5,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -87,8 +87,10 @@ async def change_keys(
     if not repeated:
         check_writable(row)
         wanted = await changes()
-        refuse_reserved(wanted, await reserved_namespaces(live, row))
-        await stage(gateway, row, request, wanted, actor=wish.actor, dry_run=wish.dry_run)
+        reserved = await reserved_namespaces(live, row)
+        refuse_reserved(wanted, reserved)
+        given_up = {place for place in row.must_reenter if place.partition("/")[0] in reserved}
+        await stage(gateway, row, request, wanted, given_up=given_up, actor=wish.actor, dry_run=wish.dry_run)
     if wish.dry_run:
         return None
     return await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
@@ -167,9 +169,20 @@ def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -
 
 
 async def stage(
-    gateway: Gateway, row: ClusterRow, request: UUID, changes: Sequence[KeyChange], *, actor: str, dry_run: bool
+    gateway: Gateway,
+    row: ClusterRow,
+    request: UUID,
+    changes: Sequence[KeyChange],
+    *,
+    given_up: Collection[str],
+    actor: str,
+    dry_run: bool,
 ) -> None:
     """Checks everything, seals, and stages the ciphertext; a dry run stages nothing.
+
+    Args:
+        given_up: ``namespace/name/key`` of what may be deleted although it is not there: it is listed to be entered
+            again and never can be, so that its deletion takes it off that list.
 
     Raises:
         NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
@@ -179,7 +192,7 @@ async def stage(
     """
     sealing = any(change.value is not None for change in changes)
     certificate = sealing_certificate(row) if sealing else None
-    sealed = await asyncio.to_thread(_sealed, gateway, row.uuid, changes, certificate)
+    sealed = await asyncio.to_thread(_sealed, gateway, row.uuid, changes, certificate, given_up)
     if not dry_run:
         await gateway.staging.stage(
             [
@@ -285,7 +298,11 @@ def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate |
 
 
 def _sealed(
-    gateway: Gateway, cluster: UUID, changes: Sequence[KeyChange], certificate: SealingCertificate | None
+    gateway: Gateway,
+    cluster: UUID,
+    changes: Sequence[KeyChange],
+    certificate: SealingCertificate | None,
+    given_up: Collection[str],
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
     head = _head(gateway, cluster)
@@ -298,7 +315,8 @@ def _sealed(
         document = gateway.git.read(cluster, path, at=head) if head else None
         present = {} if document is None else read_values(document, where=path)
         for key in (key for key, value in values.items() if value is None and key not in present):
-            raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
+            if f"{namespace}/{name}/{key}" not in given_up:
+                raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
         change_values(document, namespace, name, values)
     return sealed
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 from flux_file import CONTROLLERS, flux_file, sha256_of
-from gateway_centre import Edge, GatewayCentre, bearer
+from gateway_centre import Edge, GatewayCentre, bearer, fence_of
 from pod_environment import variables_of
 from resealing_edge import ResealingEdge, status, to_put
 
@@ -147,6 +147,22 @@ async def test_what_is_there_already_is_resealed(
     assert earlier.opened(EARLIER) == {"password": b"s3cr3t"}
     [listed] = (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()["items"]
     assert listed["state"] == "current"
+
+
+async def test_what_can_never_be_entered_again_is_given_up_by_deleting_it(
+    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient
+) -> None:
+    lost = ["default/db/password", f"{EARLIER}/password"]
+    await centre.gateway.clusters.record_reentry(fence_of(await centre.row(edge.cluster)), taken=lost)
+    head = centre.git.head(edge.cluster)
+    there = place(edge.cluster, "plant", "earlier/password")
+    assert refusal(await operator.put(there, content=b"again")) == (422, "namespace_reserved")
+    assert (await operator.delete(there)).status_code == 204
+    assert refusal(await operator.delete(there)) == (404, "secret_unknown")
+    assert refusal(await operator.delete(place(edge.cluster, "default", "db/password"))) == (404, "secret_unknown")
+    listed = (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()
+    assert listed["must_reenter"] == ["default/db/password"]
+    assert centre.git.head(edge.cluster) == head
 
 
 async def test_a_secrets_token_cannot_have_the_agent_report_a_foreign_certificate(
