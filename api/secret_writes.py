@@ -16,6 +16,7 @@ from api.lookup import open_cluster
 from edgewright.domain.cluster import Desired
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
+    EDGEWRIGHT_NAMESPACE,
     KUBERNETES_NAMESPACE,
     check_namespace,
     check_secret_key,
@@ -137,6 +138,11 @@ def check_writable(row: ClusterRow) -> None:
         )
 
 
+EDGEWRIGHT = "Edgewright"
+FLUX_SECRET, OWN_PREFIX = "flux-secrets", "edgewright-"
+"""Secrets of the product itself, on every edge."""
+
+
 async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
     """Namespaces of the edge into which nothing is sealed -> whose they are.
 
@@ -147,8 +153,15 @@ async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
         KUBERNETES_NAMESPACE: "Kubernetes",
         FLUX_NAMESPACE: "Flux",
         await live.flux_namespace.read(): "Flux",
-        row.spec.namespace: "Edgewright",
+        row.spec.namespace: EDGEWRIGHT,
     }
+
+
+def _is_reserved(change: KeyChange, reserved: Mapping[str, str]) -> bool:
+    """Whoever has another namespace than Edgewright's own may have workloads there, too, as ACS has."""
+    if reserved.get(change.namespace) != EDGEWRIGHT or change.namespace == EDGEWRIGHT_NAMESPACE:
+        return change.namespace in reserved
+    return change.name == FLUX_SECRET or change.name.startswith(OWN_PREFIX)
 
 
 def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -> None:
@@ -158,10 +171,10 @@ def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -
         Invalid: code ``namespace_reserved``: a value is for one of these namespaces.
     """
     for change in changes:
-        if change.value is not None and change.namespace in reserved:
+        if change.value is not None and _is_reserved(change, reserved):
             raise Invalid(
-                f"No secret can be sealed into the namespace {change.namespace} of this cluster: it belongs to "
-                f"{reserved[change.namespace]}.",
+                f"The secret {change.name} cannot be sealed into the namespace {change.namespace} of this cluster: "
+                f"it belongs to {reserved[change.namespace]}.",
                 code="namespace_reserved",
                 hint="Use a namespace of your own workloads.",
                 where="namespace",

@@ -69,7 +69,7 @@ async def put_secret(
 ) -> Response:
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
 
-    Nothing is sealed into `kube-system`, Flux's namespace, or the cluster's own: 422 `namespace_reserved`.
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
     """
     check_names(namespace, name, key)
     wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
@@ -116,7 +116,7 @@ async def change_secrets(
 ) -> Response:
     """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
 
-    Nothing is sealed into `kube-system`, Flux's namespace, or the cluster's own: 422 `namespace_reserved`.
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
     """
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]

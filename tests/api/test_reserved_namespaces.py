@@ -18,9 +18,9 @@ from edgewright.agent.settings import SEALING_URL, read_settings
 from edgewright.ports.operators import Permission
 
 FILE = flux_file()
-EARLIER = "plant/earlier"
+EARLIER = "edgewright/earlier"
 """A Secret that was sealed into the cluster's own namespace before that was refused."""
-RESERVED = ("plant", "flux-system", "kube-system")
+RESERVED = ("edgewright", "flux-system", "kube-system")
 ATTACK = "edgewright-proxy/EDGEWRIGHT_AGENT_SEALING_URL"
 PLANTED = {
     "HTTPS_PROXY": "http://proxy.example:3128",
@@ -35,8 +35,8 @@ PLANTED = {
 
 @pytest.fixture
 async def edge(centre: GatewayCentre) -> Edge:
-    """An edge whose own namespace is `plant`; it has reported its first sealing certificate."""
-    edge = await centre.register(await centre.create("press-shop", namespace="plant"))
+    """An edge whose own namespace is `edgewright`; it has reported its first sealing certificate."""
+    edge = await centre.register(await centre.create("press-shop", namespace="edgewright"))
     await report(centre, edge, 1)
     return edge
 
@@ -100,11 +100,16 @@ async def test_every_door_refuses_a_reserved_namespace_and_stores_nothing(
     assert centre.git.head(edge.cluster) == before
 
 
-async def test_other_clusters_namespaces_are_open(centre: GatewayCentre, operator: httpx.AsyncClient) -> None:
-    other = await centre.register(await centre.create("paint-shop"))
-    await report(centre, other, 1)
-    assert (await operator.put(place(other.cluster, "plant"), content=b"x")).status_code == 204
-    assert refusal(await operator.put(place(other.cluster, "edgewright"), content=b"x"))[1] == "namespace_reserved"
+@pytest.mark.parametrize("secret", ["edgewright-proxy", "edgewright-agent", "flux-secrets"])
+async def test_where_workloads_live_beside_edgewright_only_its_own_secrets_are_refused(
+    centre: GatewayCentre, operator: httpx.AsyncClient, secret: str
+) -> None:
+    """ACS keeps both in `fplus-edge`, and its clients seal what their workloads read there."""
+    shared = await centre.register(await centre.create("paint-shop", namespace="fplus-edge"))
+    await report(centre, shared, 1)
+    assert (await operator.put(place(shared.cluster, "fplus-edge", "db/password"), content=b"x")).status_code == 204
+    ours = place(shared.cluster, "fplus-edge", f"{secret}/HTTPS_PROXY")
+    assert refusal(await operator.put(ours, content=b"x")) == (422, "namespace_reserved")
 
 
 async def test_the_namespace_of_the_flux_that_edges_get_is_reserved(
@@ -123,11 +128,13 @@ async def test_what_is_there_already_is_listed_and_can_be_deleted(
     edge: Edge, operator: httpx.AsyncClient, earlier: ResealingEdge
 ) -> None:
     listed = (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()["items"]
-    assert [(each["namespace"], each["name"], each["key"]) for each in listed] == [("plant", "earlier", "password")]
-    there = place(edge.cluster, "plant", "earlier/password")
+    assert [(each["namespace"], each["name"], each["key"]) for each in listed] == [
+        ("edgewright", "earlier", "password")
+    ]
+    there = place(edge.cluster, "edgewright", "earlier/password")
     assert refusal(await operator.put(there, content=b"newer")) == (422, "namespace_reserved")
     assert (await operator.delete(there, params={"dryrun": "true"})).status_code == 204
-    moved = {"changes": [change("press", "earlier", b"s3cr3t"), change("plant", "earlier", None)]}
+    moved = {"changes": [change("press", "earlier", b"s3cr3t"), change("edgewright", "earlier", None)]}
     answer = await operator.post(f"/v1/cluster/{edge.cluster}/secret", json=moved)
     assert answer.status_code == 200, answer.text
     assert earlier.opened(EARLIER) == {}
@@ -155,7 +162,7 @@ async def test_what_can_never_be_entered_again_is_given_up_by_deleting_it(
     lost = ["default/db/password", f"{EARLIER}/password"]
     await centre.gateway.clusters.record_reentry(fence_of(await centre.row(edge.cluster)), taken=lost)
     head = centre.git.head(edge.cluster)
-    there = place(edge.cluster, "plant", "earlier/password")
+    there = place(edge.cluster, "edgewright", "earlier/password")
     assert refusal(await operator.put(there, content=b"again")) == (422, "namespace_reserved")
     assert (await operator.delete(there)).status_code == 204
     assert refusal(await operator.delete(there)) == (404, "secret_unknown")
