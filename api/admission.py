@@ -18,6 +18,8 @@ from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import RegistrationToken
 from edgewright.ports.operators import Permission
 
+REGISTRATION_BYTES = 2048
+"""A registration has some 300."""
 _REASONS = {
     TokenState.SPENT: "This registration token has been used: the cluster is attached.",
     TokenState.EXPIRED: "This registration token has expired.",
@@ -54,9 +56,11 @@ async def admit(
 async def registration_door(request: Request, gateway: TheGateway, live: TheLive) -> RegistrationToken:
     """The registration token that stands in ``Authorization: Bearer``, if it still attaches something.
 
+    One that does not may repeat the registration that it was for: the answer may have been lost.
+
     Raises:
         Unauthenticated: none, or a wrong one.
-        Forbidden: it is used up, expired or replaced: what it sends is not read.
+        Forbidden: it is used up, expired or replaced, and what it sends is no repetition: it is not read.
     """
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
@@ -66,9 +70,16 @@ async def registration_door(request: Request, gateway: TheGateway, live: TheLive
         count_wrong(request, live)
         raise Unauthenticated("The registration token is not valid.", hint=FRESH_LINE)
     about_cluster(token.cluster)
-    _refuse_dead(token)
+    if not _may_repeat(request):
+        _refuse_dead(token)
     charge_bodies(request, live.edge_bodies, token.cluster)
     return token
+
+
+def _may_repeat(request: Request) -> bool:
+    """Whether the body is as small as that of a registration, and says so."""
+    length = request.headers.get("content-length", "")
+    return "transfer-encoding" not in request.headers and length.isdecimal() and int(length) <= REGISTRATION_BYTES
 
 
 def _refuse_dead(token: RegistrationToken) -> None:

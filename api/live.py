@@ -21,6 +21,7 @@ from api.operator_time import OperatorTime
 from api.scrape import Scrape
 from api.searches import Searches
 from api.secret_lane import SecretLane
+from api.stored_flux import FluxNamespace
 from api.wrong_credentials import WrongCredentials
 
 
@@ -39,6 +40,7 @@ class Live:
     nudges: Nudges
     heartbeats: HeartbeatBatch
     secret_lane: SecretLane
+    flux_namespace: FluxNamespace
     arrivals: Arrivals
     operator_time: OperatorTime
     wrong_credentials: WrongCredentials
@@ -66,6 +68,7 @@ def live_of(gateway: Gateway) -> Live:
         nudges=nudges,
         heartbeats=heartbeats,
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
+        flux_namespace=FluxNamespace(gateway.config),
         arrivals=Arrivals(),
         operator_time=OperatorTime(),
         wrong_credentials=WrongCredentials(),

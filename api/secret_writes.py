@@ -5,7 +5,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -14,7 +14,15 @@ from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
 from edgewright.domain.cluster import Desired
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name, secret_path
+from edgewright.domain.flux_bundle import FLUX_NAMESPACE
+from edgewright.domain.kubernetes_names import (
+    EDGEWRIGHT_NAMESPACE,
+    KUBERNETES_NAMESPACE,
+    check_namespace,
+    check_secret_key,
+    check_secret_name,
+    secret_path,
+)
 from edgewright.errors import Conflict, Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -79,7 +87,11 @@ async def change_keys(
     repeated = not wish.dry_run and wish.key is not None and await first_result(gateway, request, wish.places)
     if not repeated:
         check_writable(row)
-        await stage(gateway, row, request, await changes(), actor=wish.actor, dry_run=wish.dry_run)
+        wanted = await changes()
+        reserved = await reserved_namespaces(live, row)
+        refuse_reserved(wanted, reserved)
+        given_up = {place for place in row.must_reenter if place.partition("/")[0] in reserved}
+        await stage(gateway, row, request, wanted, given_up=given_up, actor=wish.actor, dry_run=wish.dry_run)
     if wish.dry_run:
         return None
     return await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
@@ -126,10 +138,64 @@ def check_writable(row: ClusterRow) -> None:
         )
 
 
+EDGEWRIGHT = "Edgewright"
+FLUX_SECRET, OWN_PREFIX = "flux-secrets", "edgewright-"
+"""Secrets of the product itself, on every edge."""
+
+
+async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
+    """Namespaces of the edge into which nothing is sealed -> whose they are.
+
+    Programs there have all rights on the edge, or hold its sealing key and its credentials, and read what to do from
+    Secrets: whoever writes those reads, in the end, the secrets of others.
+    """
+    return {
+        KUBERNETES_NAMESPACE: "Kubernetes",
+        FLUX_NAMESPACE: "Flux",
+        await live.flux_namespace.read(): "Flux",
+        row.spec.namespace: EDGEWRIGHT,
+    }
+
+
+def _is_reserved(change: KeyChange, reserved: Mapping[str, str]) -> bool:
+    """Whoever has another namespace than Edgewright's own may have workloads there, too, as ACS has."""
+    if reserved.get(change.namespace) != EDGEWRIGHT or change.namespace == EDGEWRIGHT_NAMESPACE:
+        return change.namespace in reserved
+    return change.name == FLUX_SECRET or change.name.startswith(OWN_PREFIX)
+
+
+def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -> None:
+    """Lets deletions pass: what an earlier version has sealed there can be taken away.
+
+    Raises:
+        Invalid: code ``namespace_reserved``: a value is for one of these namespaces.
+    """
+    for change in changes:
+        if change.value is not None and _is_reserved(change, reserved):
+            raise Invalid(
+                f"The secret {change.name} cannot be sealed into the namespace {change.namespace} of this cluster: "
+                f"it belongs to {reserved[change.namespace]}.",
+                code="namespace_reserved",
+                hint="Use a namespace of your own workloads.",
+                where="namespace",
+            )
+
+
 async def stage(
-    gateway: Gateway, row: ClusterRow, request: UUID, changes: Sequence[KeyChange], *, actor: str, dry_run: bool
+    gateway: Gateway,
+    row: ClusterRow,
+    request: UUID,
+    changes: Sequence[KeyChange],
+    *,
+    given_up: Collection[str],
+    actor: str,
+    dry_run: bool,
 ) -> None:
     """Checks everything, seals, and stages the ciphertext; a dry run stages nothing.
+
+    Args:
+        given_up: ``namespace/name/key`` of what may be deleted although it is not there: it is listed to be entered
+            again and never can be, so that its deletion takes it off that list.
 
     Raises:
         NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
@@ -139,7 +205,7 @@ async def stage(
     """
     sealing = any(change.value is not None for change in changes)
     certificate = sealing_certificate(row) if sealing else None
-    sealed = await asyncio.to_thread(_sealed, gateway, row.uuid, changes, certificate)
+    sealed = await asyncio.to_thread(_sealed, gateway, row.uuid, changes, certificate, given_up)
     if not dry_run:
         await gateway.staging.stage(
             [
@@ -245,7 +311,11 @@ def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate |
 
 
 def _sealed(
-    gateway: Gateway, cluster: UUID, changes: Sequence[KeyChange], certificate: SealingCertificate | None
+    gateway: Gateway,
+    cluster: UUID,
+    changes: Sequence[KeyChange],
+    certificate: SealingCertificate | None,
+    given_up: Collection[str],
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
     head = _head(gateway, cluster)
@@ -258,7 +328,8 @@ def _sealed(
         document = gateway.git.read(cluster, path, at=head) if head else None
         present = {} if document is None else read_values(document, where=path)
         for key in (key for key, value in values.items() if value is None and key not in present):
-            raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
+            if f"{namespace}/{name}/{key}" not in given_up:
+                raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
         change_values(document, namespace, name, values)
     return sealed
 

@@ -126,7 +126,7 @@ class Edge:
 
     def _put(self, name: str) -> bool:
         """Whether the centre took it: it does from the moment on that it has the edge's certificate."""
-        path = f"/v1/cluster/{self._uuid}/secret/{NAMESPACE}/{name}/password"
+        path = f"/v1/cluster/{self._uuid}/secret/default/{name}/password"
         return self._centre.api("PUT", path, content=b"s3cr3t").status_code == 204
 
     @contextmanager
@@ -135,7 +135,7 @@ class Edge:
 
         def wait() -> float:
             wanted = ("--for=create", f"secret/{name}", f"--timeout={PATIENCE:.0f}s")
-            self._cluster.kubectl("wait", *wanted, "--namespace", NAMESPACE)
+            self._cluster.kubectl("wait", *wanted, "--namespace", "default")
             return time.perf_counter()
 
         with ThreadPoolExecutor(1) as threads:

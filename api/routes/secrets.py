@@ -67,7 +67,10 @@ async def put_secret(
     live: TheLive,
     dryrun: DryRun = None,
 ) -> Response:
-    """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`."""
+    """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
+
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
+    """
     check_names(namespace, name, key)
     wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
 
@@ -90,7 +93,7 @@ async def delete_secret(
     live: TheLive,
     dryrun: DryRun = None,
 ) -> Response:
-    """The file goes with its last key. Honours `Idempotency-Key`."""
+    """The file goes with its last key. Possible in reserved namespaces, too. Honours `Idempotency-Key`."""
     check_names(namespace, name, key)
     wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
 
@@ -111,7 +114,10 @@ async def change_secrets(
     live: TheLive,
     dryrun: DryRun = None,
 ) -> Response:
-    """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`."""
+    """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
+
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
+    """
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
     twice = [place for place, count in Counter(places).items() if count > 1]

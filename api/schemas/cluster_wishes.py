@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from api.schemas.base import ShortText, Wish
 from edgewright.domain.check_in import MOST_WINDOWS, WINDOW
 from edgewright.domain.cluster import AcceptancePolicy
+from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
 
 
 class CheckInWish(Wish):
@@ -35,7 +36,7 @@ class NewCluster(Wish):
     )
 
     name: str
-    namespace: str = "edgewright"
+    namespace: str = EDGEWRIGHT_NAMESPACE
     chart: str | None = None
     bare: bool = False
     values: dict[str, JsonValue] = Field(default_factory=dict)

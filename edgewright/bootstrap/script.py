@@ -16,6 +16,7 @@ from uuid import UUID
 
 from edgewright import __version__
 from edgewright.domain.container_images import is_pinned
+from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.errors import Invalid, Stalled
 
 MAX_SCRIPT_BYTES = 32_000
@@ -69,7 +70,7 @@ class BootstrapInput:
     before: str = ""
     after: str = ""
     flux: str | None = None
-    flux_namespace: str = "flux-system"
+    flux_namespace: str = FLUX_NAMESPACE
     agent_image: str | None = None
     version: str = __version__
 

@@ -26,8 +26,12 @@ MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 """Flux's own file has less than one; etcd refuses single objects of more than 1.5."""
 MAX_MANIFESTS = 200
 """Flux's own file has about fifty."""
+FLUX_NAMESPACE = "flux-system"
+"""The one that Flux's releases name; a bundle may name another."""
 PROXY_SECRET = "edgewright-proxy"  # noqa: S105 - the name of an object
-"""Secret with ``HTTPS_PROXY`` and the like, which the bootstrap script makes where a proxy leads to the centre."""
+"""Secret that the bootstrap script makes where a proxy leads to the centre."""
+PROXY_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+"""Its keys, and all that a container takes from it: any other variable could point a program elsewhere."""
 
 USED_KINDS: Mapping[str, str] = {
     "gitrepositories.source.toolkit.fluxcd.io": "v1",
@@ -206,7 +210,7 @@ def _for_an_edge(manifest: JsonObject, mirror: str | None) -> JsonObject:
 
 
 def _with_containers(value: JsonObject, mirror: str | None) -> JsonObject:
-    """The Deployment with other images, and with what a Secret of ours may add to its environment."""
+    """The Deployment with other images, and with the proxies that a Secret of ours may name."""
     changed = dict(value)
     for key in ("spec", "template"):
         inner = value.get(key)
@@ -220,13 +224,19 @@ def _with_containers(value: JsonObject, mirror: str | None) -> JsonObject:
 
 
 def _container(container: JsonObject, mirror: str | None) -> JsonObject:
-    image, sources = container.get("image"), container.get("envFrom")
-    proxy: Json = {"secretRef": {"name": PROXY_SECRET, "optional": True}}
+    image, own = container.get("image"), container.get("env")
+    variables: list[Json] = list(own) if isinstance(own, Sequence) else []
+    named = {one.get("name") for one in variables if isinstance(one, Mapping)}
     return {
         **container,
         "image": mirrored(str(image), mirror) if mirror else image,
-        "envFrom": [*(sources if isinstance(sources, Sequence) else ()), proxy],
+        "env": [*variables, *(_from_proxy_secret(name) for name in PROXY_VARIABLES if name not in named)],
     }
+
+
+def _from_proxy_secret(name: str) -> Json:
+    key: Json = {"name": PROXY_SECRET, "key": name, "optional": True}
+    return {"name": name, "valueFrom": {"secretKeyRef": key}}
 
 
 def _images(manifest: JsonObject) -> Iterator[str]:

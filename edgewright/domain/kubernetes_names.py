@@ -8,6 +8,10 @@ import re
 
 from edgewright.errors import Invalid
 
+KUBERNETES_NAMESPACE = "kube-system"
+"""Its UID tells one Kubernetes cluster from another; sealed-secrets keeps its keys there."""
+EDGEWRIGHT_NAMESPACE = "edgewright"
+"""Where Edgewright's own objects are on an edge, unless the cluster names another namespace."""
 NAMESPACE_LIMIT = 63
 SECRET_NAME_LIMIT = 250
 """Kubernetes allows 253; but the Secret's file is NAME.yaml, and a file name has at most 255 bytes."""

@@ -74,6 +74,9 @@ class ConfigStore(Protocol):
     async def get(self, app: UUID, object_: UUID) -> Entry | None:
         """The entry, or None."""
 
+    async def etag(self, app: UUID, object_: UUID) -> str | None:
+        """The revision of the entry, without the trouble of reading its body; None: there is no entry."""
+
     async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
         """The entries at some places, (Application, object) each, as they were at one moment; in that order."""
 

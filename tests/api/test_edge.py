@@ -35,6 +35,18 @@ async def test_registering_again_with_the_same_identity_is_the_same_answer(
     assert first.headers["Cache-Control"] == "no-store"
 
 
+async def test_a_registration_is_repeated_though_its_edge_lives_already(centre: GatewayCentre, cluster: UUID) -> None:
+    """The answer was lost on the way, and curl asks again: a refusal would make the script undo what the edge has."""
+    client, body = centre.client(bearer(await centre.bootstrap_token(cluster))), registration()
+    first = await client.post("/v1/register", json=body)
+    agent = httpx.BasicAuth(str(cluster), body["agent_secret"])
+    assert (await centre.client().post("/v1/agent/heartbeat", auth=agent, json={})).status_code == 200
+    again = await client.post("/v1/register", json=body)
+    assert (again.status_code, again.json()) == (200, first.json())
+    other = await client.post("/v1/register", json=registration())
+    assert (other.status_code, other.json()["code"]) == (403, "token_spent")
+
+
 async def test_a_bound_token_lets_no_other_cluster_in(centre: GatewayCentre, cluster: UUID) -> None:
     client = centre.client(bearer(await centre.bootstrap_token(cluster)))
     assert (await client.post("/v1/register", json=registration("uid-1"))).status_code == 200

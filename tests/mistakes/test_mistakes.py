@@ -1,4 +1,4 @@
-"""Ten likely mistakes, each with the message that it gets: the one that docs/troubleshooting.md shows."""
+"""Likely mistakes, each with the message that it gets: the one that docs/troubleshooting.md shows."""
 
 import asyncio
 import os
@@ -39,6 +39,7 @@ MISTAKES = {
     "The gateway is down",
     "The name cannot be used",
     "The cluster is unknown",
+    "The namespace is reserved",
     "The sealing certificate is refused",
     "Temporal is dead",
     "The disk is full",
@@ -170,6 +171,20 @@ def test_deleted_cluster(edgewright: CommandLine, gateway: LoneGateway) -> None:
     assert gone.code == 3
     shown = {at: "2026-01-31T12:00:00Z", uuid: "05194035-8ee5-56f1-95fa-86bca267c5c1"}
     is_documented("The cluster is unknown", "./bin/edgewright cluster show old-shop", gone.err, shown)
+
+
+def test_reserved_namespace(edgewright: CommandLine, gateway: LoneGateway, tmp_path: Path) -> None:
+    value = tmp_path / "value"
+    value.write_text("s3cr3t")
+    refused = edgewright("secret", "put", "press-shop", "edgewright/db", "password", f"@{value}")
+    assert refused.code == 4
+    is_documented("The namespace is reserved", PUT.replace("default/db", "edgewright/db"), refused.err)
+    section = sections()["The namespace is reserved"]
+    uuid = gateway.api("GET", "/v1/cluster", params={"name": "press-shop"}).json()["items"][0]["uuid"]
+    for namespace in ("kube-system", "flux-system"):
+        answer = gateway.api("PUT", f"/v1/cluster/{uuid}/secret/{namespace}/db/password", content=b"s3cr3t")
+        assert f"{answer.status_code} `{answer.json()['code']}`" in section
+        assert f"`{namespace}`" in section
 
 
 async def report_as_edge(gateway: LoneGateway, cluster: UUID, status: Mapping[str, object]) -> None:

@@ -43,6 +43,12 @@ class SqlConfigStore:
         async with self._database.read() as connection:
             return await read_entry(connection, app, object_)
 
+    async def etag(self, app: UUID, object_: UUID) -> str | None:
+        mine = (entries.c.app == app) & (entries.c.object == object_)
+        async with self._database.read() as connection:
+            found: str | None = await connection.scalar(select(entries.c.etag).where(mine))
+        return found
+
     async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
         async with self._database.read() as connection:
             found = await read_entries(connection, places)

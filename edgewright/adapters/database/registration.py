@@ -54,6 +54,8 @@ class EdgeRegistration:
             at = await self._database.now(connection)
             token = await _token(connection, token_id, secret_sha256)
             row = await _registering_row(connection, token.cluster)
+            if _is_dead(token, at) and await _is_repeated(connection, token, row, kube_system_uid, offered):
+                return Registration(row.uuid, row.generation, Acceptance(row.acceptance), row.short_code)
             await _bind(connection, at, token, kube_system_uid, row.generation)
             await refuse_doubled_identity(connection, row.uuid, kube_system_uid)
             await _refuse_revoked(connection, row, offered)
@@ -101,6 +103,31 @@ async def _token(connection: AsyncConnection, token_id: str, secret_sha256: Sha2
     if token is None or not secrets.compare_digest(token.secret_sha256, secret_sha256):
         raise Forbidden("There is no such registration token.", code="token_wrong")
     return token
+
+
+def _is_dead(token: Row[Any], at: datetime) -> bool:
+    """Whether it lets nobody in any more."""
+    return token.state not in UNSPENT or token.expires_at <= at
+
+
+async def _is_repeated(
+    connection: AsyncConnection,
+    token: Row[Any],
+    row: ClusterRecord,
+    kube_system_uid: str,
+    offered: Mapping[Role, Sha256],
+) -> bool:
+    """Whether this very registration has let the edge in, and nothing has replaced it since.
+
+    The answer to it was lost, or the script runs twice: a refusal would make the edge undo what it lives on. Whoever
+    repeats it knows the credentials already, so the token gives them nothing.
+    """
+    if row.short_code is None or not token.bound_uid == row.kube_system_uid == kube_system_uid:
+        return False
+    mine = (credentials.c.generation == row.generation) & (credentials.c.token == token.id)
+    living = await living_credentials(connection, row.uuid, mine)
+    held = {(Role(credential.role), bytes(credential.secret_sha256)) for credential in living}
+    return set(offered.items()) <= held
 
 
 async def _registering_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:

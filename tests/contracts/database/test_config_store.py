@@ -47,6 +47,16 @@ async def test_entries_are_read_together_in_the_order_that_was_asked_for(store: 
     assert await store.entries.get_each(places) == [second, None, first]
 
 
+async def test_the_revision_is_told_without_the_body(store: Store) -> None:
+    object_ = await an_object(store)
+    assert await store.entries.etag(FREE_APP, object_) is None
+    for body in ({"n": 1}, {"n": 2}):
+        written = await store.entries.put(FREE_APP, object_, body, actor=ACTOR)
+        assert await store.entries.etag(FREE_APP, object_) == written.etag
+    await store.entries.delete(FREE_APP, object_, actor=ACTOR)
+    assert await store.entries.etag(FREE_APP, object_) is None
+
+
 async def test_null_is_a_body_and_not_the_absence_of_one(store: Store) -> None:
     object_ = await an_object(store)
     await store.entries.put(FREE_APP, object_, None, actor=ACTOR)

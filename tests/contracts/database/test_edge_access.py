@@ -216,7 +216,37 @@ async def test_a_spent_token_is_refused(store: Store) -> None:
     assert await state_of(store, "t1") is TokenState.BOUND
     await store.access.record_use((await store.credential(cluster, Role.FLUX)).id)
     assert await state_of(store, "t1") is TokenState.SPENT
-    assert await code_of(store.register("t1")) == "token_spent"
+    assert await code_of(store.register("t1", secrets="second")) == "token_spent"
+    assert await code_of(store.register("t1", uid="uid-2")) == "token_spent"
+
+
+async def test_a_registration_may_be_repeated_whatever_has_become_of_its_token(timed: Store) -> None:
+    """The answer was lost, or the line was pasted twice: a refusal would make the edge undo what it lives on."""
+    spent, replaced, expired = [await timed.commissioned(name) for name in ("spent", "replaced", "expired")]
+    first = {}
+    for cluster, name in ((spent, "spent"), (replaced, "replaced"), (expired, "expired")):
+        await timed.token(cluster, name)
+        first[name] = await timed.register(name, uid=f"uid-{name}")
+    await timed.access.record_use((await timed.credential(spent, Role.AGENT)).id)
+    await timed.token(replaced, "newer")
+    timed.clock.advance(hours=2)
+    before = [await timed.row(cluster) for cluster in (spent, replaced, expired)]
+    for name, answer in first.items():
+        assert await timed.register(name, uid=f"uid-{name}") == answer
+    assert [await timed.row(cluster) for cluster in (spent, replaced, expired)] == before
+    assert (await timed.kinds(spent)).count("edge.registered") == 1
+
+
+async def test_a_registration_that_was_followed_or_revoked_is_not_repeated(store: Store) -> None:
+    rotated, revoked = await store.commissioned("rotated"), await store.commissioned("revoked")
+    for cluster, name in ((rotated, "rotated"), (revoked, "revoked")):
+        await store.registered(cluster, uid=f"uid-{name}", token_id=name)
+        await store.access.record_use((await store.credential(cluster, Role.AGENT)).id)
+    await store.access.add_rotated(rotated, Role.AGENT, digest("next"), actor="agent")
+    await store.access.record_use((await store.credential(rotated, Role.AGENT, "next")).id)
+    await store.access.revoke(revoked, actor=ACTOR)
+    for name in ("rotated", "revoked"):
+        assert await code_of(store.register(name, uid=f"uid-{name}")) == "token_spent"
 
 
 async def test_registration_ends_with_the_wish_for_the_cluster(store: Store) -> None:

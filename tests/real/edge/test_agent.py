@@ -74,7 +74,7 @@ def test_the_revision_that_flux_has_applied_is_what_the_centre_compares(edge: Ed
         eventually(lambda: edge.condition("Synced") == ("False", "Behind"))
         source.fetch()
         eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
-        found = edge.cluster.find("secret", "db", namespace=NAMESPACE)
+        found = edge.cluster.find("secret", "db")
         assert base64.b64decode(found["data"]["password"]) == b"s3cr3t"
 
 
@@ -100,7 +100,7 @@ def test_a_revision_that_does_not_arrive_names_the_layer_that_keeps_it(edge: Edg
 
 
 def put_secret(edge: Edge, value: bytes) -> None:
-    answer = edge.centre.api("PUT", f"/v1/cluster/{edge.uuid}/secret/{NAMESPACE}/db/password", content=value)
+    answer = edge.centre.api("PUT", f"/v1/cluster/{edge.uuid}/secret/default/db/password", content=value)
     assert answer.status_code == 204, answer.text
 
 

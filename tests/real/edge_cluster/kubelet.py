@@ -11,17 +11,16 @@ import ssl
 import subprocess
 import threading
 import time
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import getitem
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from pod_environment import variables_of
 
 from edge_cluster.cluster import READY_SECONDS, Cluster
 from edge_cluster.kubectl import surroundings
@@ -215,7 +214,7 @@ class Kubelet:
     def _begin(self, uid: str, found: Mapping[str, Any]) -> None:
         account, namespace = _account(found), found["metadata"]["namespace"]
         program, [container] = self._programs[account], found["spec"]["containers"]
-        given = dict(self._variables(found, container))
+        given = dict(variables_of(found, container, partial(self._secret, namespace)))
         started = pod(self._cluster, namespace, account, [*program.command, *container.get("args", ())])
         with self._log(account).open("ab") as log:
             process = subprocess.Popen(
@@ -231,19 +230,12 @@ class Kubelet:
         self._environments[account] = given
         self._starts[account] += 1
 
-    def _variables(self, found: Any, container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """As a kubelet reads them: whole Secrets first, then single ones."""
-        for each in container.get("envFrom", ()):
-            secret = each["secretRef"]
-            answer = self._http.get(f"/api/v1/namespaces/{found['metadata']['namespace']}/secrets/{secret['name']}")
-            if answer.status_code == httpx.codes.NOT_FOUND and secret.get("optional"):
-                continue
-            data = answer.raise_for_status().json().get("data") or {}
-            yield from ((key, b64decode(value).decode()) for key, value in data.items())
-        for each in container.get("env", ()):
-            source = each.get("valueFrom")
-            path = source["fieldRef"]["fieldPath"].split(".") if source else ()
-            yield each["name"], str(reduce(getitem, path, found)) if path else each.get("value", "")
+    def _secret(self, namespace: str, name: str) -> Mapping[str, str] | None:
+        answer = self._http.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+        if answer.status_code == httpx.codes.NOT_FOUND:
+            return None
+        data: Mapping[str, str] = answer.raise_for_status().json().get("data") or {}
+        return data
 
 
 def _account(found: Mapping[str, Any]) -> str:

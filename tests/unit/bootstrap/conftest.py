@@ -7,7 +7,7 @@ import shutil
 import stat
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -67,6 +67,9 @@ class Centre:
     fetched: list[tuple[str, str | None]] = field(default_factory=list)
     pages: dict[str, str] = field(default_factory=dict)
     url: str = ""
+    decide: Callable[[dict[str, Any]], tuple[int, dict[str, str]]] | None = None
+    """Answers registrations instead, one after the other."""
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
     def says(self, *answers: tuple[int, object] | None) -> None:
         self.answers = [answer and (answer[0], json.dumps(answer[1])) for answer in answers]
@@ -88,9 +91,13 @@ def centre() -> Iterator[Centre]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.requests.append(
-                {"path": self.path, "authorization": self.headers["Authorization"], **json.loads(body)}
-            )
+            request = {"path": self.path, "authorization": self.headers["Authorization"], **json.loads(body)}
+            told.requests.append(request)
+            if told.decide is not None:
+                with told.turn:
+                    status, said = told.decide(request)
+                self._answer(status, json.dumps(said))
+                return
             answer = told.answers.pop(0) if len(told.answers) > 1 else told.answers[0]
             if answer is None:
                 self.close_connection = True
@@ -227,3 +234,9 @@ class Edge:
 @pytest.fixture(params=sorted(SHELLS))
 def edge(request: pytest.FixtureRequest, tmp_path: Path, centre: Centre) -> Edge:
     return Edge(tmp_path / "edge", SHELLS[request.param], centre)
+
+
+@pytest.fixture
+def site(tmp_path: Path, centre: Centre) -> Edge:
+    """The same with this machine's own shell alone, for what is no matter of shells."""
+    return Edge(tmp_path / "edge", ["/bin/sh"], centre)

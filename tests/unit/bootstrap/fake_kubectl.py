@@ -13,7 +13,7 @@ import marshal
 import os
 import sys
 
-# ruff: noqa: PTH118, PTH123, PLC0415 - pathlib, re, base64 or json each double the start of this program, and tests
+# ruff: noqa: PTH110, PTH118, PTH123, PTH202, PLC0415, SIM115 - pathlib, re, base64 or json each double the start of this program, and tests
 # start it thousands of times: what only some calls need is imported there
 
 STATE = sys.argv[1]
@@ -41,6 +41,15 @@ def field(text, name, indent="  "):
     return found.group(1).strip().strip('"') if found else ""
 
 
+def next_version(cluster):
+    cluster["version_counter"] = cluster.get("version_counter", 100) + 1
+    return str(cluster["version_counter"])
+
+
+def version_of(held):
+    return held.get("version", "7")
+
+
 def parsed(text):
     import re
 
@@ -53,8 +62,33 @@ def parsed(text):
     return {"labels": labels, "data": values, "text": text, "namespace": field(text, "namespace")}
 
 
+def gate():
+    """Counts the calls of a run in GATE_FILE; before the one numbered GATE_AT it waits, or has the run killed."""
+    file = os.environ["GATE_FILE"]
+    with open(file, "ab") as calls:
+        calls.write(b".")
+    if os.path.getsize(file) != int(os.environ.get("GATE_AT", "0")):
+        return
+    if os.environ["GATE"] == "kill":
+        import signal
+
+        os.killpg(os.getpgid(0), signal.SIGKILL)
+    import time
+
+    open(f"{file}.reached", "w").close()
+    while not os.path.exists(f"{file}.open"):
+        time.sleep(0.005)
+
+
 def main():
     args = sys.argv[2:]
+    if "GATE_FILE" in os.environ:
+        gate()
+    # One request at a time, as the API server orders what is asked of one object.
+    import fcntl
+
+    lock = open(os.path.join(STATE, "lock"), "a")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     note("calls", {"args": args, "environment": dict(os.environ)})
     with open(CLUSTER, "rb") as file:
         cluster = marshal.load(file)
@@ -76,16 +110,21 @@ def main():
             sys.exit(1 if f"{verb} {resource}" in cluster["forbidden"] else 0)
         case ["get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"]:
             sys.stdout.write(cluster["uid"])
-        case ["get", "namespace", name, "--ignore-not-found", "-o", "name"]:
+        case ["get", "namespace", name, "--ignore-not-found", "-o", template]:
+            assert template == "jsonpath={.metadata.name}{.metadata.deletionTimestamp}"
             if f"Namespace/{name}" in objects:
-                say(f"namespace/{name}")
+                sys.stdout.write(name + objects[f"Namespace/{name}"].get("deleted", ""))
+        case ["wait", "--for=delete", namespace, *_]:
+            if cluster.get("hangs"):
+                stop("error: timed out waiting for the condition")
+            objects.pop(f"Namespace/{namespace.partition('/')[2]}", None)
         case ["get", "secret", name, "-n", namespace, "--ignore-not-found", "-o", template]:
             assert template.startswith("go-template={{with .metadata.labels}}")
             held = objects.get(f"Secret/{namespace}/{name}")
             if held:
                 labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
                 password = binascii.a2b_base64(held["data"].get("password", "")).decode()
-                sys.stdout.write("|".join([*labels, password]))
+                sys.stdout.write("|".join([*labels, version_of(held), password]))
         case ["get", "secrets", "--all-namespaces", "--field-selector", _, "-l", selector, "-o", _]:
             ours = selector.rpartition("!=")[2]
             for key, held in objects.items():
@@ -103,7 +142,40 @@ def main():
             held = objects.get(f"ClusterRole/{name}")
             if held:
                 labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
-                sys.stdout.write("|".join([*labels, "5f0c1d2e-uid-of-the-anchor"]))
+                sys.stdout.write("|".join([*labels, held.get("run", ""), "5f0c1d2e-uid-of-the-anchor"]))
+        case ["get", "clusterrole", name, "-o", "jsonpath={.metadata.resourceVersion}"]:
+            sys.stdout.write(version_of(objects[f"ClusterRole/{name}"]))
+        case ["annotate", "clusterrole", name, "--overwrite", annotation]:
+            held = objects[f"ClusterRole/{name}"]
+            held["run"] = annotation.removeprefix("edgewright.dev/run=")
+            held["version"] = next_version(cluster)
+        case ["patch", "clusterrole", name, "--type=json", "--patch", patch]:
+            import re
+
+            path = "/metadata/annotations/edgewright.dev~1run"
+            form = f"[{{op: test, path: {path}, value: '([0-9a-f]+)'}}, {{op: remove, path: {path}}}]"
+            asked = re.fullmatch(re.escape(form).replace(re.escape("([0-9a-f]+)"), "([0-9a-f]+)"), patch)
+            assert asked
+            held = objects[f"ClusterRole/{name}"]
+            if held.get("run") != asked.group(1):
+                stop("The request is invalid: the server rejected our request due to an error in our request")
+            held["run"] = ""
+            held["version"] = next_version(cluster)
+        case ["delete", "--raw", path, "-f", "-"]:
+            import json
+
+            wanted = json.loads(sys.stdin.read())["preconditions"]["resourceVersion"]
+            parts = path.split("/")
+            key = f"Secret/{parts[4]}/{parts[6]}" if path.startswith("/api/v1/") else f"ClusterRole/{parts[5]}"
+            if key not in objects:
+                stop("Error from server (NotFound): it is not there")
+            if version_of(objects[key]) != wanted:
+                stop("Error from server (Conflict): the object has been modified")
+            note("changes", ["delete", key])
+            del objects[key]
+            if key.startswith("ClusterRole/"):  # the garbage collector takes along what it owns
+                for each in [key for key, held in objects.items() if "ownerReferences" in held["text"]]:
+                    del objects[each]
         case ["get", "customresourcedefinition", name, "--ignore-not-found", "-o", template]:
             assert template.endswith("{{range .spec.versions}}{{if .served}} {{.name}} {{end}}{{end}}")
             held = objects.get(f"CustomResourceDefinition/{name}")
@@ -114,9 +186,8 @@ def main():
             assert "foreign" in template
             sys.stdout.write("foreign" if cluster.get("foreign") else "")
         case ["patch", "--local", "--type=merge", "-f", "-", "-o", "json", "--patch", patch]:
-            import json
-
-            assert json.loads(patch)["metadata"]["ownerReferences"][0]["uid"] == "5f0c1d2e-uid-of-the-anchor"
+            assert patch.startswith("metadata:\n  labels: {")
+            assert 'uid: "5f0c1d2e-uid-of-the-anchor"' in patch
             sys.stdout.write(sys.stdin.read())  # what it does to them is seen on a real cluster
         case ["get", "service", "kubernetes", "-n", "default", "-o", _]:
             sys.stdout.write("10.43.0.1")
@@ -125,7 +196,7 @@ def main():
                 stop(f'Error from server (NotFound): customresourcedefinitions "{name}" not found')
         case ["wait", "--for=condition=Established", *_]:
             pass
-        case ["create", "-f", "-"] | ["apply", "--server-side", "--force-conflicts", _, "-f", "-"]:
+        case ["create", "-f", "-", *_] | ["apply", "--server-side", "--force-conflicts", _, "-f", "-", *_]:
             import re
 
             for text in re.split(r"^---$", sys.stdin.read(), flags=re.MULTILINE):
@@ -133,18 +204,25 @@ def main():
                     continue
                 made = parsed(text)
                 kind, name = field(text, "kind", ""), field(text, "name")
-                if name in cluster["refused"]:
+                if name in cluster["refused"] and (made["data"] or kind != "Secret"):
                     stop(f"Error from server (Forbidden): {kind} {name} is refused: {made['data'].get('password')}")
                 scoped = [kind, made["namespace"], name] if made["namespace"] else [kind, name]
-                note("changes", [args[0], "/".join(scoped)])
-                objects["/".join(scoped)] = made
-        case ["delete", "namespace" | "clusterrole" as kind, name, "--ignore-not-found", *_]:
-            kind = {"namespace": "Namespace", "clusterrole": "ClusterRole"}[kind]
-            note("changes", ["delete", f"{kind}/{name}"])
-            objects.pop(f"{kind}/{name}", None)
-        case ["delete", "secret", name, "-n", namespace, "--ignore-not-found"]:
-            note("changes", ["delete", f"Secret/{namespace}/{name}"])
-            objects.pop(f"Secret/{namespace}/{name}", None)
+                key = "/".join(scoped)
+                if args[0] == "create" and key in objects:
+                    stop(f'Error from server (AlreadyExists): {kind} "{name}" already exists')
+                seen = field(text, "resourceVersion")
+                if seen and key not in objects:
+                    stop(f'Error from server (NotFound): {kind} "{name}" not found')
+                if seen and version_of(objects[key]) != seen:
+                    stop(f'Operation cannot be fulfilled on {kind} "{name}": the object has been modified')
+                if made["namespace"] and objects.get(f"Namespace/{made['namespace']}", {}).get("deleted"):
+                    stop(f'namespaces "{made["namespace"]}" is being terminated: unable to create new content')
+                note("changes", [args[0], key])
+                run = re.search(r'edgewright\.dev/run: "([0-9a-f]*)"', text)
+                made["text"] = re.sub(r"^  resourceVersion: .*\n", "", text, flags=re.MULTILINE)
+                objects[key] = {**made, "version": next_version(cluster), "run": run.group(1) if run else ""}
+                if args[-2] == "-o":
+                    sys.stdout.write(version_of(objects[key]))
         case _:
             stop(f"fake kubectl does not know: {args}", 64)
     with open(CLUSTER, "wb") as file:

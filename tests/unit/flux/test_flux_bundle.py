@@ -3,9 +3,10 @@
 import pytest
 import yaml
 from flux_file import CONTROLLERS, NAMESPACE, VERSION, flux_file, sha256_of
+from pod_environment import PROXY_KEYS
 
 from edgewright.domain.container_images import is_mirror, is_pinned, mirrored
-from edgewright.domain.flux_bundle import MAX_BUNDLE_BYTES, PROXY_SECRET, read_flux_bundle
+from edgewright.domain.flux_bundle import MAX_BUNDLE_BYTES, read_flux_bundle
 from edgewright.domain.imported_flux import checked_import
 from edgewright.errors import EdgewrightError, Invalid, TooLarge
 
@@ -41,8 +42,20 @@ def test_controllers_come_from_the_mirror_and_know_of_a_proxy() -> None:
     assert len(containers) == 3
     for container, name in zip(containers, CONTROLLERS, strict=True):
         assert container["image"] == f"registry.example.com:5000/edge/fluxcd/{name}:v1.7.0"
-        assert container["envFrom"] == [{"secretRef": {"name": PROXY_SECRET, "optional": True}}]
+        assert "envFrom" not in container
+        own = {"name": "RUNTIME_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+        assert container["env"] == [own, *PROXY_KEYS]
         assert container["args"] == ["--watch-all-namespaces", "--log-level=info"]
+
+
+def test_a_proxy_that_the_release_itself_names_stays() -> None:
+    own = b"env: [{name: NO_PROXY, value: .example}, {name: RUNTIME_NAMESPACE,"
+    served = yaml.safe_load_all(read_flux_bundle(FILE.replace(b"env: [{name: RUNTIME_NAMESPACE,", own)).rendered())
+    for container in (
+        one["spec"]["template"]["spec"]["containers"][0] for one in served if one["kind"] == "Deployment"
+    ):
+        assert [each["value"] for each in container["env"] if each["name"] == "NO_PROXY"] == [".example"]
+        assert PROXY_KEYS[0] in container["env"]
 
 
 def test_a_date_stays_the_text_that_it_is_in_json() -> None:
