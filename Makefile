@@ -9,13 +9,11 @@ ENVIRONMENT := .venv/.complete
 TEST_PROCESSES ?= 4
 
 # Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
-# so they run while real components are built, and beside the tests against those. They get few processes for that.
-LONG_PROCESSES ?= 2
+# so they run while real components are built, and before the tests against those.
 LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py \
 	tests/workflows/test_long_life.py tests/fuzz tests/faults tests/security \
 	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
-BY_FILE := --dist loadfile --no-loadscope-reorder
-PARALLEL := -n $(TEST_PROCESSES) $(BY_FILE)
+PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 SIDE_BY_SIDE = $(BIN)/python tests/support/side_by_side.py
 BESIDE = $(MAKE) --no-print-directory
@@ -61,7 +59,7 @@ edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
 	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
 
 ##@ Prove
-.PHONY: test test-real lint components test-python test-built test-components test-long short-siege
+.PHONY: test test-real lint components test-python test-components test-long short-siege
 test: $(ENVIRONMENT) ## lint, types, import rules and every test that PyPI can supply, side by side
 	@$(SIDE_BY_SIDE) "$(BESIDE) lint" "$(BESIDE) test-python"
 
@@ -76,15 +74,13 @@ lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 test-python: $(ENVIRONMENT)
 	$(PYTEST) tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
-test-real: $(ENVIRONMENT) ## the long tests, beside real components that are built once, and the tests against those
-	@$(SIDE_BY_SIDE) "$(BESIDE) test-long" "$(BESIDE) test-built"
+test-real: $(ENVIRONMENT) ## the long tests while real components are built, once, outside the checkout; then those against them
+	@$(SIDE_BY_SIDE) "$(BESIDE) components" "$(BESIDE) test-long"
+	@$(MAKE) --no-print-directory test-components
 	@$(MAKE) --no-print-directory short-siege
 
 components: $(ENVIRONMENT) ## build what real components are not there yet
 	$(HERMETIC) UV_SYSTEM_CERTS=1 nice $(BIN)/python tests/real/components.py
-
-test-built: components
-	@$(MAKE) --no-print-directory test-components
 
 test-components: $(ENVIRONMENT)
 	$(PYTEST) tests/real -m real $(PARALLEL) --durations 40 </dev/null
@@ -94,8 +90,8 @@ short-siege: $(ENVIRONMENT)
 	$(HERMETIC) PYTHONPATH=tests/support:. $(BIN)/python -m bench.siege --edges 10 --interval 4 --rounds 3 --no-ratios </dev/null
 
 test-long: $(ENVIRONMENT)
-	$(PYTEST) $(LONG_ONES) -n $(LONG_PROCESSES) $(BY_FILE) --durations 25 </dev/null
-	$(PYTEST) tests/contracts/database --store postgresql -n $(LONG_PROCESSES) $(BY_FILE) </dev/null
+	$(PYTEST) $(LONG_ONES) $(PARALLEL) --durations 25 </dev/null
+	$(PYTEST) tests/contracts/database --store postgresql $(PARALLEL) </dev/null
 
 .PHONY: fuzz
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again

@@ -211,9 +211,7 @@ def main():
                 if args[0] == "create" and key in objects:
                     stop(f'Error from server (AlreadyExists): {kind} "{name}" already exists')
                 seen = field(text, "resourceVersion")
-                if seen and key not in objects:
-                    stop(f'Error from server (NotFound): {kind} "{name}" not found')
-                if seen and version_of(objects[key]) != seen:
+                if seen and key in objects and version_of(objects[key]) != seen:  # one that is gone is made, as tried
                     stop(f'Operation cannot be fulfilled on {kind} "{name}": the object has been modified')
                 if made["namespace"] and objects.get(f"Namespace/{made['namespace']}", {}).get("deleted"):
                     stop(f'namespaces "{made["namespace"]}" is being terminated: unable to create new content')
