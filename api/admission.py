@@ -1,5 +1,6 @@
 """Who may attach a Kubernetes cluster, or fetch what is installed on it."""
 
+from collections.abc import Hashable
 from typing import Annotated
 from uuid import UUID
 
@@ -72,8 +73,13 @@ async def registration_door(request: Request, gateway: TheGateway, live: TheLive
     about_cluster(token.cluster)
     if not _may_repeat(request):
         _refuse_dead(token)
-    charge_bodies(request, live.edge_bodies, token.cluster)
+    charge_bodies(request, live.edge_bodies, payer_of(token))
     return token
+
+
+def payer_of(token: RegistrationToken) -> Hashable:
+    """Whose allowances a registration counts against: the cluster's, but nobody else's once the token is used up."""
+    return token.id if token.state in _REASONS else token.cluster
 
 
 def _may_repeat(request: Request) -> bool:

@@ -1,10 +1,9 @@
 """Request bodies: bounded, read after the caller is known, and parsed whatever content type a tool says."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
-from uuid import UUID
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
@@ -89,9 +88,9 @@ def edge_bodies() -> Allowance:
     )
 
 
-def charge_bodies(request: Request, allowance: Allowance, cluster: UUID) -> None:
-    """Has the bodies of this request count against what a cluster may send."""
-    request.state.charge_body = lambda octets: allowance.spend(cluster, octets)
+def charge_bodies(request: Request, allowance: Allowance, payer: Hashable) -> None:
+    """Has the bodies of this request count against what a cluster, or a token that is used up, may send."""
+    request.state.charge_body = lambda octets: allowance.spend(payer, octets)
 
 
 async def json_value(request: Request, limits: JsonLimits = SMALL_JSON) -> Any:

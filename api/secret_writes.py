@@ -150,10 +150,10 @@ async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
     Secrets: whoever writes those reads, in the end, the secrets of others.
     """
     return {
-        KUBERNETES_NAMESPACE: "Kubernetes",
+        row.spec.namespace: EDGEWRIGHT,  # first: whoever names another's namespace for a cluster opens nothing of it
         FLUX_NAMESPACE: "Flux",
         await live.flux_namespace.read(): "Flux",
-        row.spec.namespace: EDGEWRIGHT,
+        KUBERNETES_NAMESPACE: "Kubernetes",
     }
 
 

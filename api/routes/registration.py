@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.admission import Registrant
+from api.admission import Registrant, payer_of
 from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
 from api.gateway import Gateway
@@ -75,7 +75,7 @@ async def register(
     live: TheLive,
 ) -> Response:
     """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
-    live.edge_secrets.spend(token.cluster, 1)
+    live.edge_secrets.spend(payer_of(token), 1)
     registration = await gateway.edge_access.register(
         token_id=token.id,
         secret_sha256=token.secret_sha256,

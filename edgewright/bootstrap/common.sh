@@ -51,7 +51,7 @@ whose='go-template={{with .metadata.labels}}{{with index . "edgewright.dev/clust
 find_anchor() { # leaves its generation, UID and run in anchored, anchor_uid and other_run, empty if it is not there
 	anchored=$(kc get clusterrole "$anchor" --ignore-not-found -o "$whose"'{{with .metadata.annotations}}{{with index . "edgewright.dev/run"}}{{.}}{{end}}{{end}}|{{.metadata.uid}}' 2>"$work/error") ||
 		broken "The ClusterRole $anchor cannot be read."
-	anchor_uid=${anchored##*|}
+	anchor_uid=${anchored##*|} other_run=
 	case $anchored in
 		'') return ;;
 		"$cluster|"*) ;;

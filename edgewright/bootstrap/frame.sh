@@ -5,7 +5,7 @@
 # All of it is one function, called on the last line: half a download does nothing.
 main() {
 set +ax # neither a trace nor an exported variable may carry a secret
-unset token flux agent made drawn found flux_old agent_old
+unset token flux agent made drawn found hex flux_old agent_old flux_age agent_age
 set -eu
 umask 077
 LC_ALL=C
@@ -333,15 +333,17 @@ $(owned "$generation")"
 }
 
 make_namespace() { # NAME: one that is there already is left as it is
-	there=$(kc get namespace "$1" --ignore-not-found -o 'jsonpath={.metadata.name}{.metadata.deletionTimestamp}' 2>/dev/null) || there=
-	[ "$there" != "$1" ] || return 0
-	if [ -n "$there" ]; then
-		say "The namespace '$1' is being deleted; waiting for it to go."
-		limit=0
-		kc wait --for=delete "namespace/$1" --timeout=120s >/dev/null 2>&1 ||
-			fail 3 "The namespace '$1' is being deleted and does not go. kubectl get namespace $1 -o yaml says what it waits for; --uninstall takes away what is Edgewright's."
-		limit=30s
-	fi
+	there=$(kc get namespace "$1" --ignore-not-found -o 'jsonpath={.metadata.deletionTimestamp}|{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}' 2>/dev/null) || there=
+	case $there in
+		'|' | "|$anchor_uid") return 0 ;;
+		?*) # it goes, or will, as its owner has
+			say "The namespace '$1' is being deleted; waiting for it to go."
+			limit=0
+			kc wait --for=delete "namespace/$1" --timeout=120s >/dev/null 2>&1 ||
+				fail 3 "The namespace '$1' is being deleted and does not go. kubectl get namespace $1 -o yaml says what it waits for; --uninstall takes away what is Edgewright's."
+			limit=30s
+			;;
+	esac
 	{
 		printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: $1"
 		owned "$generation"
@@ -352,8 +354,9 @@ make_namespace() { # NAME: one that is there already is left as it is
 	say "Made the namespace '$1'."
 }
 
-secret() { # NAME NAMESPACE GENERATION [VERSION]: the manifest of a Secret, up to its content
-	printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'metadata:' "  name: $1" "  namespace: $2"
+secret() { # NAME NAMESPACE GENERATION [VERSION]: up to its content; every write changes its version
+	printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'metadata:' "  name: $1" "  namespace: $2" \
+		"  annotations: {edgewright.dev/run: \"$run\"}"
 	[ -z "${4:-}" ] || echo "  resourceVersion: \"$4\""
 	owned "$3"
 }
@@ -408,6 +411,12 @@ undo_secret() { # NAME CURRENT OLD OLD_GENERATION WRITTEN: as before, if nobody 
 	has 'modified|Conflict|NotFound' || say "The Secret $namespace/$1 could not be put back as it was."
 }
 
+undo_anchor() { # it owns all that this run has made
+	seen=$(kc get clusterrole "$anchor" -o "$version_only" 2>/dev/null) || return
+	find_anchor
+	[ "$other_run" = "$run" ] && remove "/apis/rbac.authorization.k8s.io/v1/clusterroles/$anchor" "$seen"
+}
+
 remove() { # PATH VERSION: if it still has that version
 	kc delete --raw "$1" -f - >/dev/null 2>"$work/error" <<EOF
 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"$2"}}
@@ -420,14 +429,15 @@ version_only='jsonpath={.metadata.resourceVersion}'
 fresh run
 run=${made#run_}
 made_anchor=
-if [ -z "$anchor_uid" ]; then
+find_anchor # again: the question may have taken long
+until [ -n "$anchor_uid" ]; do
 	if put_anchor kc create -f -; then
 		made_anchor=yes
 	else
 		has AlreadyExists || unwritten "The ClusterRole $anchor"
 	fi
 	find_anchor
-fi
+done
 if [ -z "$made_anchor" ]; then
 	[ -z "$other_run" ] ||
 		say "NOTICE: Another run has not ended here: it still runs, or it was interrupted. This one goes on with what it has made."
@@ -438,9 +448,9 @@ make_namespace "$namespace"
 
 secrets() { # [DEAD_FLUX DEAD_AGENT]: leaves both in flux and agent, written down on the cluster
 	settle_secret flux-secrets ewf "${1:-}"
-	flux=$made flux_old=$found flux_age=$found_generation flux_written=$written
+	flux=$made flux_old=${flux_old-$found} flux_age=${flux_age-$found_generation} flux_written=$written
 	settle_secret edgewright-agent ewa "${2:-}"
-	agent=$made agent_old=$found agent_age=$found_generation agent_written=$written
+	agent=$made agent_old=${agent_old-$found} agent_age=${agent_age-$found_generation} agent_written=$written
 	unset made drawn found
 }
 secrets
@@ -480,17 +490,13 @@ case $state in
 	refused)
 		printf '%s\n' "edgewright: Refused by the centre: $detail" >&2
 		[ -z "$hint" ] || printf '%s\n' "edgewright: $hint" >&2
-		if [ -n "$made_anchor" ]; then # it owns all that this run has made
-			seen=$(kc get clusterrole "$anchor" -o "$version_only" 2>/dev/null) || seen=
-			find_anchor
-			if [ "$other_run" != "$run" ] || ! remove "/apis/rbac.authorization.k8s.io/v1/clusterroles/$anchor" "$seen"; then
-				say "The ClusterRole '$anchor' and what it owns stay: another run uses them, or they cannot be removed."
-			fi
-		else
-			undo_secret flux-secrets "$flux" "$flux_old" "$flux_age" "$flux_written"
-			undo_secret edgewright-agent "$agent" "$agent_old" "$agent_age" "$agent_written"
-			printf '%s\n' "edgewright: What an earlier run has installed stays; this line, or a fresh one, takes it away with --uninstall." >&2
+		if [ -n "$made_anchor" ] && [ -z "$flux_old$agent_old" ] && undo_anchor; then
+			exit 1
 		fi
+		undo_secret flux-secrets "$flux" "$flux_old" "$flux_age" "$flux_written"
+		undo_secret edgewright-agent "$agent" "$agent_old" "$agent_age" "$agent_written"
+		ended
+		printf '%s\n' "edgewright: What another run has installed stays; this line, or a fresh one, takes it away with --uninstall." >&2
 		exit 1
 		;;
 	*) not_the_centre ;;

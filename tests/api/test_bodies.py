@@ -69,6 +69,25 @@ async def test_the_body_behind_a_dead_registration_token_is_not_read(
         assert (code_of(answer), body.read) == ((403, code), 0)
 
 
+async def test_a_dead_token_spends_nothing_of_its_clusters_allowances(
+    centre: GatewayCentre, anybody: httpx.AsyncClient
+) -> None:
+    cluster = await centre.create("edge")
+    spent = await centre.bootstrap_token(cluster)
+    edge = await centre.register(cluster, token=spent)
+    agent = centre.client(edge.as_agent)
+    assert (await agent.post("/v1/agent/heartbeat")).status_code == 200
+    wrong = {"kube_system_uid": "u", "kubernetes_version": "v1", "flux_secret": "ewf_" + "0" * 64}
+    answers = [
+        await anybody.post("/v1/register", json={**wrong, "agent_secret": "ewa_" + "1" * 64}, headers=bearer(spent))
+        for _ in range(40)
+    ]
+    assert {code_of(answer)[0] for answer in answers} == {403, 429}
+    fresh = await centre.bootstrap_token(cluster)
+    body = {**wrong, "agent_secret": "ewa_" + "2" * 64, "kube_system_uid": "uid-1"}
+    assert (await anybody.post("/v1/register", json=body, headers=bearer(fresh))).status_code == 200
+
+
 async def test_resealed_values_that_nobody_asked_for_are_not_read(centre: GatewayCentre, edge: Edge) -> None:
     body = Watched()
     answer = await centre.client(edge.as_agent).post("/v1/agent/resealed", content=body)

@@ -112,6 +112,16 @@ async def test_where_workloads_live_beside_edgewright_only_its_own_secrets_are_r
     assert refusal(await operator.put(ours, content=b"x")) == (422, "namespace_reserved")
 
 
+@pytest.mark.parametrize("namespace", ["kube-system", "flux-system"])
+async def test_a_cluster_that_names_anothers_namespace_for_its_own_opens_nothing_of_it(
+    centre: GatewayCentre, operator: httpx.AsyncClient, namespace: str
+) -> None:
+    bold = await centre.register(await centre.create("paint-shop", namespace=namespace))
+    await report(centre, bold, 1)
+    wanted = place(bold.cluster, namespace, "db/password")
+    assert refusal(await operator.put(wanted, content=b"x")) == (422, "namespace_reserved")
+
+
 async def test_the_namespace_of_the_flux_that_edges_get_is_reserved(
     edge: Edge, operator: httpx.AsyncClient, admin: httpx.AsyncClient
 ) -> None:

@@ -117,15 +117,14 @@ async def _is_repeated(
     kube_system_uid: str,
     offered: Mapping[Role, Sha256],
 ) -> bool:
-    """Whether this very registration has let the edge in, and nothing has replaced it since.
+    """Whether the edge that this token has let in offers what it lives on.
 
-    The answer to it was lost, or the script runs twice: a refusal would make the edge undo what it lives on. Whoever
-    repeats it knows the credentials already, so the token gives them nothing.
+    The answer to it was lost, or the script runs twice: a refusal would make the edge undo that. One of the two may
+    be of an earlier token. Whoever repeats knows both credentials already, so the token gives them nothing.
     """
     if row.short_code is None or not token.bound_uid == row.kube_system_uid == kube_system_uid:
         return False
-    mine = (credentials.c.generation == row.generation) & (credentials.c.token == token.id)
-    living = await living_credentials(connection, row.uuid, mine)
+    living = await living_credentials(connection, row.uuid, credentials.c.generation == row.generation)
     held = {(Role(credential.role), bytes(credential.secret_sha256)) for credential in living}
     return set(offered.items()) <= held
 

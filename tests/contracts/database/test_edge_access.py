@@ -237,6 +237,19 @@ async def test_a_registration_may_be_repeated_whatever_has_become_of_its_token(t
     assert (await timed.kinds(spent)).count("edge.registered") == 1
 
 
+async def test_a_registration_that_has_renewed_one_credential_may_be_repeated(store: Store) -> None:
+    """One of the edge's Secrets was lost, a fresh line has made it anew, and its answer was lost, too."""
+    cluster = await store.joined("press-shop")
+    uid, kept = "uid-of-press-shop", digest("agent-first")
+    await store.token(cluster, "fresh")
+    renewed = {"flux_sha256": digest("flux-second"), "agent_sha256": kept}
+    asked = {"token_id": "fresh", "secret_sha256": digest("fresh"), "kube_system_uid": uid}
+    first = await store.access.register(**asked, **renewed, kubernetes_version="v1.31.4")
+    await store.access.record_use((await store.credential(cluster, Role.FLUX, "flux-second")).id)
+    assert await state_of(store, "fresh") is TokenState.SPENT
+    assert await store.access.register(**asked, **renewed, kubernetes_version="v1.31.4") == first
+
+
 async def test_a_registration_that_was_followed_or_revoked_is_not_repeated(store: Store) -> None:
     rotated, revoked = await store.commissioned("rotated"), await store.commissioned("revoked")
     for cluster, name in ((rotated, "rotated"), (revoked, "revoked")):

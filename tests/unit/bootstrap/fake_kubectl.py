@@ -18,6 +18,7 @@ import sys
 
 STATE = sys.argv[1]
 CLUSTER = os.path.join(STATE, "cluster")
+ANCHOR_UID = "5f0c1d2e-uid-of-the-anchor"
 
 
 def note(name, value):
@@ -111,9 +112,12 @@ def main():
         case ["get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"]:
             sys.stdout.write(cluster["uid"])
         case ["get", "namespace", name, "--ignore-not-found", "-o", template]:
-            assert template == "jsonpath={.metadata.name}{.metadata.deletionTimestamp}"
-            if f"Namespace/{name}" in objects:
-                sys.stdout.write(name + objects[f"Namespace/{name}"].get("deleted", ""))
+            owner = '{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}'
+            assert template == "jsonpath={.metadata.deletionTimestamp}|" + owner
+            held = objects.get(f"Namespace/{name}")
+            if held:
+                owned = "ownerReferences" in held["text"]
+                sys.stdout.write(held.get("deleted", "") + "|" + (held.get("owner") or (ANCHOR_UID if owned else "")))
         case ["wait", "--for=delete", namespace, *_]:
             if cluster.get("hangs"):
                 stop("error: timed out waiting for the condition")
@@ -142,7 +146,7 @@ def main():
             held = objects.get(f"ClusterRole/{name}")
             if held:
                 labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
-                sys.stdout.write("|".join([*labels, held.get("run", ""), "5f0c1d2e-uid-of-the-anchor"]))
+                sys.stdout.write("|".join([*labels, held.get("run", ""), ANCHOR_UID]))
         case ["get", "clusterrole", name, "-o", "jsonpath={.metadata.resourceVersion}"]:
             sys.stdout.write(version_of(objects[f"ClusterRole/{name}"]))
         case ["annotate", "clusterrole", name, "--overwrite", annotation]:
@@ -187,7 +191,7 @@ def main():
             sys.stdout.write("foreign" if cluster.get("foreign") else "")
         case ["patch", "--local", "--type=merge", "-f", "-", "-o", "json", "--patch", patch]:
             assert patch.startswith("metadata:\n  labels: {")
-            assert 'uid: "5f0c1d2e-uid-of-the-anchor"' in patch
+            assert f'uid: "{ANCHOR_UID}"' in patch
             sys.stdout.write(sys.stdin.read())  # what it does to them is seen on a real cluster
         case ["get", "service", "kubernetes", "-n", "default", "-o", _]:
             sys.stdout.write("10.43.0.1")
@@ -218,7 +222,10 @@ def main():
                 note("changes", [args[0], key])
                 run = re.search(r'edgewright\.dev/run: "([0-9a-f]*)"', text)
                 made["text"] = re.sub(r"^  resourceVersion: .*\n", "", text, flags=re.MULTILINE)
-                objects[key] = {**made, "version": next_version(cluster), "run": run.group(1) if run else ""}
+                before = objects.get(key)
+                same = before is not None and before["text"] == made["text"]  # what changes nothing keeps its version
+                version = version_of(before) if same else next_version(cluster)
+                objects[key] = {**made, "version": version, "run": run.group(1) if run else ""}
                 if args[-2] == "-o":
                     sys.stdout.write(version_of(objects[key]))
         case _:

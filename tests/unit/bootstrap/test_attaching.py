@@ -22,7 +22,7 @@ def credentials(request):
 
 def kept(objects):
     """What is there, without the versions and marks that every run leaves."""
-    return {key: {name: one[name] for name in ("data", "labels", "text")} for key, one in objects.items()}
+    return {key: {name: one[name] for name in ("data", "labels", "namespace")} for key, one in objects.items()}
 
 
 def on_a_terminal(edge, script, keys):

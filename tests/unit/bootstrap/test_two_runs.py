@@ -16,8 +16,10 @@ GOOD, DEAD = "reg.good", "reg.replaced"
 SECRETS = ("flux-secrets", "edgewright-agent")
 READS = 5
 """Requests with which a run begins: version, rights, identity; where it stands then makes no difference."""
-REQUESTS = 22
-"""Of a run on a cluster on which nothing is yet, at least; a test below counts them."""
+KILLED = 18
+"""Request before which a run is killed that leaves an anchor and no credentials."""
+REQUESTS = 32
+"""Of a run on a cluster on which nothing is yet; a test below counts them."""
 
 
 @dataclass
@@ -110,7 +112,7 @@ def is_attached(site, register) -> bool:
 def test_a_run_makes_as_many_requests_as_are_tried(site, register) -> None:
     run = Run(site, GOOD)
     assert run.end()[0] == 0
-    assert run.requests >= REQUESTS
+    assert run.requests == REQUESTS
     assert is_attached(site, register)
 
 
@@ -155,6 +157,20 @@ def test_a_killed_run_is_gone_on_with(site, register, at: int) -> None:
     assert is_attached(site, register)
 
 
+@pytest.mark.parametrize("at", range(READS, REQUESTS + 1, 2))
+def test_a_refused_run_beside_an_anchor_takes_nothing_from_one_that_was_accepted(site, register, at: int) -> None:
+    """A run that was killed has left its anchor, so that the refused one undoes single Secrets."""
+    assert Run(site, GOOD, at=KILLED, then="kill").end()[0] != 0
+    assert "ClusterRole/edgewright-anchor" in site.cluster["objects"]
+    assert held_on(site) is None
+    refused = Run(site, DEAD, at=at)
+    stands = refused.await_gate()
+    assert Run(site, GOOD).end()[0] == 0
+    register.spent = True
+    assert refused.end()[0] == 1 or not stands
+    assert is_attached(site, register)
+
+
 def test_an_answer_that_was_lost_is_asked_for_again_though_the_token_was_spent_meanwhile(site, register) -> None:
     register.lost = True
     code, said = Run(site, GOOD).end()
@@ -166,6 +182,18 @@ def test_a_namespace_that_is_being_deleted_is_waited_for(site, register) -> None
     site.put("Namespace/edgewright")
     objects = site.cluster["objects"]
     objects["Namespace/edgewright"]["deleted"] = "2026-01-01T00:00:00Z"
+    site.set_cluster(objects=objects)
+    code, said = Run(site, GOOD).end()
+    assert code == 0, said
+    assert "is being deleted; waiting for it to go" in said
+    assert is_attached(site, register)
+
+
+def test_a_namespace_whose_owner_has_gone_is_waited_for(site, register) -> None:
+    """The garbage collector comes for it some time later, and would take along what this run puts there."""
+    site.put("Namespace/edgewright")
+    objects = site.cluster["objects"]
+    objects["Namespace/edgewright"]["owner"] = "uid-of-an-anchor-before"
     site.set_cluster(objects=objects)
     code, said = Run(site, GOOD).end()
     assert code == 0, said
