@@ -178,22 +178,12 @@ def test_an_answer_that_was_lost_is_asked_for_again_though_the_token_was_spent_m
     assert is_attached(site, register)
 
 
-def test_a_namespace_that_is_being_deleted_is_waited_for(site, register) -> None:
+@pytest.mark.parametrize("going", [{"deleted": "2026-01-01T00:00:00Z"}, {"owner": "uid-of-an-anchor-before"}])
+def test_a_namespace_that_goes_or_whose_owner_has_gone_is_waited_for(site, register, going: dict[str, str]) -> None:
+    """The garbage collector comes for the second one some time later, and would take along what a run puts there."""
     site.put("Namespace/edgewright")
     objects = site.cluster["objects"]
-    objects["Namespace/edgewright"]["deleted"] = "2026-01-01T00:00:00Z"
-    site.set_cluster(objects=objects)
-    code, said = Run(site, GOOD).end()
-    assert code == 0, said
-    assert "is being deleted; waiting for it to go" in said
-    assert is_attached(site, register)
-
-
-def test_a_namespace_whose_owner_has_gone_is_waited_for(site, register) -> None:
-    """The garbage collector comes for it some time later, and would take along what this run puts there."""
-    site.put("Namespace/edgewright")
-    objects = site.cluster["objects"]
-    objects["Namespace/edgewright"]["owner"] = "uid-of-an-anchor-before"
+    objects["Namespace/edgewright"] |= going
     site.set_cluster(objects=objects)
     code, said = Run(site, GOOD).end()
     assert code == 0, said
