@@ -42,10 +42,11 @@ class RepositoryActivities:
     @activity.defn(name="create_repository")
     async def create_repository(self, step: StepInput) -> StepResult:
         """An empty repository, and the Git entry that names it."""
+        archivals = await asyncio.to_thread(self._git.archivals, step.fence.cluster)
         row = await self._row(step.fence.cluster)
         await self._clusters.check_fence(step.fence)
         await self._demand_storage()
-        await asyncio.to_thread(self._git.create_repository, row.uuid)
+        await asyncio.to_thread(self._git.create_repository, row.uuid, archivals=archivals)
         await self._clusters.write_git_entry(step.fence, f"cluster/{row.spec.name}")
         return StepResult()
 

@@ -75,10 +75,23 @@ class GitServer(Protocol):
     storage cannot be used; such messages carry no credentials.
     """
 
-    def create_repository(self, repository: UUID) -> None:
+    def archivals(self, repository: UUID) -> int:
+        """How often ``archive`` was called, also while there was no repository; 0 for one that never was.
+
+        Read it before you make sure that the repository is still wanted.
+        """
+
+    def create_repository(self, repository: UUID, *, archivals: int | None = None) -> None:
         """Makes an empty repository whose branch is ``main``; does nothing if it is there and whole.
 
         A creation that was killed half-way leaves nothing that a later call trips over.
+
+        Args:
+            archivals: what ``archivals`` returned; an attempt that ``archive`` has overtaken since is refused, as
+                nothing would ever take its repository out of service. None: nobody archives this one.
+
+        Raises:
+            edgewright.errors.Waiting: code ``repository_archived``.
         """
 
     def exists(self, repository: UUID) -> bool:
@@ -142,7 +155,10 @@ class GitServer(Protocol):
         """The newest commits of ``main``, newest first; empty while there are none."""
 
     def archive(self, repository: UUID) -> None:
-        """Takes the repository out of service and keeps its bytes; nothing happens if it is not there."""
+        """Takes the repository out of service and keeps its bytes, and refuses what began to make it before.
+
+        Only the latter happens if it is not there.
+        """
 
     def upkeep(self, repository: UUID) -> None:
         """Repacks when it is worth it and removes locks that a dead process left behind."""

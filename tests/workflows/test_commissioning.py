@@ -214,10 +214,10 @@ class StuckGit:
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
-    def create_repository(self, repository: UUID) -> None:
+    def create_repository(self, *args: object, **more: object) -> None:
         if not self.mended:
             raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=0.1)
-        self._real.create_repository(repository)  # type: ignore[attr-defined] - stands for any real server
+        self._real.create_repository(*args, **more)  # type: ignore[attr-defined] - stands for any real server
 
 
 async def test_a_failing_step_says_what_it_waits_for_and_heals(idle_centre: Centre) -> None:

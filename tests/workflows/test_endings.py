@@ -259,7 +259,7 @@ class StuckRepositories:
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
-    def create_repository(self, repository: UUID) -> None:
+    def create_repository(self, *_args: object, **_more: object) -> None:
         raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=60)
 
 

@@ -233,14 +233,18 @@ class SlowRepositories:
         self._real = real
         self.entered = threading.Event()
         self.go_on = threading.Event()
+        self.left = threading.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def create_repository(self, repository: UUID) -> None:
+    def create_repository(self, *args: Any, **more: Any) -> None:
         self.entered.set()
-        self.go_on.wait(10)
-        self._real.create_repository(repository)
+        self.go_on.wait(30)
+        try:
+            self._real.create_repository(*args, **more)
+        finally:
+            self.left.set()
 
 
 async def test_a_step_that_is_overtaken_leaves_no_error_in_the_log(
@@ -260,6 +264,23 @@ async def test_a_step_that_is_overtaken_leaves_no_error_in_the_log(
         await is_alive(idle_centre, cluster)
         gc.collect()
     assert [record for record in caplog.records if record.name == "asyncio" or "never" in record.getMessage()] == []
+
+
+async def test_a_repository_that_is_still_being_made_when_its_cluster_is_gone_never_comes_into_service(
+    idle_centre: Centre,
+) -> None:
+    """A disk may stall for longer than a whole deletion takes, and nobody can cancel a thread."""
+    git = SlowRepositories(idle_centre.git)
+    async with working(idle_centre, git=git):
+        cluster = uuid4()
+        await idle_centre.write(cluster, "gone-meanwhile")
+        assert await asyncio.to_thread(git.entered.wait, 20)
+        await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.phase is Phase.DELETED))
+        git.go_on.set()
+        assert await asyncio.to_thread(git.left.wait, 20)
+        assert not await asyncio.to_thread(idle_centre.git.exists, cluster)
 
 
 # --- clocks ---

@@ -10,12 +10,21 @@ from uuid import UUID
 
 from edgewright.adapters.git.commands import run_git
 from edgewright.adapters.git.commits import Commit, decode_commit, encode_commit, is_commit_id
-from edgewright.adapters.git.failures import damaged, storage_errors, unknown_commit, unknown_repository
+from edgewright.adapters.git.failures import (
+    archived_meanwhile,
+    damaged,
+    storage_errors,
+    unknown_commit,
+    unknown_repository,
+)
 from edgewright.adapters.git.layout import (
+    archivals_held,
     archive_repository,
+    drafted,
     is_there,
     is_whole,
-    make_repository,
+    put_into_service,
+    read_archivals,
     repository_folder,
 )
 from edgewright.adapters.git.objects import ObjectStore
@@ -81,11 +90,28 @@ class BareGitServer:
                 raise unknown_repository(repository)
         return folder
 
-    def create_repository(self, repository: UUID) -> None:
+    def archivals(self, repository: UUID) -> int:
         """See the port."""
         with storage_errors():
-            if not is_whole(repository_folder(self._root, repository)):
-                make_repository(self._root, repository, stale_after=self._stale_after)
+            return read_archivals(self._root, repository)
+
+    def create_repository(self, repository: UUID, *, archivals: int | None = None) -> None:
+        """See the port.
+
+        Raises:
+            Waiting: also code ``repository_busy``: it is being archived.
+        """
+        with storage_errors():
+            if is_whole(repository_folder(self._root, repository)):
+                return
+            with drafted(self._root, repository, stale_after=self._stale_after) as draft:
+                if archivals is None:
+                    put_into_service(self._root, repository, draft)
+                    return
+                with archivals_held(self._root, repository, deadline=self._deadline()) as number:
+                    if number != archivals:
+                        raise archived_meanwhile(repository)
+                    put_into_service(self._root, repository, draft)
 
     def exists(self, repository: UUID) -> bool:
         """See the port."""
@@ -188,15 +214,19 @@ class BareGitServer:
         """See the port."""
         with storage_errors():
             folder = repository_folder(self._root, repository)
-            if is_whole(folder):
-                with sole_writer(folder, deadline=time.monotonic() + self._patience):
-                    archive_repository(self._root, repository)
+            with archivals_held(self._root, repository, deadline=self._deadline(), one_more=True):
+                if is_whole(folder):
+                    with sole_writer(folder, deadline=self._deadline()):
+                        archive_repository(self._root, repository)
 
     def upkeep(self, repository: UUID) -> None:
         """See the port."""
         with self._opened(repository) as folder:
             remove_stale_locks(folder, stale_after=self._stale_after, patience=self._patience)
             repack_if_worth_it(folder, loose_limit=self._loose_limit)
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._patience
 
     def _objects(self, folder: Path) -> ObjectStore:
         return ObjectStore(folder, self._pool)

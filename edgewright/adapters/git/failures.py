@@ -41,6 +41,15 @@ def busy(reason: str) -> Waiting:
     )
 
 
+def archived_meanwhile(repository: UUID) -> Waiting:
+    """An attempt to make a repository that was archived since it began."""
+    return Waiting(
+        f"The repository {repository} was archived since this attempt to make it began.",
+        code="repository_archived",
+        hint="It is made again only if its cluster still wants it.",
+    )
+
+
 def damaged(what: str) -> Stalled:
     """Bytes on disk are not what Git wrote; only a restore helps."""
     return Stalled(

@@ -1,20 +1,23 @@
 """Repositories as folders: how one is made, found and put away.
 
-Below the root: ``<uuid>.git`` (in service), ``archive/<uuid>-<head>.git`` (out of service), ``new/`` (being
-made), ``hooks/`` (see ``hooks``). The files of a new repository are written here rather than by
-``git init``: three files instead of a template, the same bytes with every version of git.
+Below the root: ``<uuid>.git`` (in service), ``archive/<uuid>-<head>.git`` (out of service),
+``archive/<uuid>.archivals`` (how often that happened), ``new/`` (being made), ``hooks/`` (see ``hooks``). The
+files of a new repository are written here rather than by ``git init``: three files instead of a template, the
+same bytes with every version of git.
 """
 
 import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
 from edgewright.adapters.git.failures import headless
 from edgewright.adapters.git.objects import fsync_folder
-from edgewright.adapters.git.refs import read_head
+from edgewright.adapters.git.refs import locked, read_head
 
 ARCHIVE = "archive"
 UNFINISHED = "new"
@@ -66,8 +69,9 @@ def is_there(folder: Path) -> bool:
     return False
 
 
-def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None:
-    """Makes an empty repository beside its place and renames it into it; durable when it returns.
+@contextmanager
+def drafted(root: Path, repository: UUID, *, stale_after: float) -> Iterator[Path]:
+    """An empty repository beside its place, removed in the end unless it was put into service.
 
     Args:
         stale_after: age in seconds from which what another attempt left behind is cleared away.
@@ -78,10 +82,17 @@ def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None
     draft = unfinished / f"{repository}-{secrets.token_hex(8)}"
     try:
         write_repository(draft)
-        draft.rename(repository_folder(root, repository))
-    except OSError:
+        yield draft
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
-        folder = repository_folder(root, repository)
+
+
+def put_into_service(root: Path, repository: UUID, draft: Path) -> None:
+    """Renames a draft into its place unless another one has come there first; durable when it returns."""
+    folder = repository_folder(root, repository)
+    try:
+        draft.rename(folder)
+    except OSError:
         if not is_whole(folder):
             if folder.is_dir():
                 raise headless(folder.name) from None
@@ -89,11 +100,44 @@ def make_repository(root: Path, repository: UUID, *, stale_after: float) -> None
     fsync_folder(root)
 
 
+def read_archivals(root: Path, repository: UUID) -> int:
+    """How often a repository was archived, there or not: one byte is written for each time."""
+    try:
+        return _archivals(root, repository).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def archivals_held(root: Path, repository: UUID, *, deadline: float, one_more: bool = False) -> Iterator[int]:
+    """That number, which nobody changes meanwhile.
+
+    Args:
+        deadline: by ``time.monotonic()``.
+        one_more: counts another one first; durable inside.
+
+    Raises:
+        edgewright.errors.Waiting: code ``repository_busy`` at the deadline.
+    """
+    file = _archivals(root, repository)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with locked(file, deadline=deadline, reason="it is being made or archived") as descriptor:
+        if one_more:
+            os.lseek(descriptor, 0, os.SEEK_END)
+            os.write(descriptor, b".")
+            os.fsync(descriptor)
+            fsync_folder(file.parent)
+        yield os.fstat(descriptor).st_size
+
+
+def _archivals(root: Path, repository: UUID) -> Path:
+    return root / ARCHIVE / f"{repository}.archivals"
+
+
 def archive_repository(root: Path, repository: UUID) -> None:
     """Renames a repository into the archive, under its head and, if that is taken, a number."""
     folder = repository_folder(root, repository)
     archive = root / ARCHIVE
-    archive.mkdir(parents=True, exist_ok=True)
     name = f"{repository}-{read_head(folder) or 'empty'}"
     taken = {entry.name for entry in archive.glob(f"{name}*.git")}
     names = (f"{name}{suffix}.git" for suffix in ["", *(f"-{n}" for n in range(2, len(taken) + 3))])

@@ -8,7 +8,7 @@ from threading import Lock
 from uuid import UUID
 
 from edgewright.adapters.git.commits import author_name, message_text
-from edgewright.adapters.git.failures import unknown_commit, unknown_repository
+from edgewright.adapters.git.failures import archived_meanwhile, unknown_commit, unknown_repository
 from edgewright.adapters.git.refs import head_moved, overtaken
 from edgewright.adapters.git.trees import not_both
 from edgewright.domain.repository_paths import check_path
@@ -47,10 +47,17 @@ class MemoryGitServer:
         self._lock = Lock()
         self._repositories: dict[UUID, _Repository] = {}
         self.archived: dict[UUID, int] = {}
+        self._archivals: dict[UUID, int] = {}
 
-    def create_repository(self, repository: UUID) -> None:
+    def archivals(self, repository: UUID) -> int:
+        """See the port."""
+        return self._archivals.get(repository, 0)
+
+    def create_repository(self, repository: UUID, *, archivals: int | None = None) -> None:
         """See the port."""
         with self._lock:
+            if archivals is not None and archivals != self.archivals(repository):
+                raise archived_meanwhile(repository)
             self._repositories.setdefault(repository, _Repository())
 
     def exists(self, repository: UUID) -> bool:
@@ -135,6 +142,7 @@ class MemoryGitServer:
     def archive(self, repository: UUID) -> None:
         """See the port."""
         with self._lock:
+            self._archivals[repository] = self.archivals(repository) + 1
             if self._repositories.pop(repository, None) is not None:
                 self.archived[repository] = self.archived.get(repository, 0) + 1
 

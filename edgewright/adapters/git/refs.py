@@ -198,11 +198,27 @@ def sole_writer(repository: Path, *, deadline: float) -> Iterator[None]:
         edgewright.errors.Waiting: code ``repository_busy`` at the deadline.
         FileNotFoundError: the repository is gone.
     """
-    descriptor = os.open(repository / WRITER_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with locked(repository / WRITER_LOCK, deadline=deadline, reason="another change is being written"):
+        yield
+
+
+@contextmanager
+def locked(path: Path, *, deadline: float, reason: str) -> Iterator[int]:
+    """Holds a file, made if it is missing, locked; yields its descriptor.
+
+    Args:
+        deadline: by ``time.monotonic()``.
+        reason: completes the sentence "The repository is busy: ".
+
+    Raises:
+        edgewright.errors.Waiting: code ``repository_busy`` at the deadline.
+        FileNotFoundError: its folder is gone.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     with os.fdopen(descriptor, "rb") as file:
         while not try_lock(file.fileno()):
-            _pause(deadline, "another change is being written")
-        yield
+            _pause(deadline, reason)
+        yield descriptor
 
 
 def try_lock(descriptor: int) -> bool:

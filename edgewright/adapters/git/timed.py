@@ -39,9 +39,13 @@ class TimedGit:
         finally:
             self._observe(operation, time.perf_counter() - began)
 
-    def create_repository(self, repository: UUID) -> None:
+    def archivals(self, repository: UUID) -> int:
+        with self._timed("archivals"):
+            return self._git.archivals(repository)
+
+    def create_repository(self, repository: UUID, *, archivals: int | None = None) -> None:
         with self._timed("create_repository"):
-            self._git.create_repository(repository)
+            self._git.create_repository(repository, archivals=archivals)
 
     def exists(self, repository: UUID) -> bool:
         with self._timed("exists"):

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from edgewright.errors import Invalid, NotFound
+from edgewright.errors import Invalid, NotFound, Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 
 BY_TEST = CommitMessage("Change files", "token:test")
@@ -395,3 +395,25 @@ def test_upkeep_changes_nothing_that_can_be_seen(server: GitServer, repository: 
     assert server.log(repository, limit=2)[1].commit == second
     assert server.head(repository) == third
     assert len(tree(server, repository)) == 151
+
+
+def test_what_began_to_make_a_repository_before_it_was_archived_is_refused(server: GitServer) -> None:
+    """An attempt may stall for as long as a disk does; nothing would take its repository out of service again."""
+    name = uuid4()
+    before = server.archivals(name)
+    server.archive(name)
+    with pytest.raises(Waiting) as overtaken:
+        server.create_repository(name, archivals=before)
+    assert overtaken.value.code == "repository_archived"
+    assert not server.exists(name)
+    server.create_repository(name, archivals=server.archivals(name))
+    assert server.exists(name)
+
+
+def test_each_archival_counts(server: GitServer, repository: UUID) -> None:
+    numbers = [server.archivals(repository)]
+    for _ in range(3):
+        server.archive(repository)
+        numbers.append(server.archivals(repository))
+    assert numbers == [0, 1, 2, 3]
+    assert server.archivals(uuid4()) == 0

@@ -257,6 +257,6 @@ def test_archive_during_commits_tears_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert ends == [NotFound, NotFound]
-    [archived] = (tmp_path / "archive").iterdir()
+    [archived] = (tmp_path / "archive").glob("*.git")
     subprocess.run(["git", "--git-dir", archived, "fsck", "--strict"], check=True, timeout=60)
     assert archived.name == f"{name}-{git(archived, 'rev-parse', 'main').strip()}.git"
