@@ -4,7 +4,7 @@ import asyncio
 import math
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -76,8 +76,20 @@ class Door:
             code = type(error).__name__
         status = answer.status_code if answer is not None else 0
         line = Line(wish, verb, cluster, asked, began, self.journal.now(), outcome, status, code, said)
+        if self._may_be_the_second(request, line):
+            self.journal.write(replace(line, outcome="maybe", status=0, code="behind the proxy"))
         self.journal.write(line)
         return line
+
+    def _may_be_the_second(self, request: Request, line: Line) -> bool:
+        """Whether the refusal may be the answer to a repetition by the proxy.
+
+        A proxy sends an idempotent request once more when the gateway that had it dies. If that one had done it
+        already, the next one finds nothing to remove, or another revision.
+        """
+        if self.address.authority is None or (request.method, line.status) not in {("DELETE", 404), ("PUT", 412)}:
+            return False
+        return any(kill.how == "kill" and kill.at >= line.began for kill in self.journal.kills)
 
     async def insist(
         self,

@@ -1,0 +1,65 @@
+"""What a client of the chaos runs writes down of an answer."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from chaos import requests
+from chaos.centre import Address
+from chaos.door import Door, Request
+from chaos.journal import Journal, read_lines
+from chaos.wishes import Step
+from sealing_keys import certificate_pem, private_key
+
+CLUSTER = "0b5ff2b0-6f0c-4b7d-8a53-3fd0cd0f0fa5"
+WRITE = requests.write_entry(
+    Step("change", asked={"name": "press", "fields": {"namespace": "edge", "chart": None, "stamp": "1"}}),
+    CLUSTER,
+    etag="1",
+)
+
+
+class Refusing(Door):
+    """A gateway, or its successor, says no."""
+
+    def __init__(self, address: Address, journal: Journal, status: int, *, killing: bool) -> None:
+        super().__init__(address, journal)
+        self._status, self._killing = status, killing
+
+    async def _send(self, request: Request) -> httpx.Response:
+        if self._killing:
+            self.journal.killed("kill", ["gateway-1"])
+        return httpx.Response(self._status, json={"code": "refused"})
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "behind_proxy", "killing", "outcomes"),
+    [
+        (requests.remove(CLUSTER), 404, True, True, ["maybe", "no"]),
+        (WRITE, 412, True, True, ["maybe", "no"]),
+        (requests.remove(CLUSTER), 404, True, False, ["no"]),
+        (requests.remove(CLUSTER), 404, False, True, ["no"]),
+        (requests.remove(CLUSTER), 409, True, True, ["no"]),
+        (requests.resume(CLUSTER), 404, True, True, ["no"]),
+    ],
+)
+async def test_a_refusal_may_follow_on_an_answer_that_died_with_its_gateway_behind_a_proxy(
+    tmp_path: Path, request_: Request, status: int, behind_proxy: bool, killing: bool, outcomes: list[str]
+) -> None:
+    """nginx sends a DELETE or a PUT once more to the next gateway, a POST never."""
+    authority = tmp_path / "authority.pem"
+    authority.write_text(certificate_pem(private_key()))
+    journal = Journal(tmp_path / "journal")
+    journal.killed("kill", ["long before"])
+    door = Refusing(
+        Address("http://centre", "token", "temporal", authority if behind_proxy else None),
+        journal,
+        status,
+        killing=killing,
+    )
+    try:
+        line = await door.ask("wish", "remove", CLUSTER, {}, request_)
+    finally:
+        await door.close()
+    assert line is not None and line.outcome == "no"
+    assert [each.outcome for each in read_lines(journal.path)] == outcomes
