@@ -197,6 +197,20 @@ async def agent_door(caller: Annotated[Caller, Depends(identify)]) -> EdgeCaller
     return caller
 
 
+async def same_agent(gateway: Gateway, agent: EdgeCaller) -> EdgeCaller:
+    """The same caller as it is now, with what has become of its cluster and its credential since.
+
+    Raises:
+        Unauthenticated: the cluster or the credential is gone.
+    """
+    known = await gateway.edge_access.with_credentials(agent.cluster)
+    row, held = known or (agent.row, ())
+    credential = next((each for each in held if each.id == agent.credential.id), None)
+    if credential is None:
+        raise Unauthenticated("These credentials are not valid any more.", hint=FRESH_LINE)
+    return EdgeCaller(credential, row, held)
+
+
 async def accepted_agent(agent: Annotated[EdgeCaller, Depends(agent_door)]) -> EdgeCaller:
     """The agent of a cluster whose credential is active; raises like ``require_active``."""
     return require_active(agent)

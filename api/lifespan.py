@@ -29,6 +29,7 @@ async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
     asyncio.get_running_loop().set_default_executor(MeteredThreads())
     tasks = [
         _start("heartbeats", live.heartbeats.flush_forever, live),
+        _start("held heartbeats", live.held_beats.follow_forever, live),
         _start("listening", lambda: _keep_listening(gateway, live), live),
         _start("schema", lambda: _leave_with_another_schema(gateway), live),
         _start("sweep", lambda: _keep_the_sweep(gateway), live),

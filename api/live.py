@@ -15,6 +15,7 @@ from api.event_streams import EventStreams
 from api.gateway import Gateway
 from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
+from api.held_beats import HeldBeats
 from api.metrics import Metrics
 from api.nudges import Nudges
 from api.operator_time import OperatorTime
@@ -22,6 +23,7 @@ from api.scrape import Scrape
 from api.searches import Searches
 from api.secret_lane import SecretLane
 from api.stored_flux import FluxNamespace
+from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
 
 
@@ -39,6 +41,8 @@ class Live:
 
     nudges: Nudges
     heartbeats: HeartbeatBatch
+    held_beats: HeldBeats
+    wanted_revisions: WantedRevisions
     secret_lane: SecretLane
     flux_namespace: FluxNamespace
     arrivals: Arrivals
@@ -64,9 +68,19 @@ def live_of(gateway: Gateway) -> Live:
     nudges = Nudges(gateway.fleet)
     heartbeats = HeartbeatBatch(gateway.edge_reports, nudges)
     places = Places(gateway.connections, gateway.metrics)
+    wanted_revisions, closing = WantedRevisions(gateway.git), asyncio.Event()
+    held_beats = HeldBeats(
+        gateway.audit,
+        stamp=gateway.change_stamp,
+        charts=wanted_revisions.charts,
+        room=gateway.connections.waiting_edges,
+        closing=closing,
+    )
     return Live(
         nudges=nudges,
         heartbeats=heartbeats,
+        held_beats=held_beats,
+        wanted_revisions=wanted_revisions,
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         flux_namespace=FluxNamespace(gateway.config),
         arrivals=Arrivals(),
@@ -96,7 +110,8 @@ def live_of(gateway: Gateway) -> Live:
         ),
         places=places,
         metrics=gateway.metrics,
-        scrape=Scrape(gateway, heartbeats, places),
+        scrape=Scrape(gateway, heartbeats, held_beats, places),
+        closing=closing,
     )
 
 

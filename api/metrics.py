@@ -39,7 +39,7 @@ class Metrics:
         )
         self.duration = Histogram(
             "edgewright_http_request_seconds",
-            "From the request's first byte to the answer's last.",
+            "From the request's first byte to the answer's last, less what an edge has offered to wait.",
             ("method", "route"),
             buckets=_SECONDS,
             registry=self.registry,
@@ -70,6 +70,9 @@ class Metrics:
         )
         self.heartbeats_waiting = Gauge(
             "edgewright_heartbeats_waiting", "Heartbeats that are not written yet.", registry=self.registry
+        )
+        self.heartbeats_held = Gauge(
+            "edgewright_heartbeats_held", "Heartbeats whose answer waits for news.", registry=self.registry
         )
         self.heartbeats_behind = Gauge(
             "edgewright_heartbeats_behind_seconds", "Since all heartbeats were written.", registry=self.registry

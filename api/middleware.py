@@ -90,7 +90,8 @@ class Envelope:
                     raise BrokenOff from None
                 await answer(scope, receive, send_enveloped)
             finally:
-                self._note(scope, answered.get("status", 0), time.perf_counter() - started, span)
+                held: float = scope["state"].get("held", 0.0)
+                self._note(scope, answered.get("status", 0), time.perf_counter() - started - held, span)
                 structlog.contextvars.unbind_contextvars(*BOUND)
 
     def _span(self, scope: Scope) -> AbstractContextManager[Span]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from api.connections.places import Places, Standing
 from api.gateway import Gateway
 from api.heartbeats import HeartbeatBatch
+from api.held_beats import HeldBeats
 from edgewright.errors import EdgewrightError
 from edgewright.ports.census import Counted
 
@@ -26,12 +27,14 @@ class Scrape:
         self,
         gateway: Gateway,
         heartbeats: HeartbeatBatch,
+        held_beats: HeldBeats,
         places: Places,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gateway = gateway
         self._heartbeats = heartbeats
+        self._held_beats = held_beats
         self._places = places
         self._clock = clock
         self._turn = asyncio.Lock()
@@ -43,6 +46,7 @@ class Scrape:
         metrics = self._gateway.metrics
         metrics.heartbeats_waiting.set(len(self._heartbeats))
         metrics.heartbeats_behind.set(self._heartbeats.behind_seconds)
+        metrics.heartbeats_held.set(len(self._held_beats))
         for standing in Standing:
             metrics.connections.labels(standing.value).set(self._places.count(standing))
         metrics.connections_limit.set(self._places.limits.overall)

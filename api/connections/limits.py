@@ -63,6 +63,11 @@ class ConnectionLimits:
         return max(1, self.overall // 2)
 
     @property
+    def waiting_edges(self) -> int:
+        """How many edges may wait for an answer; the rest is left to who calls meanwhile, Flux among them."""
+        return max(1, self.overall * 5 // 8)
+
+    @property
     def per_token(self) -> int:
         """How many connections one operator token may have, its sessions among them."""
         return max(1, min(MOST_OF_A_TOKEN, self.operators // 4))

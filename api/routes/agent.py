@@ -1,23 +1,23 @@
 """What the agent of a cluster says, and what it is told."""
 
 import re
+import time
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from api.auth import AcceptedAgent, Agent, EdgeCaller
+from api.auth import AcceptedAgent, Agent, EdgeCaller, same_agent
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.detaching import detach_order, not_detaching
 from api.edge_status import status_digest, take_status
 from api.gateway import Gateway
-from api.live import TheGateway, TheLive
-from api.reach import link_of, reach_of, told_when, told_where
-from api.rotation import wanted_rotations
-from api.routes.resealing import MOST_WANTED
+from api.live import Live, TheGateway, TheLive
+from api.orders import LONGEST_WAIT, may_wait, told_to
+from api.reach import link_of, reach_of
 from api.schemas.edge import CredentialBody, HeartbeatAnswer, HeartbeatWish, NewCredential
-from edgewright.domain.cluster import CredentialState, Desired, Order
+from edgewright.domain.cluster import CredentialState, Desired
 from edgewright.domain.credentials import parse_cluster_secret
 from edgewright.domain.reach import Reach
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
@@ -25,8 +25,6 @@ from edgewright.errors import Invalid
 from edgewright.ports.edge_reports import Heartbeat
 
 STATUS_DIGEST_HEADER = "Edgewright-Status-Digest"
-SHORTEST_INTERVAL = 5
-"""Seconds between two heartbeats, however short the lease."""
 
 _COMMIT = re.compile(r"(?:.*[:/@])?([0-9a-f]{40})")
 
@@ -38,31 +36,39 @@ async def heartbeat(
     *,
     agent: Agent,
     wish: Annotated[HeartbeatWish, Depends(JsonBody(HeartbeatWish, optional=True))],
+    request: Request,
     gateway: TheGateway,
     live: TheLive,
 ) -> HeartbeatAnswer:
-    """Renews the lease, and says what the centre wants."""
-    interval = max(SHORTEST_INTERVAL, agent.row.settings.lease_seconds // 3)
-    when = told_when(agent.row.settings, datetime.now(UTC))
-    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce, **when)
-    match agent.state:
-        case CredentialState.PENDING:
-            return told
-        case CredentialState.SUSPENDED:
-            return told.model_copy(update={"suspended": True})
-        case CredentialState.ACTIVE:
-            reach = reach_of(wish)
-            live.heartbeats.add(_beat(gateway, agent, wish, reach))
-            if wish.inventory_empty and agent.row.desired is Desired.DELETED:
-                await gateway.edge_reports.inventory_empty(agent.cluster, agent.row.generation)
-                await live.nudges.nudge(agent.cluster)
-            flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
-            rotate = await wanted_rotations(gateway, agent, flux_sha256=flux)
-            reseal = await _stale(gateway, agent)
-            where = told_where(gateway, agent, reach)
-            return told.model_copy(update={**_wanted(agent, wish), **where, "rotate": rotate, "reseal": reseal})
-        case _:
-            return told.model_copy(update={"detach": True, "detach_order": detach_order(agent)})
+    """Renews the lease, and says what the centre wants: with `wait`, once that has changed."""
+    if agent.state is CredentialState.ACTIVE:
+        live.heartbeats.add(_beat(gateway, agent, wish, reach_of(wish)))
+        if wish.inventory_empty and agent.row.desired is Desired.DELETED:
+            await gateway.edge_reports.inventory_empty(agent.cluster, agent.row.generation)
+            await live.nudges.nudge(agent.cluster)
+    told = await told_to(agent, wish, gateway, live)
+    if not may_wait(told, wish):
+        return told
+    began = time.monotonic()
+    try:
+        return await _held(agent, wish, gateway, live, told)
+    finally:
+        request.state.held = time.monotonic() - began
+
+
+async def _held(
+    agent: EdgeCaller, wish: HeartbeatWish, gateway: Gateway, live: Live, told: HeartbeatAnswer
+) -> HeartbeatAnswer:
+    """The answer once something else is wanted, or when the time is over for which this may be held back."""
+    until = time.monotonic() + min(wish.wait, LONGEST_WAIT, told.interval)
+    with live.held_beats.seat(agent.cluster) as seat:
+        while seat is not None and await seat.has_news(until - time.monotonic()):
+            # Who has reported a new status meanwhile is not asked for it.
+            later = wish.model_copy(update={"status_digest": None})
+            told = await told_to(await same_agent(gateway, agent), later, gateway, live)
+            if not may_wait(told, wish):
+                break
+    return told
 
 
 @router.put(
@@ -138,25 +144,3 @@ def _beat(gateway: Gateway, agent: EdgeCaller, wish: HeartbeatWish, reach: Reach
         is_where_wanted=reach is not None and gateway.door is not None and gateway.door.is_used(reach),
         is_usual=reach is not None and reach.url == gateway.external_url,
     )
-
-
-async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
-    """Secrets that the edge is to re-seal now."""
-    if agent.row.resealing is None or agent.row.desired is not Desired.PRESENT:
-        return []
-    return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
-
-
-def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
-    known = agent.row.status_etag
-    projection = agent.row.projection
-    report_empty = projection is not None and projection.order is Order.REPORT_EMPTY
-    order = detach_order(agent)
-    return {
-        "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
-        "suspended": False,
-        "report_empty": report_empty,
-        "revision": projection.desired_revision if projection is not None and report_empty else None,
-        "detach": order is not None,
-        "detach_order": order,
-    }

@@ -17,6 +17,7 @@ from api.idempotency import as_json
 from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
+from api.orders import MOST_WANTED
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
 from api.secret_writes import check_writable, sealing_certificate
 from edgewright.domain.cluster import Resealing
@@ -26,8 +27,6 @@ from edgewright.sealing import Answer, judge_answers, stale_secrets
 
 RESEALED_JSON = JsonLimits(4 * 1024 * KIB, levels=10, nodes=20_000)
 """Of one body of re-sealed values: an agent sends what fits into 256 KiB, and one Secret whatever its size."""
-MOST_WANTED = 50
-"""Secrets that one answer to the agent names."""
 
 router = APIRouter()
 

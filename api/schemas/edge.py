@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.base import Answer, Wish
+from api.schemas.base import Answer, ShortText, Wish
 from edgewright.domain.cluster import Role, Workloads
 
 
@@ -64,6 +64,8 @@ class HeartbeatWish(BaseModel):
     ``centre_url``: where the agent reaches the centre. ``centre_ca_sha256``: of the certificates (PEM, without white
     space around them) that it trusts it by; absent: those of its machine. ``centre_problem``: why it does not move.
     ``holds_former``: it keeps where the centre was before.
+    ``wait``: seconds for which the answer may be held back while nothing is wanted that was not before; it needs
+    ``wants_digest`` and ``revisions`` as the last answer had them.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -79,6 +81,9 @@ class HeartbeatWish(BaseModel):
     centre_ca_sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
     centre_problem: str | None = Field(default=None, max_length=300)
     holds_former: bool = False
+    wait: float = Field(default=0, ge=0)
+    wants_digest: str | None = Field(default=None, max_length=128)
+    revisions: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=8)
 
 
 class CheckInSpan(Answer):
@@ -115,6 +120,8 @@ class HeartbeatAnswer(Answer):
     workload is left, once Flux has applied ``revision``, the commit that takes them away. ``detach``: the
     ``detach_order`` is to be carried out. ``nonce``: as sent. ``check_in``: when to call; absent: at any time.
     ``move_to``: where to reach the centre, if that works. ``forget_former``: where it was before is gone for good.
+    To an agent that offers to wait: ``revisions``: the commit that each of Flux's sources is to fetch, by the name of
+    the source, without those that cannot be told now; ``wants_digest``: changes with whatever else is wanted.
     """
 
     state: str
@@ -131,6 +138,8 @@ class HeartbeatAnswer(Answer):
     check_in: list[CheckInSpan] | None = None
     move_to: NewDoor | None = None
     forget_former: bool | None = None
+    revisions: dict[str, str] | None = None
+    wants_digest: str | None = None
 
 
 class NewCredential(Wish):

@@ -32,5 +32,8 @@ class AuditLog(Protocol):
     async def events(self, *, after: int, cluster: UUID | None = None, limit: int = 200) -> list[Event]:
         """Events of all clusters (or one) behind a position, in order of position."""
 
+    async def touched(self, *, after: int, limit: int = 2000) -> tuple[int, set[UUID]]:
+        """Which clusters the next events behind a position tell of, and the position of the last of them."""
+
     async def last_position(self) -> int:
         """The newest position; 0 while there is none."""

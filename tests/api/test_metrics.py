@@ -45,7 +45,7 @@ async def test_database_out_of_reach_is_told_and_costs_its_own_series_only(
     centre: GatewayCentre, census: CensusThatFails
 ) -> None:
     clock, live = Hand(), centre.app.state.live
-    scrape = Scrape(centre.gateway, live.heartbeats, live.places, clock=clock)
+    scrape = Scrape(centre.gateway, live.heartbeats, live.held_beats, live.places, clock=clock)
     assert b"edgewright_secrets_staged 7.0" in await scrape.exposition()
     census.away, clock.at = True, CENSUS_SECONDS
     text = await scrape.exposition()
@@ -56,7 +56,7 @@ async def test_database_out_of_reach_is_told_and_costs_its_own_series_only(
 
 async def test_fleet_is_counted_once_however_many_ask(centre: GatewayCentre, census: CensusThatFails) -> None:
     clock, live = Hand(), centre.app.state.live
-    scrape = Scrape(centre.gateway, live.heartbeats, live.places, clock=clock)
+    scrape = Scrape(centre.gateway, live.heartbeats, live.held_beats, live.places, clock=clock)
     for _ in range(5):
         await scrape.exposition()
     assert census.asked == 1

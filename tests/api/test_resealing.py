@@ -307,7 +307,7 @@ async def test_each_answer_names_a_bounded_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(resealing, "MOST_WANTED", 2)
-    monkeypatch.setattr("api.routes.agent.MOST_WANTED", 2)
+    monkeypatch.setattr("api.orders.MOST_WANTED", 2)
     await asyncio.gather(*(put(operator, edge.cluster, f"default/s{n}", k=b"v") for n in range(5)))
     await report(centre, edge, 2)
     await ask(operator, edge.cluster)

@@ -30,6 +30,17 @@ class SqlAuditLog:
         async with self._database.read(long=True) as connection:
             return [event_from(row) for row in (await connection.execute(wanted)).mappings()]
 
+    async def touched(self, *, after: int, limit: int = 2000) -> tuple[int, set[UUID]]:
+        wanted = (
+            select(events.c.position, events.c.cluster)
+            .where(events.c.position > after)
+            .order_by(events.c.position)
+            .limit(limit)
+        )
+        async with self._database.read() as connection:
+            found = (await connection.execute(wanted)).all()
+        return (found[-1].position if found else after), {row.cluster for row in found if row.cluster is not None}
+
     async def last_position(self) -> int:
         async with self._database.read(long=True) as connection:
             return await connection.scalar(select(func.max(events.c.position))) or 0

@@ -77,3 +77,16 @@ async def test_a_follower_of_events_misses_none_that_two_processes_write(two: tu
     await follower
     assert len(seen) == 25
     assert seen == sorted(set(seen))
+
+
+async def test_which_clusters_were_touched_behind_a_position(store: Store) -> None:
+    one, other = uuid4(), uuid4()
+    begin = await store.audit.last_position()
+    for cluster in (one, None, other, one):
+        await store.audit.append(event(cluster))
+    end = await store.audit.last_position()
+    assert await store.audit.touched(after=begin) == (end, {one, other})
+    halfway, found = await store.audit.touched(after=begin, limit=2)
+    assert found == {one}
+    assert await store.audit.touched(after=halfway) == (end, {one, other})
+    assert await store.audit.touched(after=end) == (end, set())

@@ -1,0 +1,81 @@
+"""What the answer to a heartbeat wants of an edge, and whether that is anything new to its agent."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+from api.auth import EdgeCaller
+from api.detaching import detach_order
+from api.gateway import Gateway
+from api.live import Live
+from api.reach import reach_of, told_when, told_where
+from api.rotation import wanted_rotations
+from api.schemas.edge import HeartbeatAnswer, HeartbeatWish
+from edgewright.domain.cluster import CredentialState, Desired, Order
+
+SHORTEST_INTERVAL = 5
+"""Seconds between two heartbeats, however short the lease."""
+LONGEST_WAIT = 50.0
+"""Seconds for which an answer is held back, at most: proxies give up after 60."""
+MOST_WANTED = 50
+"""Secrets that one answer to the agent names."""
+_NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
+"""What an answer says that is no wish, differs each time, or is compared by itself."""
+
+
+async def told_to(agent: EdgeCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
+    """The answer to a heartbeat as things are now."""
+    interval = max(SHORTEST_INTERVAL, agent.row.settings.lease_seconds // 3)
+    when = told_when(agent.row.settings, datetime.now(UTC))
+    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce, **when)
+    match agent.state:
+        case CredentialState.PENDING:
+            pass
+        case CredentialState.SUSPENDED:
+            told = told.model_copy(update={"suspended": True})
+        case CredentialState.ACTIVE:
+            flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
+            rotate = await wanted_rotations(gateway, agent, flux_sha256=flux)
+            reseal = await _stale(gateway, agent)
+            where = told_where(gateway, agent, reach_of(wish))
+            wanted = {**_wanted(agent, wish), **where, "rotate": rotate, "reseal": reseal}
+            told = told.model_copy(update=wanted)
+            if wish.wait > 0:
+                told = told.model_copy(update={"revisions": dict(await live.wanted_revisions.of(agent.cluster))})
+        case _:
+            return told.model_copy(update={"detach": True, "detach_order": detach_order(agent)})
+    return told if wish.wait <= 0 else told.model_copy(update={"wants_digest": _digest(told)})
+
+
+def may_wait(told: HeartbeatAnswer, wish: HeartbeatWish) -> bool:
+    """Whether the agent offers to wait, and nothing is wanted that it does not know."""
+    if wish.wait <= 0 or told.wants_digest is None or told.wants_digest != wish.wants_digest:
+        return False
+    return all(wish.revisions.get(source) == commit for source, commit in (told.revisions or {}).items())
+
+
+def _digest(told: HeartbeatAnswer) -> str:
+    wants = told.model_dump_json(exclude=_NOT_WANTS, exclude_none=True)
+    return hashlib.sha256(wants.encode()).hexdigest()[:32]
+
+
+async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
+    """Secrets that the edge is to re-seal now."""
+    if agent.row.resealing is None or agent.row.desired is not Desired.PRESENT:
+        return []
+    return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
+
+
+def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
+    known = agent.row.status_etag
+    projection = agent.row.projection
+    report_empty = projection is not None and projection.order is Order.REPORT_EMPTY
+    order = detach_order(agent)
+    return {
+        "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
+        "suspended": False,
+        "report_empty": report_empty,
+        "revision": projection.desired_revision if projection is not None and report_empty else None,
+        "detach": order is not None,
+        "detach_order": order,
+    }
