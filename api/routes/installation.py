@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.admission import installer_door
 from api.live import TheGateway
 from api.stored_flux import not_imported, stored_flux
-from edgewright.bootstrap import render_agent
+from edgewright.bootstrap import render_agent, render_fetching_policy, render_fetching_right
 from edgewright.errors import NotFound
 from edgewright.ports.clusters import ClusterRow
 
@@ -53,4 +53,28 @@ async def agent_manifests(*, cluster: Installed, gateway: TheGateway) -> Respons
             hint="Build and push one, and set EDGEWRIGHT_AGENT_IMAGE where the gateway runs.",
         )
     text = render_agent(namespace=cluster.spec.namespace, image=gateway.agent_image)
+    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)
+
+
+@router.get(
+    "/v1/cluster/{uuid}/install/fetching-policy",
+    summary="What the agent may change of Flux's sources",
+    response_class=Response,
+    responses=MANIFESTS,
+)
+async def fetching_policy_manifests(*, cluster: Installed) -> Response:
+    """A ValidatingAdmissionPolicy, for Kubernetes 1.30 and newer."""
+    text = render_fetching_policy(namespace=cluster.spec.namespace)
+    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)
+
+
+@router.get(
+    "/v1/cluster/{uuid}/install/fetching-right",
+    summary="The agent's right to ask Flux to fetch",
+    response_class=Response,
+    responses=MANIFESTS,
+)
+async def fetching_right_manifests(*, cluster: Installed) -> Response:
+    """To be granted once the policy denies, and not before."""
+    text = render_fetching_right(namespace=cluster.spec.namespace)
     return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)

@@ -12,6 +12,7 @@ from random import Random, SystemRandom
 
 from edgewright.agent.attachment import SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
+from edgewright.agent.fetching import Fetching
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.lifetime import main_of
@@ -66,6 +67,12 @@ async def run(settings: AgentSettings) -> None:
             rotation=Rotation(kubernetes, namespace=settings.namespace or kubernetes.namespace()),
             leaving=Leaving(kubernetes, namespace=settings.namespace or kubernetes.namespace()),
             moving=Moving(kubernetes, namespace=settings.namespace or kubernetes.namespace(), clock=clock),
+            fetching=Fetching(
+                kubernetes,
+                namespace=settings.namespace or kubernetes.namespace(),
+                clock=clock,
+                hurry=watch.hurry,
+            ),
             clock=clock,
             chance=chance,
             reseal=resealing.want,

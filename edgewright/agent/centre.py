@@ -32,7 +32,8 @@ from edgewright.retry_after import seconds_asked_for
 STATUS_DIGEST = "Edgewright-Status-Digest"
 DEADLINE = 60.0
 """Seconds for one request with its answer, however slowly that drips."""
-TIMEOUT = httpx2.Timeout(30.0, connect=20.0)
+SILENCE, CONNECTING = 30.0, 20.0
+"""Seconds without a byte, and until there is a connection."""
 LARGEST_ANSWER = 256 * 1024
 """Bytes; the centre's answers are far smaller."""
 _CODE = re.compile(r"[a-z0-9_]{1,64}")
@@ -55,9 +56,8 @@ class Centre:
             self._http = httpx2.AsyncClient(
                 auth=httpx2.BasicAuth(attachment.username, attachment.password),
                 verify=verify,
-                timeout=TIMEOUT,
                 headers={"User-Agent": f"edgewright-agent/{__version__}", "Accept-Encoding": "identity"},
-                limits=httpx2.Limits(max_connections=1),
+                limits=httpx2.Limits(max_connections=2),  # while an answer is held back, a status is reported
             )
         except (ValueError, ImportError, httpx2.InvalidURL):
             raise Stalled(
@@ -73,7 +73,7 @@ class Centre:
             Waiting: the centre is away, has no time, or something else answers in its place.
             Refused: it does not want to hear us; that is no order to do anything.
         """
-        answer = await self._send("POST", "/v1/agent/heartbeat", beat.to_json())
+        answer = await self._send("POST", "/v1/agent/heartbeat", beat.to_json(), held=beat.wait)
         return read_answer(_json(answer.content), to=beat)
 
     async def put_status(self, status: Mapping[str, Any]) -> str | None:
@@ -141,14 +141,20 @@ class Centre:
         """Closes its connection."""
         await self._http.aclose()
 
-    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx2.Response:
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, held: float = 0.0
+    ) -> httpx2.Response:
+        """The answer. ``held``: seconds for which the centre may keep it back."""
         if self._http.is_closed:
             raise Waiting("The agent has turned to another centre.", code="centre_away", retry_after=0)
         try:
             async with (
-                asyncio.timeout(DEADLINE),
+                asyncio.timeout(DEADLINE + held),
                 self._http.stream(
-                    method, f"{self.attachment.url}{path}", json=None if body is None else dict(body)
+                    method,
+                    f"{self.attachment.url}{path}",
+                    json=None if body is None else dict(body),
+                    timeout=httpx2.Timeout(SILENCE + held, connect=CONNECTING),
                 ) as answer,
             ):
                 content = await _bounded(answer)

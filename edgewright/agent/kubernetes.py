@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import httpx2
@@ -29,6 +30,8 @@ from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound, Stalled, Unauthenticated, Waiting
 
 Deployment = create_namespaced_resource("apps", "v1", "Deployment", "deployments")
+FETCH_ANNOTATION = "reconcile.fluxcd.io/requestedAt"
+"""Flux's own: what it holds does not matter, only that it changes."""
 MANAGER = "edgewright-agent"
 """Owns the fields of what the agent has changed."""
 TIMEOUT = httpx2.Timeout(10.0)
@@ -123,6 +126,29 @@ class Kubernetes:
             except httpx2.HTTPStatusError as error:
                 if error.response.status_code == httpx2.codes.NOT_FOUND:
                     return []
+                raise
+
+    async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
+        """Has Flux fetch one of its GitRepositories at once.
+
+        Raises:
+            NotFound: ``source_missing``: there is none of that name.
+        """
+        wanted = {"metadata": {"annotations": {FETCH_ANNOTATION: at.isoformat()}}}
+        async with self._asking("gitrepositories"):
+            try:
+                await self._opened().patch(
+                    GitRepository,
+                    source,
+                    wanted,
+                    namespace=namespace,
+                    patch_type=PatchType.MERGE,
+                    field_manager=MANAGER,
+                )
+            except httpx2.HTTPStatusError as error:
+                if error.response.status_code == httpx2.codes.NOT_FOUND:
+                    detail = f"There is no GitRepository {source}."
+                    raise NotFound(detail, code="source_missing", where=source) from None
                 raise
 
     async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None:

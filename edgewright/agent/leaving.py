@@ -63,6 +63,11 @@ class Leaving:
         """Whether the next heartbeat says that no workload is left."""
         return self._revision is not None and is_empty(seen.kustomizations, self._revision)
 
+    @property
+    def expects_news(self) -> bool:
+        """Whether the centre waits to hear that no workload is left: then no heartbeat may wait for the centre."""
+        return self._revision is not None and not self._told_empty
+
     def has_news(self, seen: Observation) -> bool:
         """Whether no workload is left and no heartbeat has said so: one is due at once."""
         return not self._told_empty and self.says_empty(seen)

@@ -6,7 +6,7 @@ The centre may be older or newer than the agent: what an answer has beyond this 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,9 @@ _SECRET = re.compile(rf"{_LABEL}/{_LABEL}(?:\.{_LABEL})*")
 ACTIVE = "active"
 PENDING = "pending"
 ROLES = ("flux", "agent")
+MOST_SOURCES = 8
+LONGEST_DIGEST = 128
+"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Heartbeat:
         inventory_empty: no workload is left; said only where the centre has asked.
         previous_nonce: the last one that was answered; None: none was since the start.
         where: the centre is reached; None: that is not told.
+        wait: seconds for which the answer may be held back; 0: not at all.
+        wants_digest, revisions: what the last answer said.
     """
 
     sent_at: datetime
@@ -47,8 +52,11 @@ class Heartbeat:
     inventory_empty: bool = False
     previous_nonce: str | None = None
     where: Where | None = None
+    wait: float = 0.0
+    wants_digest: str | None = None
+    revisions: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, str | bool]:
+    def to_json(self) -> dict[str, Any]:
         """The body of the request."""
         said = {
             "sent_at": self.sent_at.isoformat(),
@@ -58,6 +66,9 @@ class Heartbeat:
             "flux_sha256": self.flux_sha256,
             "inventory_empty": self.inventory_empty or None,
             "previous_nonce": self.previous_nonce,
+            "wait": round(self.wait, 1) or None,
+            "wants_digest": self.wants_digest,
+            "revisions": dict(self.revisions) or None,
             **({} if self.where is None else self.where.to_json()),
         }
         return {name: value for name, value in said.items() if value is not None}
@@ -80,6 +91,8 @@ class HeartbeatAnswer:
             any time.
         move_to: where to reach the centre from now on, if that works.
         forget_former: where the centre was before is gone for good.
+        revisions: the commit that a source of Flux's is to fetch, by the name of the source.
+        wants_digest: changes with whatever else is wanted; None: this centre holds no answer back.
     """
 
     state: str
@@ -96,6 +109,8 @@ class HeartbeatAnswer:
     check_in: tuple[tuple[float, float], ...] = ()
     move_to: Door | None = None
     forget_former: bool = False
+    revisions: Mapping[str, str] = field(default_factory=dict)
+    wants_digest: str | None = None
 
 
 def read_answer(body: object, *, to: Heartbeat) -> HeartbeatAnswer:
@@ -129,6 +144,8 @@ def read_answer(body: object, *, to: Heartbeat) -> HeartbeatAnswer:
         check_in=read_spans(body.get("check_in")),
         move_to=read_door(body.get("move_to")),
         forget_former=_is_wanted(body, "forget_former"),
+        revisions=_revisions(body.get("revisions")),
+        wants_digest=_digest(body.get("wants_digest")),
     )
 
 
@@ -155,6 +172,16 @@ def _rotations(said: object) -> tuple[str, ...]:
 
 def _commit(said: object) -> str | None:
     return said if isinstance(said, str) and _COMMIT.fullmatch(said) else None
+
+
+def _revisions(said: object) -> Mapping[str, str]:
+    """Those that are commits; of no more sources than there can be."""
+    found = said.items() if isinstance(said, Mapping) and len(said) <= MOST_SOURCES else ()
+    return {name: commit for name, commit in found if isinstance(name, str) and _commit(commit)}
+
+
+def _digest(said: object) -> str | None:
+    return said if isinstance(said, str) and 0 < len(said) <= LONGEST_DIGEST else None
 
 
 def _is_wanted(body: Mapping[str, Any], name: str) -> bool:

@@ -4,6 +4,7 @@ No answer and no silence makes it change anything on the edge but its own two pa
 start what removes.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -11,12 +12,14 @@ from typing import Any, Protocol
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.check_in import CheckIn
+from edgewright.agent.fetching import Fetching
+from edgewright.agent.holding import Holding
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.messages import ACTIVE, PENDING, Heartbeat, HeartbeatAnswer
 from edgewright.agent.moving import Moving
 from edgewright.agent.nonces import Nonces
 from edgewright.agent.passwords import AGENT
-from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff, until_next_beat
+from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff
 from edgewright.agent.rotation import Rotation
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -56,6 +59,7 @@ class Reporter:
         rotation: of this edge's credentials.
         leaving: what is told and done once the cluster is deleted.
         moving: to where the centre wants to be reached.
+        fetching: of what the centre wants fetched.
         reseal: is told the Secrets that the centre wants to have re-sealed, and whom to hand them in to.
     """
 
@@ -69,6 +73,7 @@ class Reporter:
         rotation: Rotation,
         leaving: Leaving,
         moving: Moving,
+        fetching: Fetching,
         clock: Clock,
         chance: Random,
         reseal: Callable[[Sequence[str], CentreCalls], None] = lambda _secrets, _centre: None,
@@ -81,7 +86,9 @@ class Reporter:
         self._rotation = rotation
         self._leaving = leaving
         self._moving = moving
+        self._fetching = fetching
         self._nonces, self._check_in = Nonces(), CheckIn(chance, clock.monotonic())
+        self._holding = Holding(clock, chance)
         self._interval = SHORTEST_INTERVAL
         self._clock = clock
         self._chance = chance
@@ -128,11 +135,19 @@ class Reporter:
             inventory_empty=self._leaving.says_empty(self._watch.seen),
             previous_nonce=self._nonces.previous,
             where=self._moving.where(self._centre.attachment),
+            wait=0.0 if self._leaving.expects_news else self._holding.offer(self._interval),
+            wants_digest=self._holding.wants_digest,
+            revisions=self._holding.revisions,
         )
         self._leaving.told(empty=beat.inventory_empty)
+        began = self._clock.monotonic()
         try:
-            answer = await self._centre.heartbeat(beat)
+            answer = await self._answer(beat)
         except EdgewrightError as trouble:
+            cut = self._holding.was_cut(beat, trouble, self._clock.monotonic() - began)
+            if cut is not None:
+                return SHORTEST_PAUSE if await self._has_moved() else cut
+            beat = replace(beat, wait=0.0)
             self._takes_status = False
             state = "refused" if isinstance(trouble, Refused) else "away"
             self._matter.trouble(state, detail=trouble.detail, code=trouble.code)
@@ -147,11 +162,34 @@ class Reporter:
         self._nonces.answered()
         self._interval = max(SHORTEST_INTERVAL, answer.interval)
         self._check_in.told(answer.check_in, self._clock.monotonic())
+        pause = self._holding.answered(beat, answer, self._clock.monotonic() - began)
         self._obey(answer)
+        await self._fetching.heard(answer.revisions, self._watch.seen)
         await self._leaving.heard(answer, self._centre.attachment)
-        if await self._has_rotated(answer) or await self._has_followed(answer, beat):
+        if await self._has_rotated(answer) or await self._has_followed(answer, replace(beat, wait=0.0)):
             return SHORTEST_PAUSE
-        return self._leaving.pause(until_next_beat(answer.interval, self._chance))
+        return self._leaving.pause(pause)
+
+    async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer:
+        """The centre's, however long it is held back; what is seen meanwhile is reported at once."""
+        if beat.wait <= 0:
+            return await self._centre.heartbeat(beat)
+        answer = asyncio.ensure_future(self._centre.heartbeat(beat))
+        news: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        try:
+            while not answer.done():
+                self._watch.news.clear()
+                status = self._due_status()
+                if status is not None and self._clock.monotonic() >= self._status_at:
+                    await self._report(status)
+                    continue
+                news.cancel()
+                news = asyncio.ensure_future(self._watch.news.wait())
+                await asyncio.wait({answer, news}, return_when=asyncio.FIRST_COMPLETED)
+            return answer.result()
+        finally:
+            answer.cancel()
+            news.cancel()
 
     def _obey(self, answer: HeartbeatAnswer) -> None:
         """Takes note of what the centre wants."""
@@ -276,6 +314,7 @@ class Reporter:
             return False  # the watch tells of Kubernetes' troubles
         await self._centre.close()
         self._centre = fresh
+        self._holding.forget()
         self._backoff.reset()
         self._digest, self._offered = None, None
         self._matter.well("attachment_changed", url=found.url, generation=found.generation)

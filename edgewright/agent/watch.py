@@ -14,6 +14,8 @@ from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
 
 LOOK_JITTER = 0.1
+HURRIED_SECONDS, HURRIED_LOOK = 60.0, 2.0
+"""So long after Flux was asked for something, looks come so often, in seconds, until it has applied that."""
 VERSION_SECONDS = 3600.0
 """The API server is asked for its version so rarely: it changes by an upgrade only."""
 
@@ -64,6 +66,9 @@ class Watch:
             name: Transitions(name) for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "version")
         }
         self._version_due = -math.inf
+        self._hurried_until = -math.inf
+        self._expected = ""
+        self._hurried = asyncio.Event()
         self.seen = Observation()
         """What was seen last."""
         self.news = asyncio.Event()
@@ -73,7 +78,21 @@ class Watch:
         """Looks until it is cancelled."""
         while True:
             await self.look()
-            await self._clock.sleep(self._look_seconds * self._chance.uniform(1 - LOOK_JITTER, 1 + LOOK_JITTER))
+            pause = self._look_seconds
+            if self._clock.monotonic() < self._hurried_until and not (self.seen.revision or "").endswith(
+                self._expected
+            ):
+                pause = min(pause, HURRIED_LOOK)
+            self._hurried.clear()
+            await self._clock.sleep(
+                pause * self._chance.uniform(1 - LOOK_JITTER, 1 + LOOK_JITTER), until=self._hurried
+            )
+
+    def hurry(self, commit: str) -> None:
+        """Looks more often for a while, until this commit is applied: something is to happen."""
+        self._expected = commit
+        self._hurried_until = self._clock.monotonic() + HURRIED_SECONDS
+        self._hurried.set()
 
     async def look(self) -> None:
         """One look at everything, each part for itself."""

@@ -1,6 +1,6 @@
 """The bootstrap script: what ``curl … | sh -`` runs to attach a Kubernetes cluster."""
 
-from edgewright.bootstrap.agent_manifests import render_agent
+from edgewright.bootstrap.agent_manifests import render_agent, render_fetching_policy, render_fetching_right
 from edgewright.bootstrap.by_hand import installed_labels, render_manifests
 from edgewright.bootstrap.line import bootstrap_line
 from edgewright.bootstrap.script import (
@@ -17,6 +17,8 @@ __all__ = [
     "bootstrap_line",
     "installed_labels",
     "render_agent",
+    "render_fetching_policy",
+    "render_fetching_right",
     "render_manifests",
     "render_refusal",
     "render_script",

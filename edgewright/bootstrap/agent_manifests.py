@@ -21,16 +21,40 @@ def render_agent(*, namespace: str, image: str, labels: Mapping[str, str] | None
         image: that has the agent, with a tag or digest.
         labels: that each object gets besides its own.
     """
-    return manifests_yaml([labelled(_in_place(one, namespace, image), labels or {}) for one in _manifests()])
+    return manifests_yaml([labelled(_in_place(one, namespace, image), labels or {}) for one in _manifests(*FILES)])
 
 
-def _manifests() -> Iterator[dict[str, Any]]:
+def render_fetching_policy(*, namespace: str) -> bytes:
+    """What the agent may change of Flux's sources; needs Kubernetes 1.30.
+
+    Args:
+        namespace: of the agent.
+    """
+    manifests = [_in_place(one, namespace) for one in _manifests("fetching-policy.yaml")]
+    [policy] = [one for one in manifests if one["kind"] == "ValidatingAdmissionPolicy"]
+    [condition] = policy["spec"]["matchConditions"]
+    condition["expression"] = condition["expression"].replace(
+        f"serviceaccount:{_WRITTEN_FOR}:", f"serviceaccount:{namespace}:"
+    )
+    return manifests_yaml(manifests)
+
+
+def render_fetching_right(*, namespace: str) -> bytes:
+    """Lets the agent ask Flux to fetch; to be granted only once the policy denies.
+
+    Args:
+        namespace: of the agent.
+    """
+    return manifests_yaml([_in_place(one, namespace) for one in _manifests("fetching-right.yaml")])
+
+
+def _manifests(*names: str) -> Iterator[dict[str, Any]]:
     folder = resources("edgewright").joinpath("agent")
-    for file in FILES:
-        yield from yaml.safe_load_all(folder.joinpath(file).read_text(encoding="utf-8"))
+    for name in names:
+        yield from yaml.safe_load_all(folder.joinpath(name).read_text(encoding="utf-8"))
 
 
-def _in_place(manifest: dict[str, Any], namespace: str, image: str) -> dict[str, Any]:
+def _in_place(manifest: dict[str, Any], namespace: str, image: str = "") -> dict[str, Any]:
     for holder in (manifest["metadata"], *manifest.get("subjects", ())):
         if holder.get("namespace") == _WRITTEN_FOR:
             holder["namespace"] = namespace

@@ -127,6 +127,7 @@ if [ -n "$owned" ]; then
 	all=$(kinds | tr '\n' ',')
 	all=${all%,}
 fi
+gone 60 rolebindings.rbac.authorization.k8s.io --all-namespaces -l "$ours" || stuck "The rights" # before what bounds them
 gone 120 "$all" --all-namespaces -l "$ours" || stuck "What is labelled as ours"
 
 # A namespace that is ours goes, unless somebody lives in it.

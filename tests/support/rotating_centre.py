@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import count
 
 from scripted_centre import Reply, Request, answer, taken
@@ -163,6 +164,13 @@ class NoDetacher:
 
     async def scale(self, namespace: str, name: str, replicas: int) -> None:
         raise AssertionError("nobody has ordered that")
+
+
+class NoFlux:
+    """Nothing is to be fetched."""
+
+    async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
+        raise AssertionError("nobody has asked for that")
 
 
 def _encoded(plain: Mapping[str, str]) -> dict[str, str]:

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from edge_cluster.certificates import Authority
-from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher
+from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher, NoFlux
 from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, answer, scripted_centre, taken
 from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment, read_attachment
 from edgewright.agent.centre import Centre
+from edgewright.agent.fetching import Fetching
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
 from edgewright.agent.observation import Fetched, Observation
@@ -88,6 +89,7 @@ class Life:
             rotation=Rotation(self.secrets, namespace="edgewright"),
             leaving=Leaving(NoDetacher(), namespace="edgewright"),
             moving=Moving(self.secrets, namespace="edgewright", clock=clock),
+            fetching=Fetching(NoFlux(), namespace="edgewright", clock=clock),
             clock=clock,
             chance=Random(7),
         )

@@ -1,8 +1,10 @@
 """Whole hours and a day of an agent, against a centre over real HTTP and with a clock that runs at once."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from random import Random
 from typing import Any
 
@@ -12,6 +14,7 @@ from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
+from edgewright.agent.fetching import Fetching
 from edgewright.agent.leaving import DETACHER, Leaving
 from edgewright.agent.moving import Moving
 from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
@@ -67,6 +70,8 @@ class Life:
     def __init__(
         self, centre: ScriptedCentre, lasts: float, seen: Observation = WHOLE, chance: Random | None = None
     ) -> None:
+        self.asked_for: list[tuple[str, str]] = []
+        self.expected: list[str] = []
         self.attached: Attachment | None = Attachment("u", "ewa_secret", centre.url, "cluster", 1)
         self.clock = QuickClock(lasts, self._each_sleep)
         self.each_sleep: Callable[[], object] = lambda: None
@@ -90,6 +95,7 @@ class Life:
             rotation=Rotation(NoSecrets(), namespace="edgewright"),
             leaving=Leaving(self, namespace="edgewright"),
             moving=Moving(NoSecrets(), namespace="edgewright", clock=self.clock),
+            fetching=Fetching(self, namespace="edgewright", clock=self.clock, hurry=self.expected.append),
             clock=self.clock,
             chance=chance,
             reseal=lambda secrets, _centre: self.resealed.append(tuple(secrets)),
@@ -99,6 +105,9 @@ class Life:
 
     async def scale(self, namespace: str, name: str, replicas: int) -> None:
         self.scaled.append((namespace, name, replicas))
+
+    async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
+        self.asked_for.append((namespace, source))
 
     async def live(self) -> list[dict[str, Any]]:
         """Returns what was logged."""
@@ -399,3 +408,56 @@ async def test_that_nothing_is_left_is_said_once_it_is_so_and_at_once(centre: Sc
 async def test_that_nothing_is_left_is_not_said_unasked(centre: ScriptedCentre) -> None:
     await Life(centre, HOUR / 4).live()
     assert not [request for request in centre.beats if "inventory_empty" in request.body]
+
+
+COMMIT = "c" * 40
+
+
+async def test_what_is_seen_while_an_answer_is_held_back_is_reported_at_once(centre: ScriptedCentre) -> None:
+    reported = threading.Event()
+
+    def reply(request: Request) -> Reply:
+        if request.path != "/v1/agent/heartbeat":
+            if centre.statuses[1:]:
+                reported.set()
+            return taken()
+        if "wants_digest" in request.body and not centre.beats[3:]:
+            assert reported.wait(20), "the status came while this was held back"
+        return answer(request, wants_digest="d", revisions={"self-link": "a" * 40})
+
+    centre.reply = reply
+    life = Life(centre, HOUR)
+    changed = replace(WHOLE, hosts=(Host("press-1", True, False),))
+
+    async def change() -> None:
+        while len(centre.beats) < 2:
+            await asyncio.sleep(0.01)
+        life.see(changed)
+
+    _, _logged = await asyncio.gather(change(), life.live())
+    assert [request.body for request in centre.statuses] == [WHOLE.to_json(), changed.to_json()]
+    assert centre.beats[0].body["wait"] == 5.0, "the interval that was told is the longest wait"
+    assert centre.beats[1].body["wait"] == 50.0
+    assert {"wants_digest": "d", "revisions": {"self-link": "a" * 40}}.items() <= centre.beats[1].body.items()
+
+
+async def test_what_the_centre_wants_fetched_is_asked_of_flux(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: (
+        answer(request, wants_digest="d", revisions={"self-link": COMMIT, "helm-charts": "no commit"})
+        if request in centre.beats
+        else taken()
+    )
+    life = Life(centre, 20)
+    await life.live()
+    assert set(life.asked_for) == {("edgewright", "self-link")}
+    assert set(life.expected) == {COMMIT}
+
+
+async def test_no_heartbeat_waits_while_the_centre_waits_for_an_empty_edge(centre: ScriptedCentre) -> None:
+    centre.reply = lambda request: (
+        answer(request, **EMPTYING, wants_digest="d", revisions={}) if request in centre.beats else taken()
+    )
+    full = Kustomized("by-hand", "self-link", applied=f"main@sha1:{AT}", path="./by-hand", holds=1)
+    life = Life(centre, HOUR / 4, replace(WHOLE, kustomizations=(full,)))
+    await life.live()
+    assert {request.body.get("wait") for request in centre.beats[1:]} == {None}

@@ -7,12 +7,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher, RotatingCentre
+from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher, NoFlux, RotatingCentre
 from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, scripted_centre
 from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment, read_attachment
 from edgewright.agent.centre import Centre
+from edgewright.agent.fetching import Fetching
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
 from edgewright.agent.observation import Observation
@@ -55,6 +56,7 @@ class Life:
             rotation=Rotation(self.secrets, namespace="edgewright"),
             leaving=Leaving(NoDetacher(), namespace="edgewright"),
             moving=Moving(self.secrets, namespace="edgewright", clock=clock),
+            fetching=Fetching(NoFlux(), namespace="edgewright", clock=clock),
             clock=clock,
             chance=Random(7),
         )
@@ -138,11 +140,11 @@ def at_request(path: str, number: int, *, answered: bool) -> Arrow:
     def arm(_life: Life, patch: pytest.MonkeyPatch) -> None:
         send, sent = Centre._send, count(1)
 
-        async def dies(self: Centre, method: str, to: str, body: Any) -> Any:
+        async def dies(self: Centre, method: str, to: str, body: Any, **more: Any) -> Any:
             last = to == path and next(sent) == number
             if last and not answered:
                 _kill()
-            answer = await send(self, method, to, body)
+            answer = await send(self, method, to, body, **more)
             if last:
                 _kill()
             return answer

@@ -137,3 +137,19 @@ async def test_anything_else_is_no_certificate(centre: ScriptedCentre, reply: Re
         await asyncio.wait_for(ask(), 20)
     assert trouble.value.code == "no_sealing_certificate"
     await ask.close()
+
+
+async def test_looks_come_more_often_until_what_was_asked_for_is_applied(edge: Edge) -> None:
+    clock = QuickClock(300)
+    watch = watch_of(edge, clock)
+    watch.hurry("b")
+    with pytest.raises(TimeIsUp):
+        await watch.run()
+    assert sum(clock.sleeps[:20]) < 60 and max(clock.sleeps[:20]) < 3, "for a minute"
+    assert min(clock.sleeps[40:]) > 10
+    clock.sleeps.clear()
+    clock._lasts += 300
+    watch.hurry("a")
+    with pytest.raises(TimeIsUp):
+        await watch.run()
+    assert min(clock.sleeps) > 10, "that is applied already"

@@ -84,7 +84,7 @@ def test_same_input_renders_the_same_bytes(wanted):
 
 
 def test_every_bootstrap_of_a_usual_cluster_leaves_room(wanted):
-    assert len(render_script(wanted)) < MAX_SCRIPT_BYTES * 0.85
+    assert len(render_script(wanted)) < MAX_SCRIPT_BYTES * 0.9
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

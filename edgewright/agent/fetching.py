@@ -1,0 +1,82 @@
+"""Asks Flux to fetch at once what the centre wants fetched, instead of at its next interval.
+
+It sets the annotation that Flux's own command sets, and may change nothing else of a source: a policy of the API
+server sees to that (``fetching.yaml``). Where there is none it has no right to, and the interval stays.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Protocol
+
+from edgewright.agent.observation import Fetched, Observation
+from edgewright.agent.timing import Clock
+from edgewright.agent.transitions import Transitions
+from edgewright.errors import EdgewrightError, Forbidden
+
+SOURCES = ("self-link", "helm-charts")
+"""What the agent may ask for; see ``fetching.yaml``."""
+AGAIN_SECONDS = 30.0
+"""After which the same commit is asked for again, if it was not fetched."""
+REFUSED_SECONDS = 600.0
+"""After which a right that was missing is tried again."""
+
+
+class Asks(Protocol):
+    """See ``kubernetes.Kubernetes``."""
+
+    async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None: ...
+
+
+class Fetching:
+    """Of one edge.
+
+    Args:
+        namespace: of Flux's sources.
+        hurry: is told the commit that is to come, whenever one was asked for.
+    """
+
+    def __init__(
+        self, edge: Asks, *, namespace: str, clock: Clock, hurry: Callable[[str], None] = lambda _commit: None
+    ) -> None:
+        self._edge = edge
+        self._namespace = namespace
+        self._clock = clock
+        self._hurry = hurry
+        self._asked: dict[str, tuple[str, float]] = {}
+        self._refused_until = -math.inf
+        self._matter = Transitions("fetching")
+
+    async def heard(self, revisions: Mapping[str, str], seen: Observation) -> None:
+        """Asks for what is wanted and was not fetched yet."""
+        there = {source.name: source for source in seen.sources or ()}
+        for name in SOURCES:
+            commit, source = revisions.get(name), there.get(name)
+            if commit is None or source is None or _has(source, commit):
+                continue
+            if self._is_due(name, commit):
+                await self._ask(name, commit)
+
+    def _is_due(self, name: str, commit: str) -> bool:
+        now = self._clock.monotonic()
+        asked, at = self._asked.get(name, ("", -math.inf))
+        return now >= self._refused_until and (asked != commit or now - at >= AGAIN_SECONDS)
+
+    async def _ask(self, name: str, commit: str) -> None:
+        now = self._clock.monotonic()
+        try:
+            await self._edge.ask_to_fetch(self._namespace, name, self._clock.now())
+        except Forbidden as trouble:
+            self._refused_until = now + REFUSED_SECONDS
+            self._matter.trouble("not_allowed", detail=trouble.detail, code=trouble.code)
+            return
+        except EdgewrightError as trouble:
+            self._matter.trouble("not_asked", detail=trouble.detail, code=trouble.code)
+            return
+        self._asked[name] = (commit, now)
+        self._matter.well("asked")
+        self._hurry(commit)
+
+
+def _has(source: Fetched, commit: str) -> bool:
+    return source.fetched is not None and source.fetched.endswith(commit)

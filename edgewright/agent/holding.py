@@ -1,0 +1,92 @@
+"""How long the centre may hold its answer back, and when to call again after it.
+
+Whoever waits hears at once what is wanted. Something between us and the centre may cut a connection that is silent
+for too long; that looks as a centre that starts anew does, so two cuts in a row count, and not for ever.
+"""
+
+from collections.abc import Mapping
+from random import Random
+
+from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, until_next_beat
+from edgewright.agent.timing import Clock
+from edgewright.errors import EdgewrightError, Waiting
+
+LONGEST_WAIT = 50.0
+"""Seconds. Most proxies cut after 60."""
+LEAST_CUT = 2.0
+"""Seconds after which a broken connection is one that was cut while it was silent."""
+SHORTER = 0.7
+"""Of the time after which it was cut twice, so much is offered from then on."""
+CUTS_FORGOTTEN = 3600.0
+"""Seconds after which the longest wait is tried again."""
+SPREAD = 30.0
+"""Seconds over which those come back who were all sent away at once, such as by a gateway that ends."""
+LONGEST_HASTE = 2 * SHORTEST_INTERVAL
+"""Seconds between two calls, at most, while the centre wants something else each time."""
+FULL = 0.9
+"""Of the time that was offered: from then on it was used up."""
+
+
+class Holding:
+    """Of one agent."""
+
+    def __init__(self, clock: Clock, chance: Random) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._longest = LONGEST_WAIT
+        self._shortened_at = 0.0
+        self._cuts = 0
+        self._is_wary = False
+        self._hasty = 0
+        self.wants_digest: str | None = None
+        """What the last answer said; None: this centre holds nothing back."""
+        self.revisions: Mapping[str, str] = {}
+
+    def offer(self, interval: float) -> float:
+        """Seconds for which the next answer may be held back; the centre wants a heartbeat each ``interval``."""
+        if self._longest < LONGEST_WAIT and self._clock.monotonic() - self._shortened_at >= CUTS_FORGOTTEN:
+            self._longest, self._cuts = LONGEST_WAIT, 1
+        return 0.0 if self._is_wary else min(self._longest, interval)
+
+    def forget(self) -> None:
+        """It is another centre, or another credential."""
+        self.wants_digest, self.revisions = None, {}
+
+    def answered(self, beat: Heartbeat, answer: HeartbeatAnswer, seconds: float) -> float:
+        """Takes note of an answer; returns the seconds to the next heartbeat.
+
+        Args:
+            seconds: that it took.
+        """
+        self._is_wary = False
+        is_news = answer.wants_digest != self.wants_digest or dict(answer.revisions) != dict(self.revisions)
+        was_offered = beat.wait > 0 and beat.wants_digest is not None
+        self.wants_digest, self.revisions = answer.wants_digest, answer.revisions
+        if answer.wants_digest is None:
+            return until_next_beat(answer.interval, self._chance)
+        if was_offered and seconds >= FULL * beat.wait:
+            self._cuts = self._hasty = 0
+            return self._chance.uniform(0.0, SHORTEST_PAUSE)
+        if is_news or not was_offered:
+            return self._hastily(seconds, answer.interval)
+        # No room at the centre, or it ends: then all come back.
+        self._hasty = 0
+        return self._chance.uniform(SHORTEST_PAUSE, max(SPREAD, until_next_beat(answer.interval, self._chance)))
+
+    def was_cut(self, beat: Heartbeat, trouble: EdgewrightError, seconds: float) -> float | None:
+        """The seconds to the next heartbeat, if this one broke off while its answer was held back; else None."""
+        if beat.wants_digest is None or beat.wait <= 0 or seconds < LEAST_CUT or not isinstance(trouble, Waiting):
+            return None
+        self._cuts += 1
+        self._is_wary = True  # whether the centre is there at all is asked without waiting
+        if self._cuts > 1:
+            shorter = SHORTER * min(seconds, beat.wait)
+            self._longest = shorter if shorter >= SHORTEST_INTERVAL else 0.0
+            self._shortened_at = self._clock.monotonic()
+        return self._chance.uniform(SHORTEST_PAUSE, SPREAD)
+
+    def _hastily(self, seconds: float, interval: float) -> float:
+        self._hasty = 0 if seconds >= SHORTEST_PAUSE else self._hasty + 1
+        longest = min(SHORTEST_PAUSE * 2 ** min(self._hasty, 10), LONGEST_HASTE, max(interval, SHORTEST_PAUSE))
+        return self._chance.uniform(longest / 2, longest) if longest > SHORTEST_PAUSE else SHORTEST_PAUSE

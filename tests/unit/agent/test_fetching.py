@@ -1,0 +1,100 @@
+"""What the centre wants fetched is asked of Flux once, and again if it does not come."""
+
+from datetime import datetime
+
+import pytest
+from scripted_centre import QuickClock
+
+from edgewright.agent.fetching import Fetching
+from edgewright.agent.observation import Fetched, Observation
+from edgewright.errors import EdgewrightError, Forbidden, Waiting
+
+OLD, NEW = "a" * 40, "b" * 40
+SEEN = Observation(
+    sources=(Fetched("self-link", fetched=f"main@sha1:{OLD}"), Fetched("helm-charts", fetched=f"main@sha1:{OLD}"))
+)
+
+
+class Flux:
+    """Takes note of what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.fails: EdgewrightError | None = None
+
+    async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
+        self.asked.append((namespace, source))
+        if self.fails is not None:
+            raise self.fails
+
+
+class Edge:
+    """An agent's part of it."""
+
+    def __init__(self) -> None:
+        self.flux, self.clock = Flux(), QuickClock(1e9)
+        self.expected: list[str] = []
+        self.fetching = Fetching(self.flux, namespace="line-4", clock=self.clock, hurry=self.expected.append)
+
+    async def hears(self, seen: Observation = SEEN, **revisions: str) -> list[tuple[str, str]]:
+        """What Flux is asked then."""
+        self.flux.asked.clear()
+        await self.fetching.heard({name.replace("_", "-"): commit for name, commit in revisions.items()}, seen)
+        return list(self.flux.asked)
+
+
+@pytest.fixture
+def edge() -> Edge:
+    return Edge()
+
+
+async def test_a_new_commit_is_asked_for_once(edge: Edge) -> None:
+    assert await edge.hears(self_link=NEW, helm_charts=OLD) == [("line-4", "self-link")]
+    assert edge.expected == [NEW]
+    assert await edge.hears(self_link=NEW, helm_charts=OLD) == []
+    assert await edge.hears(self_link="c" * 40, helm_charts=NEW) == [
+        ("line-4", "self-link"),
+        ("line-4", "helm-charts"),
+    ]
+
+
+async def test_what_is_there_is_not_asked_for(edge: Edge) -> None:
+    assert await edge.hears(self_link=OLD, helm_charts=OLD) == []
+
+
+async def test_what_does_not_come_is_asked_for_again(edge: Edge) -> None:
+    await edge.hears(self_link=NEW)
+    await edge.clock.sleep(29)
+    assert await edge.hears(self_link=NEW) == []
+    await edge.clock.sleep(1)
+    assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]
+
+
+async def test_only_our_two_sources_are_ever_asked_for(edge: Edge) -> None:
+    """The centre says the names; the policy on the edge would refuse any other."""
+    sources = (*(SEEN.sources or ()), Fetched("flux-system", fetched=f"main@sha1:{OLD}"))
+    assert await edge.hears(Observation(sources=sources), flux_system=NEW) == []
+
+
+async def test_a_source_that_is_not_there_or_was_not_seen_is_not_asked_for(edge: Edge) -> None:
+    assert await edge.hears(Observation(), self_link=NEW) == []
+    assert await edge.hears(Observation(sources=()), self_link=NEW) == []
+
+
+async def test_without_the_right_it_is_tried_rarely(edge: Edge) -> None:
+    edge.flux.fails = Forbidden("No.", code="kubernetes_forbidden")
+    assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]
+    assert edge.expected == []
+    await edge.clock.sleep(599)
+    assert await edge.hears(self_link="c" * 40) == []
+    await edge.clock.sleep(1)
+    edge.flux.fails = None
+    assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]
+    assert edge.expected == [NEW]
+
+
+async def test_an_api_server_that_is_away_is_asked_with_the_next_answer(edge: Edge) -> None:
+    edge.flux.fails = Waiting("Away.", code="kubernetes_away")
+    await edge.hears(self_link=NEW)
+    edge.flux.fails = None
+    assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]

@@ -1,0 +1,122 @@
+"""How long an answer may be held back, and when the agent calls again after it."""
+
+from random import Random
+
+import pytest
+from scripted_centre import START, QuickClock
+
+from edgewright.agent.holding import LONGEST_HASTE, LONGEST_WAIT, SPREAD, Holding
+from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.errors import Forbidden, Waiting
+
+INTERVAL = 100.0
+AWAY = Waiting("The centre cannot be reached.", code="centre_away")
+
+
+class Talk:
+    """An agent that talks to a centre which holds answers back."""
+
+    def __init__(self) -> None:
+        self.clock = QuickClock(1e9)
+        self.holding = Holding(self.clock, Random(5))
+
+    def beat(self) -> Heartbeat:
+        holding = self.holding
+        return Heartbeat(
+            START, "n", wait=holding.offer(INTERVAL), wants_digest=holding.wants_digest, revisions=holding.revisions
+        )
+
+    def heard(self, seconds: float, digest: str | None = "same", **revisions: str) -> float:
+        return self.holding.answered(
+            self.beat(), HeartbeatAnswer("active", INTERVAL, wants_digest=digest, revisions=revisions), seconds
+        )
+
+    def cut(self, seconds: float, trouble: Exception = AWAY) -> float | None:
+        assert isinstance(trouble, Waiting | Forbidden)
+        return self.holding.was_cut(self.beat(), trouble, seconds)
+
+
+def test_a_centre_that_holds_nothing_back_is_called_as_ever() -> None:
+    talk = Talk()
+    assert all(90 <= talk.heard(0.1, None) <= 110 for _ in range(20))
+
+
+def test_who_has_waited_long_enough_waits_on() -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    assert talk.beat().wait == LONGEST_WAIT
+    assert all(talk.heard(LONGEST_WAIT) <= 1 for _ in range(20))
+
+
+def test_no_offer_is_longer_than_the_centre_wants_a_heartbeat() -> None:
+    assert Talk().holding.offer(20) == 20
+
+
+def test_news_are_followed_by_the_next_call_within_seconds() -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    assert talk.heard(17.0, **{"self-link": "a" * 40}) <= 2
+    assert talk.heard(17.0, "other", **{"self-link": "a" * 40}) <= 2
+
+
+def test_a_centre_that_never_has_enough_is_not_called_each_second() -> None:
+    talk = Talk()
+    pauses = [talk.heard(0.1, str(number)) for number in range(20)]
+    assert all(pause >= LONGEST_HASTE / 2 for pause in pauses[5:])
+    assert all(pause <= LONGEST_HASTE for pause in pauses)
+
+
+def test_those_who_were_sent_away_together_come_back_spread() -> None:
+    """The gateway ends, or it has no room: nothing is wanted."""
+    talk = Talk()
+    talk.heard(0.1)
+    pauses = [talk.heard(3.0) for _ in range(200)]
+    assert min(pauses) >= 1 and max(pauses) > SPREAD
+    assert sum(1 for pause in pauses if pause < SPREAD / 2) < 60
+
+
+def test_one_cut_is_a_gateway_that_starts_anew() -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    pauses = []
+    for _ in range(100):
+        pause = talk.cut(20.0)
+        assert pause is not None
+        pauses.append(pause)
+        assert talk.beat().wait == 0, "whether it is there is asked without waiting"
+        talk.heard(0.1)
+        talk.heard(LONGEST_WAIT)
+        assert talk.beat().wait == LONGEST_WAIT
+    assert min(pauses) < 5 and max(pauses) > SPREAD - 5, "all edges come back from this, so not at once"
+
+
+def test_a_proxy_that_cuts_is_given_less_and_not_for_ever() -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    for _ in range(2):
+        assert talk.cut(30.0) is not None
+        talk.heard(0.1)
+    assert talk.beat().wait == pytest.approx(21.0)
+    talk.heard(21.0)
+    assert talk.beat().wait == pytest.approx(21.0)
+    talk.clock._passed += 3600
+    assert talk.beat().wait == LONGEST_WAIT
+    talk.cut(30.0)
+    talk.heard(0.1)
+    assert talk.beat().wait == pytest.approx(21.0), "once is enough now"
+
+
+def test_where_nothing_can_be_held_nothing_is_offered() -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    for _ in range(2):
+        talk.cut(4.0)
+        talk.heard(0.1)
+    assert talk.beat().wait == 0
+
+
+@pytest.mark.parametrize(("seconds", "trouble"), [(0.5, AWAY), (20.0, Forbidden("No.", code="refused_by_centre"))])
+def test_not_every_failure_is_a_cut(seconds: float, trouble: Exception) -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    assert talk.cut(seconds, trouble) is None
