@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from go_programs import FLUX, KWOK, RECIPES, SEALED_SECRETS
+from go_programs import KUSTOMIZE_CONTROLLER, KWOK, RECIPES, SEALED_SECRETS, SOURCE_CONTROLLER
 from workshop import Workshop, components_dir, open_or
 
 
@@ -32,8 +32,12 @@ FOLDERS = {
     "sealed-secrets-chart": ModuleFolder(
         "github.com/bitnami-labs/sealed-secrets", SEALED_SECRETS, "helm/sealed-secrets"
     ),
-    "source-controller-crds": ModuleFolder("github.com/fluxcd/source-controller", FLUX, "config/crd/bases"),
-    "kustomize-controller-crds": ModuleFolder("github.com/fluxcd/kustomize-controller", FLUX, "config/crd/bases"),
+    "source-controller-crds": ModuleFolder(
+        "github.com/fluxcd/source-controller", SOURCE_CONTROLLER, "config/crd/bases"
+    ),
+    "kustomize-controller-crds": ModuleFolder(
+        "github.com/fluxcd/kustomize-controller", KUSTOMIZE_CONTROLLER, "config/crd/bases"
+    ),
     "kwok-stages": ModuleFolder("sigs.k8s.io/kwok", KWOK, "kustomize/stage"),
 }
 
