@@ -1,7 +1,7 @@
 """One edge, from the pasted line on: a centre and a Kubernetes cluster, both real, and the agent as a process.
 
-No kubelet runs here, and Flux's source-controller cannot be had: the agent is started when the script has ended,
-as a kubelet would that has its image; ``edge_cluster.sources`` fetches the driving repository when the bench says so.
+No image is pulled: Flux runs as processes, and the agent is started when the script has ended, as a kubelet would
+that has its image. Flux fetches the driving repository when the bench asks it to.
 """
 
 import re
@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from edge_cluster.agent import NAMESPACE, AgentPod
+from edge_cluster.agent import AgentPod
 from edge_cluster.cluster import Cluster, edge_cluster
-from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
+from edge_cluster.controllers import SealedSecrets, install_flux
 from edge_cluster.line import Line
-from edge_cluster.sources import Source
+from edge_cluster.site import running_flux
 from embedded import EmbeddedEdgewright
 
 PATIENCE = 120.0
-NEWEST = "self-link"
 IMAGE = "registry.invalid/edgewright:1"
 """The script installs the agent only from an image; nobody pulls it."""
 LOOK_SECONDS = 15
@@ -67,12 +66,10 @@ class Idle:
 
 
 class Edge:
-    """A Kubernetes cluster with sealed-secrets and kustomize-controller, beside a centre with a cluster for it."""
+    """A Kubernetes cluster with sealed-secrets and Flux, beside a centre with a cluster for it."""
 
-    def __init__(self, folder: Path, centre: EmbeddedEdgewright, cluster: Cluster, source: Source) -> None:
-        self._folder, self._centre, self._cluster, self._source = folder, centre, cluster, source
-        define_flux(cluster)
-        start_kustomize_controller(cluster)
+    def __init__(self, folder: Path, centre: EmbeddedEdgewright, cluster: Cluster) -> None:
+        self._folder, self._centre, self._cluster = folder, centre, cluster
         sealed_secrets = SealedSecrets(cluster)
         sealed_secrets.start()
         self.agent = AgentPod(cluster, sealing_url=sealed_secrets.url, look_seconds=LOOK_SECONDS)
@@ -92,7 +89,7 @@ class Edge:
         with self._awaited("secret-0") as there:
             _until(lambda: self._put("secret-0"))
             accepted = time.perf_counter() - begun
-            self._source.fetch()
+            self._cluster.fetch_now()
             decrypted = there() - begun
         times = [self._delivered(f"secret-{number}") for number in range(1, SECRETS)]
         return Attached(
@@ -117,7 +114,7 @@ class Edge:
             begun = time.perf_counter()
             assert self._put(name)
             written = time.perf_counter() - begun
-            self._source.fetch()
+            self._cluster.fetch_now()
             return written, there() - begun
 
     def _is_available(self) -> bool:
@@ -162,14 +159,14 @@ def new_edge() -> Iterator[Edge]:
     """One that is not attached yet, and its centre; both are stopped and removed at the end."""
     with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as made, edge_cluster(_silent) as cluster:
         folder = Path(made)
-        (folder / "archives").mkdir()
         variables = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_AGENT_IMAGE": IMAGE}
         centre = EmbeddedEdgewright(folder / "home", variables)
         agent = None
         try:
             centre.up()
-            with Source(cluster, folder / "archives", NAMESPACE, NEWEST) as source:
-                edge = Edge(folder, centre, cluster, source)
+            install_flux(cluster)
+            with running_flux(cluster, folder / "fetched"):
+                edge = Edge(folder, centre, cluster)
                 agent = edge.agent
                 yield edge
         finally:

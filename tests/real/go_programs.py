@@ -10,9 +10,13 @@ RECIPES = Path(__file__).with_name("go_modules")
 """Modules of ours, one folder each, that pin a program and replace what its own module takes from beside itself:
 ``go install PROGRAM@VERSION`` refuses such a module."""
 KUBERNETES = "v1.33.13"
-FLUX = "v1.9.5"
+FLUX_RELEASE = "v2.9.0"
+"""That brings the first version of these controllers."""
+SOURCE_CONTROLLER = "v1.9.1"
+"""Newer ones need a module that cannot be had."""
+KUSTOMIZE_CONTROLLER = "v1.9.5"
 FLUX_GIT = "v0.52.0"
-"""Of the client that source-controller v1.9.5 has."""
+"""Of the client that Flux's source-controller v1.9.5 has."""
 KWOK = "v0.8.0"
 SEALED_SECRETS = "v0.27.1"
 
@@ -146,12 +150,22 @@ _ALL = (
     GoProgram(
         name="kustomize-controller",
         module="github.com/fluxcd/kustomize-controller",
-        version=FLUX,
+        version=KUSTOMIZE_CONTROLLER,
         version_arguments=("--help",),
         cost="3 to 6 minutes on 2 cores, 4 GB of disk meanwhile, 86 MB kept",
         go=(1, 26, 0),
         recipe="flux",
         shows="--watch-all-namespaces",
+    ),
+    GoProgram(
+        name="source-controller",
+        module="github.com/fluxcd/source-controller",
+        version=SOURCE_CONTROLLER,
+        version_arguments=("--help",),
+        cost="3 to 6 minutes on 2 cores, 5 GB of disk meanwhile, 101 MB kept",
+        go=(1, 26, 0),
+        recipe="flux",
+        shows="--storage-adv-addr",
     ),
     GoProgram(
         name="git-client",

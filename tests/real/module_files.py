@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from go_programs import FLUX, KWOK, RECIPES, SEALED_SECRETS
+from go_programs import KUSTOMIZE_CONTROLLER, KWOK, RECIPES, SEALED_SECRETS, SOURCE_CONTROLLER
 from workshop import Workshop, components_dir, open_or
 
 
@@ -32,8 +32,10 @@ FOLDERS = {
     "sealed-secrets-chart": ModuleFolder(
         "github.com/bitnami-labs/sealed-secrets", SEALED_SECRETS, "helm/sealed-secrets"
     ),
-    "source-controller-crds": ModuleFolder("github.com/fluxcd/source-controller", FLUX, "config/crd/bases"),
-    "kustomize-controller-crds": ModuleFolder("github.com/fluxcd/kustomize-controller", FLUX, "config/crd/bases"),
+    "source-controller-config": ModuleFolder("github.com/fluxcd/source-controller", SOURCE_CONTROLLER, "config"),
+    "kustomize-controller-config": ModuleFolder(
+        "github.com/fluxcd/kustomize-controller", KUSTOMIZE_CONTROLLER, "config"
+    ),
     "kwok-stages": ModuleFolder("sigs.k8s.io/kwok", KWOK, "kustomize/stage"),
 }
 
@@ -77,6 +79,17 @@ def helm_definitions(*, say: Callable[[str], None] = print, shop: Workshop | Non
                 there.say(f"{kept.name}: making it of Go types (1 to 3 minutes on 2 cores, 500 MB meanwhile).")
                 _made_definitions(there).rename(kept)
     return kept
+
+
+def flux_definitions() -> list[Path]:
+    """The files of Flux's kinds, of all controllers that an edge runs.
+
+    Raises:
+        ComponentMissing: one cannot be had or made here.
+    """
+    configs = [module_folder(f"{name}-controller-config") for name in ("source", "kustomize")]
+    folders = [*(config / "crd" / "bases" for config in configs), helm_definitions()]
+    return [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
 
 
 def _made_definitions(shop: Workshop) -> Path:

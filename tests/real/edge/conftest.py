@@ -14,9 +14,11 @@ import pytest
 from edge_cluster.agent import NAMESPACE, AgentPod
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Contents
-from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
+from edge_cluster.controllers import SealedSecrets, install_flux
 from edge_cluster.desk import push_by_hand
 from edge_cluster.grounds import Grounds, grounds_in
+from edge_cluster.kubelet import Kubelet
+from edge_cluster.site import running_flux
 from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from free_ports import free_port
 from supervised import eventually
@@ -103,9 +105,9 @@ def attached() -> Callable[[EmbeddedEdgewright, Cluster, AgentPod, str, Path], E
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """A Kubernetes cluster with Flux's kinds and the rights of the agent."""
+    """A Kubernetes cluster with Flux, which nobody runs yet, and the rights of the agent."""
     with edge_cluster() as cluster:
-        define_flux(cluster)
+        install_flux(cluster)
         cluster.kubectl("create", "namespace", NAMESPACE)
         cluster.kubectl.apply(RIGHTS.read_text())
         yield cluster
@@ -120,9 +122,10 @@ def sealed_secrets(cluster: Cluster) -> SealedSecrets:
 
 
 @pytest.fixture(scope="module")
-def flux(cluster: Cluster) -> None:
-    """Flux's kustomize-controller runs."""
-    start_kustomize_controller(cluster)
+def flux(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubelet]:
+    """Flux runs."""
+    with running_flux(cluster, tmp_path_factory.mktemp("fetched")) as kubelet:
+        yield kubelet
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import signal
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from edge_cluster.agent import ACCOUNT, NAMESPACE
-from edge_cluster.sources import Source
+from edge_cluster.site import SOURCE
+from free_ports import free_port
 from supervised import eventually
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Edge
     from edge_cluster.cluster import Cluster
+    from edge_cluster.kubelet import Kubelet
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -65,38 +66,41 @@ def test_a_host_that_comes_and_goes_is_reported_with_its_taint(edge: Edge) -> No
     eventually(lambda: "node-2" not in hosts(edge))
 
 
-@pytest.mark.usefixtures("flux")
-def test_the_revision_that_flux_has_applied_is_what_the_centre_compares(edge: Edge, tmp_path: Path) -> None:
-    with Source(edge.cluster, tmp_path, NAMESPACE, "self-link") as source:
-        source.fetch()
-        eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+def test_the_revision_that_flux_has_applied_is_what_the_centre_compares(edge: Edge, flux: Kubelet) -> None:
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+    with flux.paused(SOURCE):
         put_secret(edge, b"s3cr3t")
         eventually(lambda: edge.condition("Synced") == ("False", "Behind"))
-        source.fetch()
-        eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
-        found = edge.cluster.find("secret", "db")
-        assert base64.b64decode(found["data"]["password"]) == b"s3cr3t"
+    edge.cluster.fetch_now()
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+    found = edge.cluster.find("secret", "db")
+    assert base64.b64decode(found["data"]["password"]) == b"s3cr3t"
 
 
 @pytest.mark.usefixtures("flux")
-def test_a_revision_that_does_not_arrive_names_the_layer_that_keeps_it(edge: Edge, tmp_path: Path) -> None:
-    with Source(edge.cluster, tmp_path, NAMESPACE, "self-link") as source:
-        source.fetch()
-        eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+def test_a_revision_that_does_not_arrive_names_the_layer_that_keeps_it(edge: Edge) -> None:
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+    url = edge.cluster.find("gitrepository", "self-link", namespace=NAMESPACE)["spec"]["url"]
 
-        source.fails("failed to checkout and determine revision: no route to host")
-        put_secret(edge, b"first")
-        eventually(lambda: edge.condition("Synced") == ("False", "FetchFailed"))
-        assert "no route to host" in edge.message("Synced")
+    fetch_from(edge, f"http://127.0.0.1:{free_port()}/nobody")
+    put_secret(edge, b"first")
+    eventually(lambda: edge.condition("Synced") == ("False", "FetchFailed"))
+    assert "connection refused" in edge.message("Synced"), edge.message("Synced")
 
-        edge.push_by_hand("map.yaml", CONFIG_MAP.replace("data:", "data: 7 #"))
-        source.fetch()
-        eventually(lambda: edge.condition("Synced") == ("False", "ApplyFailed"))
-        assert "ConfigMap" in edge.message("Synced"), edge.message("Synced")
+    edge.push_by_hand("map.yaml", CONFIG_MAP.replace("data:", "data: 7 #"))
+    fetch_from(edge, url)
+    eventually(lambda: edge.condition("Synced") == ("False", "ApplyFailed"))
+    assert "ConfigMap" in edge.message("Synced"), edge.message("Synced")
 
-        edge.push_by_hand("map.yaml", CONFIG_MAP)
-        source.fetch()
-        eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+    edge.push_by_hand("map.yaml", CONFIG_MAP)
+    edge.cluster.fetch_now()
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+
+
+def fetch_from(edge: Edge, url: str) -> None:
+    """Flux fetches the driving repository from there, at once."""
+    patch = ("--type=merge", "--patch", json.dumps({"spec": {"url": url}}))
+    edge.cluster.kubectl("patch", "gitrepository", "self-link", "--namespace", NAMESPACE, *patch)
 
 
 def put_secret(edge: Edge, value: bytes) -> None:

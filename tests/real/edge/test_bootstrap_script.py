@@ -15,6 +15,7 @@ from edge_cluster.release import release
 from embedded import EmbeddedEdgewright
 from flux_file import definition, sha256_of
 from free_ports import free_port
+from go_programs import FLUX_RELEASE, SOURCE_CONTROLLER
 from supervised import eventually
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def test_the_line_installs_all_and_uninstall_leaves_nothing(
     line = line_of("press-shop")
     dry = line.run("--dry-run")
     assert dry.returncode == 0, dry.stderr
-    assert "install Flux v2.7.0" in dry.stdout and IMAGE in dry.stdout
+    assert f"install Flux {FLUX_RELEASE}" in dry.stdout and IMAGE in dry.stdout
     assert contents(fresh) == before
 
     first = line.run()
@@ -105,7 +106,7 @@ def test_the_line_installs_all_and_uninstall_leaves_nothing(
     assert (
         made["Deployment/edgewright/edgewright-agent"]["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGE
     )
-    assert f"{MIRROR}/fluxcd/helm-controller:v1.7.0" in json.dumps(made)
+    assert f"{MIRROR}/fluxcd/source-controller:{SOURCE_CONTROLLER}" in json.dumps(made)
     assert "GitRepository/edgewright/self-link" in made and "Secret/edgewright/flux-secrets" in made
     marked = {key for key, one in made.items() if "edgewright.dev/part-of" in one["metadata"].get("labels", {})}
     assert {key for key in made if owners(made[key]) == [ANCHOR]} == marked

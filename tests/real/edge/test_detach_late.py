@@ -13,8 +13,6 @@ from edge_cluster.site import AGENT, DETACHER
 from supervised import eventually
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from edge_cluster.contents import Contents
     from edge_cluster.grounds import Attached, Grounds
 
@@ -38,76 +36,73 @@ def release_on_the_edge(attached: Attached, name: str) -> Any:
 
 
 def test_an_edge_that_comes_back_after_a_forced_deletion_is_cleaned_and_gets_nothing_else(
-    grounds: Grounds, before: Contents, tmp_path: Path
+    grounds: Grounds, before: Contents
 ) -> None:
     attached = grounds.attach("dead")
-    with attached.source(tmp_path) as source:
-        attached.push("recipe.yaml", WORKLOAD)
-        source.fetch()
-        eventually(lambda: recipe(attached), seconds=LETTING_GO)
-        password = attached.password()
-        with grounds.kubelet.without(AGENT):
-            attached.delete(force="true")
-            eventually(attached.is_gone, seconds=LETTING_GO)
-            told = attached.heartbeat(password).json()
-            assert (told["state"], told["detach_order"]["workloads"]) == ("detach-only", "remove")
-            assert attached.put_status(password) == 403
-            assert recipe(attached) and not grounds.kubelet.runs(DETACHER), "nobody has told the edge"
-        eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
+    attached.push("recipe.yaml", WORKLOAD)
+    grounds.cluster.fetch_now()
+    eventually(lambda: recipe(attached), seconds=LETTING_GO)
+    password = attached.password()
+    with grounds.kubelet.without(AGENT):
+        attached.delete(force="true")
+        eventually(attached.is_gone, seconds=LETTING_GO)
+        told = attached.heartbeat(password).json()
+        assert (told["state"], told["detach_order"]["workloads"]) == ("detach-only", "remove")
+        assert attached.put_status(password) == 403
+        assert recipe(attached) and not grounds.kubelet.runs(DETACHER), "nobody has told the edge"
+    eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
     assert recipe(attached) is None, "Flux has taken away what it had applied"
     assert attached.heartbeat(password).status_code == 401
 
 
 def test_without_an_agent_flux_still_empties_the_edge_and_the_deadline_ends_the_deletion(
-    grounds: Grounds, before: Contents, tmp_path: Path
+    grounds: Grounds, before: Contents
 ) -> None:
     attached = grounds.attach("half-dead")
-    with attached.source(tmp_path) as source:
-        attached.push("recipe.yaml", WORKLOAD)
-        source.fetch()
-        eventually(lambda: recipe(attached), seconds=LETTING_GO)
-        with grounds.kubelet.without(AGENT):
-            attached.delete()
-            eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
-            source.fetch()
-            eventually(lambda: recipe(attached) is None, seconds=LETTING_GO)
-            attached.delete(deadline="1s")
-            eventually(attached.is_gone, seconds=LETTING_GO)
-            assert "edge.goodbye" not in attached.kinds()
-        eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
+    attached.push("recipe.yaml", WORKLOAD)
+    grounds.cluster.fetch_now()
+    eventually(lambda: recipe(attached), seconds=LETTING_GO)
+    with grounds.kubelet.without(AGENT):
+        attached.delete()
+        eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
+        grounds.cluster.fetch_now()
+        eventually(lambda: recipe(attached) is None, seconds=LETTING_GO)
+        attached.delete(deadline="1s")
+        eventually(attached.is_gone, seconds=LETTING_GO)
+        assert "edge.goodbye" not in attached.kinds()
+    eventually(grounds.comparison(before), seconds=2 * LETTING_GO)
 
 
 def test_a_removed_cluster_stays_as_it_is_is_recreated_in_place_and_is_deleted_from_its_rest(
-    grounds: Grounds, before: Contents, tmp_path: Path
+    grounds: Grounds, before: Contents
 ) -> None:
     attached = grounds.attach("removed")
     entry = f"/v1/app/{CONFIGURATION}/object/{attached.uuid}"
-    with attached.source(tmp_path) as source:
-        source.fetch()
-        eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
-        body = grounds.centre.api("GET", entry).json()
-        deployed = grounds.contents()
-        assert grounds.centre.api("DELETE", entry).status_code == 204
-        password = attached.password()
-        eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
-        assert grounds.contents().keys() == deployed.keys()
+    grounds.cluster.fetch_now()
+    eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
+    body = grounds.centre.api("GET", entry).json()
+    deployed = grounds.contents()
+    assert grounds.centre.api("DELETE", entry).status_code == 204
+    password = attached.password()
+    eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
+    assert grounds.contents().keys() == deployed.keys()
 
-        changed = {**body, "values": {"new": "chart"}}
-        assert grounds.centre.api("PUT", entry, json=changed).status_code == 201
-        eventually(lambda: attached.heartbeat(password).json()["state"] == "active", seconds=LETTING_GO)
-        eventually(lambda: grounds.centre.is_ready("removed"), seconds=LETTING_GO)
-        source.fetch()
-        found = f"edge-cluster-{attached.uuid}"
-        eventually(
-            lambda: (release_on_the_edge(attached, found) or {}).get("spec", {}).get("values", {}).get("new"),
-            seconds=LETTING_GO,
-        )
+    changed = {**body, "values": {"new": "chart"}}
+    assert grounds.centre.api("PUT", entry, json=changed).status_code == 201
+    eventually(lambda: attached.heartbeat(password).json()["state"] == "active", seconds=LETTING_GO)
+    eventually(lambda: grounds.centre.is_ready("removed"), seconds=LETTING_GO)
+    grounds.cluster.fetch_now()
+    found = f"edge-cluster-{attached.uuid}"
+    eventually(
+        lambda: (release_on_the_edge(attached, found) or {}).get("spec", {}).get("values", {}).get("new"),
+        seconds=LETTING_GO,
+    )
 
-        assert grounds.centre.api("DELETE", entry).status_code == 204
-        eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
-        attached.delete(workloads="keep")
-        eventually(attached.is_gone, seconds=2 * LETTING_GO)
-        eventually(grounds.comparison(before), seconds=LETTING_GO)
+    assert grounds.centre.api("DELETE", entry).status_code == 204
+    eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
+    attached.delete(workloads="keep")
+    eventually(attached.is_gone, seconds=2 * LETTING_GO)
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
     assert "edge.goodbye" in attached.kinds()
 
 

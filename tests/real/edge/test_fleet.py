@@ -14,8 +14,8 @@ import pytest
 from edge_cluster.agent import NAMESPACE, AgentPod
 from edge_cluster.certificates import Authority
 from edge_cluster.cluster import edge_cluster
-from edge_cluster.controllers import SealedSecrets, define_flux, start_kustomize_controller
-from edge_cluster.sources import Source
+from edge_cluster.controllers import SealedSecrets, install_flux
+from edge_cluster.site import running_flux
 from edge_cluster.tls_front import tls_front
 from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from production.ports import free_port
@@ -47,13 +47,13 @@ RIGHTS = Path(edgewright.agent.__file__).with_name("rbac.yaml")
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with edge_cluster() as cluster:
-        define_flux(cluster)
+        install_flux(cluster)
         cluster.kubectl("create", "namespace", NAMESPACE)
         cluster.kubectl.apply(RIGHTS.read_text())
-        start_kustomize_controller(cluster)
-        yield cluster
+        with running_flux(cluster, tmp_path_factory.mktemp("fetched")):
+            yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -165,13 +165,8 @@ def test_the_centre_moves_under_a_running_edge_that_is_killed_on_the_way(
     (tmp_path / "wrong").mkdir()
     authority, wrong = Authority(tmp_path / "pki"), Authority(tmp_path / "wrong")
     pem = authority.identity.certificate.read_text().strip()
-    source_folder = tmp_path / "source"
-    source_folder.mkdir()
-    with (
-        tls_front(authority.server("front"), port) as new,
-        Source(edge.cluster, source_folder, NAMESPACE, "self-link") as source,
-    ):
-        source.fetch()
+    with tls_front(authority.server("front"), port) as new:
+        assert edge.cluster.fetch_now().startswith("stored artifact")
         _settings(edge, EDGEWRIGHT_NEXT_EXTERNAL_URL=new, EDGEWRIGHT_NEXT_CA_BUNDLE=wrong.identity.certificate)
         eventually(lambda: "not trusted" in ((edge.shown()["reach"] or {}).get("problem") or ""), seconds=400)
         assert held(edge, OWN, "url") == old, "certificates that do not fit lock nobody out"
@@ -192,8 +187,8 @@ def test_the_centre_moves_under_a_running_edge_that_is_killed_on_the_way(
         assert "is not used any more" in doctor(edge)
 
         # Flux follows by a commit, which it still fetches the old way.
-        eventually(lambda: _git_url(source, edge).startswith(new), seconds=120)
-        source.fetch()
+        eventually(lambda: _git_url(edge).startswith(new), seconds=120)
+        assert edge.cluster.fetch_now().startswith("stored artifact")
         eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
 
         edge.centre.variables.pop("EDGEWRIGHT_NEXT_EXTERNAL_URL")
@@ -212,7 +207,8 @@ def _settings(edge: Edge, **changed: object) -> None:
     edge.centre.up()
 
 
-def _git_url(source: Source, edge: Edge) -> str:
-    source.fetch()
+def _git_url(edge: Edge) -> str:
+    """As Flux has it after a fetch."""
+    edge.cluster.fetch_now()
     found = edge.cluster.find("gitrepository", "self-link", namespace=NAMESPACE)
     return str(found["spec"]["url"])

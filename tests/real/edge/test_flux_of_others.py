@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from edge_cluster.desk import push_by_hand
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
+from edge_cluster.release import NAMESPACE as FLUX_NAMESPACE
 from edge_cluster.release import release
 from edge_cluster.site import KUSTOMIZE
-from edge_cluster.sources import Source
-from flux_file import CONTROLLERS
-from flux_file import NAMESPACE as FLUX_NAMESPACE
 from supervised import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from edge_cluster.contents import Contents
     from edge_cluster.grounds import Grounds
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
-REVISION = "deployment.kubernetes.io/revision"
 DRIVEN = """
 apiVersion: v1
 kind: Namespace
@@ -64,18 +60,17 @@ class Theirs:
 
     grounds: Grounds
     repository: str
-    source: Source
 
     def deliver(self, temperature: int) -> None:
         """Pushes a manifest; returns when Flux has applied it."""
         manifest = RECIPE.format(namespace="theirs", temperature=temperature)
         push_by_hand(self.grounds.centre, self.repository, "recipe.yaml", manifest)
-        self.source.fetch()
+        self.grounds.cluster.fetch_now("line", namespace="theirs")
         eventually(lambda: recipe(self.grounds, "theirs") == str(temperature), seconds=LETTING_GO)
 
 
 @pytest.fixture
-def theirs(grounds: Grounds, before: Contents, tmp_path: Path) -> Iterator[Theirs]:
+def theirs(grounds: Grounds, before: Contents) -> Iterator[Theirs]:
     """Flux as its own release installs it, at work; gone at the end."""
     kubectl = grounds.cluster.kubectl
     repository = grounds.centre.create("their-repository")
@@ -83,7 +78,7 @@ def theirs(grounds: Grounds, before: Contents, tmp_path: Path) -> Iterator[Their
     kubectl.apply(release().decode())
     try:
         kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        with driven(grounds, repository, tmp_path / "theirs") as found:
+        with driven(grounds, repository) as found:
             yield found
     finally:
         kubectl("delete", "--ignore-not-found", "--wait=false", "--filename", "-", given=release().decode())
@@ -92,41 +87,40 @@ def theirs(grounds: Grounds, before: Contents, tmp_path: Path) -> Iterator[Their
 
 
 @contextmanager
-def driven(grounds: Grounds, repository: str, folder: Path) -> Iterator[Theirs]:
+def driven(grounds: Grounds, repository: str) -> Iterator[Theirs]:
     kubectl, url = grounds.cluster.kubectl, f"{grounds.centre.endpoints()['gateway']}/uuid/{repository}"
-    folder.mkdir()
     password = (grounds.centre.home / "admin-token").read_text().strip()
     kubectl.apply(DRIVEN.format(password=password, url=url))
-    with Source(grounds.cluster, folder, "theirs", "line") as source:
-        theirs = Theirs(grounds, repository, source)
-        theirs.deliver(180)
-        eventually(lambda: rolled_out(grounds), seconds=LETTING_GO)
-        yield theirs
-        kubectl("delete", "kustomization", "line", "--namespace", "theirs")  # Flux takes away what it has applied
-        kubectl("delete", "namespace", "theirs")
+    theirs = Theirs(grounds, repository)
+    theirs.deliver(180)
+    kubectl(
+        "wait", "--for=condition=Available", "deployment", "--all", "--namespace", FLUX_NAMESPACE, "--timeout=90s"
+    )
+    yield theirs
+    kubectl("delete", "kustomization", "line", "--namespace", "theirs")  # Flux takes away what it has applied
+    kubectl("delete", "namespace", "theirs")
 
 
 def test_flux_that_was_there_drives_the_edge_and_goes_on_when_the_cluster_is_deleted(
-    grounds: Grounds, theirs: Theirs, tmp_path: Path
+    grounds: Grounds, theirs: Theirs
 ) -> None:
     with_theirs, starts = grounds.contents(), grounds.kubelet.starts(KUSTOMIZE)
     attached = grounds.attach("guest")
-    with attached.source(tmp_path / "ours") as source:
-        attached.push("recipe.yaml", RECIPE.format(namespace="default", temperature=90))
-        source.fetch()
-        eventually(lambda: recipe(grounds, "default") == "90", seconds=LETTING_GO)
-        made = grounds.contents().keys() - with_theirs.keys()
-        assert f"Kustomization/{NAMESPACE}/self-link" in made
-        assert [key for key in made if f"/{FLUX_NAMESPACE}/" in key or key.startswith("CustomResource")] == []
-        theirs.deliver(185)
-        theirs.deliver(180)
+    attached.push("recipe.yaml", RECIPE.format(namespace="default", temperature=90))
+    grounds.cluster.fetch_now()
+    eventually(lambda: recipe(grounds, "default") == "90", seconds=LETTING_GO)
+    made = grounds.contents().keys() - with_theirs.keys()
+    assert f"Kustomization/{NAMESPACE}/self-link" in made
+    assert [key for key in made if f"/{FLUX_NAMESPACE}/" in key or key.startswith("CustomResource")] == []
+    theirs.deliver(185)
+    theirs.deliver(180)
 
-        attached.delete()
-        eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
-        source.fetch()
-        eventually(lambda: recipe(grounds, "default") is None, seconds=LETTING_GO)
-        eventually(attached.is_gone, seconds=LETTING_GO)
-        eventually(grounds.comparison(with_theirs), seconds=LETTING_GO)
+    attached.delete()
+    eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
+    grounds.cluster.fetch_now()
+    eventually(lambda: recipe(grounds, "default") is None, seconds=LETTING_GO)
+    eventually(attached.is_gone, seconds=LETTING_GO)
+    eventually(grounds.comparison(with_theirs), seconds=LETTING_GO)
     assert "edge.goodbye" in attached.kinds()
     theirs.deliver(190)
     assert grounds.kubelet.starts(KUSTOMIZE) == starts, "nobody has touched the controller"
@@ -135,12 +129,3 @@ def test_flux_that_was_there_drives_the_edge_and_goes_on_when_the_cluster_is_del
 def recipe(grounds: Grounds, namespace: str) -> str | None:
     found: Any = grounds.cluster.find("configmap", "recipe", namespace=namespace)
     return found["data"]["temperature"] if found else None
-
-
-def rolled_out(grounds: Grounds) -> bool:
-    """Kubernetes has written all that it writes of Flux's Deployments."""
-    deployments, pods = (
-        grounds.cluster.find(kind, namespace=FLUX_NAMESPACE)["items"] for kind in ("deployment", "pod")
-    )
-    revised = [each for each in deployments if REVISION in each["metadata"].get("annotations", ())]
-    return len(revised) == len(pods) == len(CONTROLLERS)

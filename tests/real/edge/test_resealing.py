@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import time
 from base64 import b64encode
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from edge_cluster.agent import NAMESPACE
-from edge_cluster.sources import Source
 from loopback import PLAIN
 from resealing_edge import digest
 from sealing_keys import open_envelope
@@ -24,8 +22,6 @@ from edgewright.agent.resealing import fingerprint_of
 from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Edge
     from edge_cluster.controllers import SealedSecrets
 
@@ -34,15 +30,13 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixture
 FIFTY = [f"s{number:02}" for number in range(50)]
 
 
-@pytest.fixture
-def source(edge: Edge, tmp_path: Path) -> Iterator[Source]:
-    """What brings the repository to the edge; no secret of another test is in it."""
-    with Source(edge.cluster, tmp_path, NAMESPACE, "self-link") as source:
-        items = edge.centre.api("GET", f"/v1/cluster/{edge.uuid}/secret").json()["items"]
-        named = [{part: each[part] for part in ("namespace", "name", "key")} for each in items]
-        put(edge, *({**each, "delete": True} for each in named))
-        source.fetch()
-        yield source
+@pytest.fixture(autouse=True)
+def without_secrets(edge: Edge) -> None:
+    """No secret of another test is in the repository that Flux has fetched."""
+    items = edge.centre.api("GET", f"/v1/cluster/{edge.uuid}/secret").json()["items"]
+    named = [{part: each[part] for part in ("namespace", "name", "key")} for each in items]
+    put(edge, *({**each, "delete": True} for each in named))
+    edge.cluster.fetch_now()
 
 
 def put(edge: Edge, *changes: dict[str, Any]) -> None:
@@ -102,10 +96,10 @@ def lines(edge: Edge, kind: str) -> list[dict[str, Any]]:
 
 
 def test_fifty_secrets_are_sealed_for_the_new_key_whatever_happens_meanwhile(
-    edge: Edge, sealed_secrets: SealedSecrets, source: Source
+    edge: Edge, sealed_secrets: SealedSecrets
 ) -> None:
     put(edge, *(value(name, f"value of {name}") for name in FIFTY))
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: set(FIFTY) <= all_decrypted(edge).keys(), seconds=300)
     renew(edge, sealed_secrets)
     committed = len(lines(edge, "secret.resealed"))
@@ -124,7 +118,7 @@ def test_fifty_secrets_are_sealed_for_the_new_key_whatever_happens_meanwhile(
     eventually(lambda: edge.condition("SealingKeyCurrent") == ("True", "Current"))
     assert len(lines(edge, "secret.resealed")) == committed + 1, "one commit"
 
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: decrypted(edge, "s49") == {"password": "set meanwhile"})
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
     newest = load_pem_private_key(sealed_secrets.newest_private_key().encode(), None)
@@ -152,14 +146,12 @@ def eventually_under_way(edge: Edge) -> dict[str, Any]:
     return shown[0]
 
 
-def test_a_key_that_is_lost_takes_only_its_own_values_along(
-    edge: Edge, sealed_secrets: SealedSecrets, source: Source
-) -> None:
+def test_a_key_that_is_lost_takes_only_its_own_values_along(edge: Edge, sealed_secrets: SealedSecrets) -> None:
     held = sealed_secrets.keys()
     put(edge, value("db", "lost", "old"), value("gone", "lost"))
     renew(edge, sealed_secrets)
     put(edge, value("db", "kept", "new"), value("other", "kept"))
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: sealed(edge, "db").keys() == {"old", "new"} and bool(sealed(edge, "other")))
     sealed_secrets.lose_keys(*held)
     renew(edge, sealed_secrets)
@@ -175,16 +167,16 @@ def test_a_key_that_is_lost_takes_only_its_own_values_along(
     assert document["must_reenter"] == ["default/db/old", "default/gone/password"]
     eventually(lambda: edge.condition("SealingKeyCurrent") == ("False", "Unreadable"))
     put(edge, value("db", "entered again", "old"), value("gone", "entered again"))
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: decrypted(edge, "db") == {"old": "entered again", "new": "kept"})
     eventually(lambda: edge.condition("SealingKeyCurrent") == ("True", "Current"))
 
 
 def test_a_lying_agent_destroys_its_own_values_only_and_the_real_one_mends_nothing_that_is_not_there(
-    edge: Edge, sealed_secrets: SealedSecrets, source: Source
+    edge: Edge, sealed_secrets: SealedSecrets
 ) -> None:
     put(edge, value("one", "first"), value("two", "second"))
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: decrypted(edge, "one") == {"password": "first"} and bool(decrypted(edge, "two")))
     renew(edge, sealed_secrets)
     edge.agent.stop()
@@ -209,14 +201,14 @@ def test_a_lying_agent_destroys_its_own_values_only_and_the_real_one_mends_nothi
     assert [each["secret"] for each in answer.json()["ignored"]] == ["default/two"]
     edge.agent.start()
     eventually(lambda: states(edge) == {"one/password": "current", "two/password": "current"}, seconds=120)
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: sealed(edge, "one")["password"] == lie)
     eventually(lambda: not is_synced(edge, "one"))
     assert decrypted(edge, "one") == {"password": "first"}, "the controller leaves what it has decrypted before"
     assert decrypted(edge, "two") == {"password": "second"}
     assert sealed(edge, "invented") == {}
     put(edge, value("one", "set anew"))
-    source.fetch()
+    edge.cluster.fetch_now()
     eventually(lambda: decrypted(edge, "one") == {"password": "set anew"})
 
 

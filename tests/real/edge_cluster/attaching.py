@@ -152,6 +152,14 @@ class Attaching:
         lines = log.read_text().splitlines(keepends=True) if log.exists() else []
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
+    def fetch_now(self) -> str:
+        """See ``Cluster.fetch_now``: the driving repository."""
+        return self.factory.cluster.fetch_now()
+
+    def has_fetched(self) -> bool:
+        """Whether Flux has the driving repository, as far as it knows."""
+        return self.source_said().startswith("stored artifact")
+
     def source_said(self) -> str:
         """Of the driving repository, as Flux has it."""
         found = self.factory.cluster.find("gitrepository", "self-link", namespace="edgewright")

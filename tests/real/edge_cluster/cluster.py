@@ -1,14 +1,16 @@
 """A Kubernetes cluster without machines: etcd, API server, controller manager, and kwok for nodes and pods.
 
-No container ever runs: kwok says of each pod that it is ready, so that what waits for one goes on. Controllers run as
-processes of this machine, under the tokens of their ServiceAccounts.
+No container ever runs: kwok says of each pod on its node that it is ready. Controllers run as processes of this
+machine, under the tokens of their ServiceAccounts.
 """
 
+import json
 import shutil
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +44,18 @@ KINDS = {
 }
 """Kind -> where the API server has it."""
 WITHOUT_NAMESPACE = ("clusterrole", "namespace")
+REQUESTED = "reconcile.fluxcd.io/requestedAt"
+"""Annotation with which Flux is asked to look at something now."""
 LIVING: list[Path] = []
 """Folders of the clusters that this process runs."""
-NODE = """
+NODE_NAME = "node-1"
+NODE = f"""
 apiVersion: v1
 kind: Node
 metadata:
-  name: node-1
-  annotations: {kwok.x-k8s.io/node: fake, node.alpha.kubernetes.io/ttl: "0"}
-  labels: {kubernetes.io/os: linux, kubernetes.io/arch: amd64, kubernetes.io/hostname: node-1}
+  name: {NODE_NAME}
+  annotations: {{kwok.x-k8s.io/node: fake, node.alpha.kubernetes.io/ttl: "0"}}
+  labels: {{kubernetes.io/os: linux, kubernetes.io/arch: amd64, kubernetes.io/hostname: {NODE_NAME}}}
 """
 
 
@@ -130,6 +135,35 @@ class Cluster:
         if not answer.is_success:
             raise RuntimeError(f"{kind} {name}: {answer.text}")
         return answer.json()
+
+    def fetch_now(self, name: str = "self-link", *, namespace: str = "edgewright") -> str:
+        """Asks Flux to fetch a GitRepository, as ``flux reconcile source git`` does; returns what it says of it then.
+
+        Flux fetches by itself at its interval, and when something else asks it to. Until that is soon, tests do.
+
+        Raises:
+            RuntimeError: it has not fetched in time, or the API server does not answer.
+        """
+        path = f"/{KINDS['gitrepository']}/namespaces/{namespace}/gitrepositories/{name}"
+        asked = {"metadata": {"annotations": {REQUESTED: datetime.now(UTC).isoformat()}}}
+        headers = {"Content-Type": "application/merge-patch+json"}
+        answer = self.http.patch(path, content=json.dumps(asked), headers=headers)
+        if not answer.is_success:
+            raise RuntimeError(f"gitrepository {name}: {answer.text}")
+        said: list[str] = []
+
+        def is_done() -> bool:
+            found = self.find("gitrepository", name, namespace=namespace)
+            status = found.get("status", {})
+            # Whoever else has asked meanwhile has done so after us.
+            if status.get("lastHandledReconcileAt") == found["metadata"]["annotations"][REQUESTED]:
+                said.extend(each["message"] for each in status["conditions"] if each["type"] == "Ready")
+                return True
+            return False
+
+        if not self.supervisor.wait_for(is_done, seconds=READY_SECONDS):
+            raise RuntimeError(f"Flux does not fetch {namespace}/{name}")
+        return "".join(said)
 
     def run(
         self,

@@ -1,4 +1,4 @@
-"""The real controllers that an edge runs: sealed-secrets, and Flux's kustomize-controller."""
+"""What is installed on an edge: Flux, and sealed-secrets with its real controller."""
 
 import base64
 import os
@@ -11,38 +11,19 @@ from typing import Any
 
 import httpx
 from components import component
-from flux_file import definition
 from free_ports import free_port
 from loopback import PLAIN
-from module_files import module_folder
+from module_files import flux_definitions, module_folder
 
 from edge_cluster.cluster import READY_SECONDS, Cluster
 from edge_cluster.pods import pod, renew_token
+from edge_cluster.release import release
 from edgewright.cli.probes import answers
 
 SEALED_SECRETS_NAMESPACE = "kube-system"
 SEALED_SECRETS_ACCOUNT = "sealed-secrets-controller"
 KEY_LABEL = "sealedsecrets.bitnami.com/sealed-secrets-key"
 SEALED_SECRETS_RIGHTS = Path(__file__).with_name("sealed-secrets.yaml")
-HELM_RELEASES = definition("helm", "HelmRelease", "helmreleases", "v2")
-"""A place for releases: helm-controller cannot be had, and nothing acts on them."""
-FLUX_NAMESPACE = "flux-system"
-FLUX_RIGHTS = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: flux-system}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: kustomize-controller, namespace: flux-system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: cluster-reconciler}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
-subjects: [{kind: ServiceAccount, name: kustomize-controller, namespace: flux-system}]
-"""
-"""Flux applies whatever its repository holds, so it has all rights, as its own manifests give it."""
 
 
 class SealedSecrets:
@@ -142,27 +123,15 @@ def _made_at(secret: dict[str, Any]) -> float:
 
 def define_flux(cluster: Cluster) -> None:
     """Flux's kinds, without anything that acts on them."""
-    for name in ("source-controller-crds", "kustomize-controller-crds"):
-        cluster.kubectl.apply_definitions(module_folder(name))
-    cluster.kubectl.apply(HELM_RELEASES)
+    cluster.kubectl.apply(*(file.read_text() for file in flux_definitions()))
+    _await_definitions(cluster)
 
 
-def start_kustomize_controller(cluster: Cluster) -> None:
-    """Flux's own; see ``sources`` for what feeds it, as its source-controller cannot be had here."""
-    health = free_port()
-    cluster.kubectl.apply(FLUX_RIGHTS)
-    cluster.run(
-        "kustomize-controller",
-        [
-            component("kustomize-controller"),
-            "--watch-all-namespaces",
-            "--log-encoding=json",
-            f"--metrics-addr=127.0.0.1:{free_port()}",
-            f"--health-addr=127.0.0.1:{health}",
-        ],
-        ready=lambda: answers(f"http://127.0.0.1:{health}/readyz"),
-        environment={
-            "RUNTIME_NAMESPACE": FLUX_NAMESPACE,
-            "KUBECONFIG": str(cluster.as_account(FLUX_NAMESPACE, "kustomize-controller").config),
-        },
-    )
+def install_flux(cluster: Cluster) -> None:
+    """All of its release; its pods wait for somebody who runs them."""
+    cluster.kubectl.apply(release().decode())
+    _await_definitions(cluster)
+
+
+def _await_definitions(cluster: Cluster) -> None:
+    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")

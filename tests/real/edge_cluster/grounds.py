@@ -1,6 +1,6 @@
 """Where edges are attached and let go: a centre that gives Flux and an agent, a Kubernetes cluster, a kubelet.
 
-The agent, the detacher and Flux's kustomize-controller are the real programs, each under the ServiceAccount that the
+The agent, the detacher and Flux's controllers are the real programs, each under the ServiceAccount that the
 bootstrap line has made, and each for as long as its pod is there.
 """
 
@@ -27,7 +27,6 @@ from edge_cluster.kubelet import Kubelet
 from edge_cluster.line import Line
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, programs
-from edge_cluster.sources import Source
 
 IMAGE = "registry.example.com/edgewright:test"
 NAMESPACE = "edgewright"
@@ -114,13 +113,6 @@ class Attached:
         steps = {step["name"]: step["state"] for step in self.api("GET").json()["steps"]}
         return next((name for name, state in steps.items() if state == "running"), "")
 
-    @contextmanager
-    def source(self, folder: Path) -> Iterator[Source]:
-        """What brings its repository to Flux."""
-        folder.mkdir(exist_ok=True)
-        with Source(self.grounds.cluster, folder, NAMESPACE, "self-link") as source:
-            yield source
-
     def push(self, name: str, text: str) -> None:
         push_by_hand(self.grounds.centre, self.uuid, name, text)
 
@@ -166,7 +158,7 @@ def grounds_in(folder: Path) -> Iterator[Grounds]:
             imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file)
             assert imported.status_code == 200, imported.text
             sealed_secrets.start()
-            with Kubelet(cluster, programs(sealed_secrets, of_detacher=of_detacher)) as kubelet:
+            with Kubelet(cluster, programs(folder / "fetched", sealed_secrets, of_detacher=of_detacher)) as kubelet:
                 yield Grounds(cluster, centre, kubelet, folder, of_detacher)
         finally:
             centre.clear_up()

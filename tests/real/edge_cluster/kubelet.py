@@ -3,6 +3,9 @@
 A pod of an account that has a program here begins when it is there, with the variables of its specification, and
 begins again when it dies. When it goes it gets SIGTERM, and SIGKILL when its grace is over. So a Deployment that is
 made, scaled or deleted starts and ends the real program.
+
+It binds a pod to the node as soon as its program is ready; kwok then says that the pod is ready, and so does its
+Deployment. A pod of any other account is bound at once, and has no process.
 """
 
 import os
@@ -12,7 +15,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,9 +23,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from pod_environment import variables_of
+from pod_environment import arguments_of, variables_of
 
-from edge_cluster.cluster import READY_SECONDS, Cluster
+from edge_cluster.cluster import NODE_NAME, READY_SECONDS, Cluster
 from edge_cluster.kubectl import surroundings
 from edge_cluster.pods import pod
 
@@ -40,10 +43,14 @@ class Program:
         command: the arguments of the pod's container come behind it.
         variables: what only a network of pods would make needless, such as the address of a service; read at each
             start.
+        options: the same, behind the arguments of the container, of which the last one counts.
+        ready: whether it serves, where its pod has a probe.
     """
 
     command: Sequence[str | Path]
     variables: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+    ready: Callable[[], bool] = lambda: True
 
 
 @dataclass
@@ -91,7 +98,7 @@ class Kubelet:
     """Runs the pods of a cluster while it is open as a context.
 
     Args:
-        programs: by the name of the ServiceAccount. A pod of any other never runs.
+        programs: by the name of the ServiceAccount.
     """
 
     def __init__(self, cluster: Cluster, programs: Mapping[str, Program]) -> None:
@@ -161,6 +168,21 @@ class Kubelet:
                 self._kept_out.discard(account)
 
     @contextmanager
+    def paused(self, account: str) -> Iterator[None]:
+        """Pods of that account stand still until the end of the context; whoever had a lease may begin again then."""
+        with self._turn:
+            running = self._of(account)
+            assert running, f"no pod of {account} runs"
+            for container in running:
+                os.killpg(container.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for container in running:
+                with suppress(ProcessLookupError):
+                    os.killpg(container.process.pid, signal.SIGCONT)
+
+    @contextmanager
     def unplugged(self) -> Iterator[None]:
         """No power: pods and the whole cluster are gone at once. With it back all starts on what is on the disk."""
         supervisor = self._cluster.supervisor
@@ -206,6 +228,22 @@ class Kubelet:
             if _account(each) not in ending and (known is None or known.may_begin_again()):
                 with suppress(*NOT_NOW):
                     self._begin(uid, each)
+        for each in found:
+            if self._is_to_be_bound(each):
+                self._bind(each)
+
+    def _is_to_be_bound(self, found: Mapping[str, Any]) -> bool:
+        if "nodeName" in found["spec"] or "deletionTimestamp" in found["metadata"]:
+            return False
+        program = self._programs.get(_account(found))
+        container = self._containers.get(found["metadata"]["uid"])
+        return program is None or (container is not None and container.runs and program.ready())
+
+    def _bind(self, found: Mapping[str, Any]) -> None:
+        metadata = found["metadata"]
+        node = {"apiVersion": "v1", "kind": "Node", "name": NODE_NAME}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": metadata["name"]}, "target": node}
+        self._http.post(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/binding", json=binding)
 
     def _is_wanted(self, found: Mapping[str, Any]) -> bool:
         known = _account(found) in self._programs.keys() - self._kept_out
@@ -215,7 +253,8 @@ class Kubelet:
         account, namespace = _account(found), found["metadata"]["namespace"]
         program, [container] = self._programs[account], found["spec"]["containers"]
         given = dict(variables_of(found, container, partial(self._secret, namespace)))
-        started = pod(self._cluster, namespace, account, [*program.command, *container.get("args", ())])
+        command = [*program.command, *arguments_of(container, given), *program.options]
+        started = pod(self._cluster, namespace, account, command)
         with self._log(account).open("ab") as log:
             process = subprocess.Popen(
                 [str(word) for word in started.command],

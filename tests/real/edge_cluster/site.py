@@ -13,12 +13,14 @@ from edge_cluster.agent import PROGRAM as AGENT_PROGRAM
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.controllers import SealedSecrets
 from edge_cluster.kubelet import Kubelet, Program
-from edge_cluster.source_controller import SourceController
+from edgewright.cli.probes import answers
 
 AGENT, DETACHER = "edgewright-agent", "edgewright-detach"
 KUSTOMIZE, SOURCE = "kustomize-controller", "source-controller"
 """The ServiceAccounts of what runs there."""
 NOTHING: Mapping[str, str] = {}
+LEASES = [f"--leader-election-{name}" for name in ("lease-duration=15s", "renew-deadline=10s", "retry-period=2s")]
+"""As Kubernetes' own have them: whoever was killed is followed in a third of the time that Flux takes."""
 
 
 @dataclass
@@ -45,16 +47,12 @@ def site(folder: Path, *, agent: Sequence[str | Path] = AGENT_PROGRAM) -> Iterat
     """
     with edge_cluster() as cluster:
         sealed_secrets = SealedSecrets(cluster)
-        source = Program(["sh", "-c", "exec sleep infinity"])  # ``SourceController`` does its work
-        with Kubelet(cluster, {**programs(sealed_secrets, agent=agent), SOURCE: source}) as kubelet:
-            sources = SourceController(
-                cluster, folder, runs=lambda: kubelet.runs(SOURCE), variables=lambda: kubelet.environment(SOURCE)
-            )
-            with sources:
-                yield Site(cluster, kubelet, sealed_secrets)
+        with Kubelet(cluster, programs(folder, sealed_secrets, agent=agent)) as kubelet:
+            yield Site(cluster, kubelet, sealed_secrets)
 
 
 def programs(
+    folder: Path,
     sealed_secrets: SealedSecrets,
     *,
     agent: Sequence[str | Path] = AGENT_PROGRAM,
@@ -63,12 +61,50 @@ def programs(
     """The real ones of an edge, by their ServiceAccounts.
 
     Args:
+        folder: for what Flux fetches.
         of_detacher: its variables, beside those of its pod; read at each start.
     """
     of_agent = {"EDGEWRIGHT_AGENT_SEALING_URL": sealed_secrets.url, "EDGEWRIGHT_AGENT_LOOK_SECONDS": "1"}
-    addresses = [f"--{kind}-addr=127.0.0.1:{free_port()}" for kind in ("metrics", "health")]
     return {
         AGENT: Program(agent, of_agent),
         DETACHER: Program([sys.executable, "-P", "-m", "edgewright.agent.detacher"], of_detacher),
-        KUSTOMIZE: Program([component(KUSTOMIZE), *addresses]),
+        **flux_programs(folder),
     }
+
+
+def flux_programs(folder: Path) -> dict[str, Program]:
+    """Those of Flux alone.
+
+    Args:
+        folder: for what it fetches.
+    """
+    archives, health = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    storage = [f"--storage-path={folder}", f"--storage-addr={archives}", f"--storage-adv-addr={archives}"]
+    return {
+        SOURCE: Program(
+            [component(SOURCE)],
+            options=[*_addresses(), *LEASES, "--events-addr=", *storage],
+            ready=lambda: answers(f"http://{archives}/"),
+        ),
+        KUSTOMIZE: Program(
+            [component(KUSTOMIZE)],
+            options=[*_addresses(health), *LEASES, "--events-addr="],
+            ready=lambda: answers(f"http://{health}/readyz"),
+        ),
+    }
+
+
+@contextmanager
+def running_flux(cluster: Cluster, folder: Path) -> Iterator[Kubelet]:
+    """Runs the pods of Flux on a cluster where it is installed, until the end of the context; no others.
+
+    Args:
+        folder: for what it fetches.
+    """
+    with Kubelet(cluster, flux_programs(folder)) as kubelet:
+        yield kubelet
+
+
+def _addresses(health: str | None = None) -> Sequence[str]:
+    metrics, probed = f"127.0.0.1:{free_port()}", health or f"127.0.0.1:{free_port()}"
+    return [f"--metrics-addr={metrics}", f"--health-addr={probed}"]

@@ -13,10 +13,11 @@ from components import component
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.helm import Helm
 from edge_cluster.helm_release import checked_out_chart, packed_sealed_secrets
+from edge_cluster.release import release
 from embedded import EmbeddedEdgewright
-from flux_file import flux_file, sha256_of
+from flux_file import sha256_of
 from loopback import PLAIN
-from module_files import helm_definitions, module_folder
+from module_files import flux_definitions, module_folder
 from sealing_keys import NOW, sealing_certificate
 from supervised import eventually
 
@@ -42,17 +43,11 @@ KINDS = {
 """All that is rendered. Secrets are made by the bootstrap script alone, which its own tests run."""
 
 
-def definitions() -> list[Path]:
-    """Flux's real kinds."""
-    folders = [module_folder(name) for name in ("source-controller-crds", "kustomize-controller-crds")]
-    return [file for folder in [*folders, helm_definitions()] for file in sorted(folder.glob("*.yaml"))]
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """A Kubernetes cluster that knows the kinds, and has the namespaces; nothing else is on it."""
     with edge_cluster() as cluster:
-        cluster.kubectl.apply(*(file.read_text() for file in definitions()))
+        cluster.kubectl.apply(*(file.read_text() for file in flux_definitions()))
         cluster.kubectl.apply_definitions(module_folder("sealed-secrets-crds"))
         for namespace in ("edgewright", "flux-system"):
             cluster.kubectl("create", "namespace", namespace)
@@ -65,7 +60,7 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewri
     variables = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_AGENT_IMAGE": IMAGE}
     centre = EmbeddedEdgewright(tmp_path_factory.mktemp("centre") / "home", variables)
     centre.up()
-    file = flux_file([file.read_text() for file in definitions()])
+    file = release()
     imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file)
     assert imported.status_code == 200, imported.text
     yield centre

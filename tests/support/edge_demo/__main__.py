@@ -11,7 +11,9 @@ from pathlib import Path
 import psutil
 from components import build
 from filelock import FileLock
-from module_files import FOLDERS, module_folder
+from left_behind import MARK as OF_THE_DEMO
+from left_behind import end
+from module_files import FOLDERS, helm_definitions, module_folder
 from platformdirs import user_data_path
 from workshop import ComponentMissing, workshop
 
@@ -50,17 +52,19 @@ def up(folder: Path) -> int:
             build(COMPONENTS, shop)
             for name in FOLDERS:
                 module_folder(name, say=say, shop=shop)
+            helm_definitions(say=say, shop=shop)
     except ComponentMissing as error:
         say(str(error))
         return 1
     folder.mkdir()
     ledger = ProcessLedger(folder)
     mark = ledger.open_record(SERVER)
+    (folder / "mark").write_text(mark)
     log = folder / "demo.log"
     with log.open("wb") as said:
         server = subprocess.Popen(
             [sys.executable, "-u", "-m", "edge_demo", "serve"],
-            env={**os.environ, MARK: mark},
+            env={**os.environ, MARK: mark, OF_THE_DEMO: mark},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -109,6 +113,8 @@ def clear(folder: Path) -> None:
     for ledger in (folder, folder / "cluster", folder / "centre"):
         if ledger.is_dir():
             ProcessLedger(ledger).end_survivors()
+    if (folder / "mark").is_file():
+        end((folder / "mark").read_text())
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,26 +1,23 @@
 """What runs during the demonstration, and in which order it starts."""
 
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
 from components import component
-from edge_cluster.agent import ACCOUNT, NAMESPACE
-from edge_cluster.agent import PROGRAM as AGENT
 from edge_cluster.cluster import Cluster
-from edge_cluster.controllers import SealedSecrets, start_kustomize_controller
+from edge_cluster.controllers import SealedSecrets
 from edge_cluster.helm import Helm
 from edge_cluster.helm_release import install_release, packed_sealed_secrets
 from edge_cluster.kubectl import surroundings
+from edge_cluster.kubelet import Kubelet
 from edge_cluster.line import Line
-from edge_cluster.pods import pod
-from edge_cluster.sources import Source
+from edge_cluster.release import release
+from edge_cluster.site import programs
 from embedded import PROGRAM, EmbeddedEdgewright
-from flux_file import definition, flux_file, sha256_of
-from module_files import module_folder
+from flux_file import sha256_of
 from production.ports import free_port
 
 from edgewright.adapters.git.bare import BareGitServer
@@ -29,7 +26,7 @@ from edgewright.cli.supervisor import Part
 NAME = "press-shop"
 COMPONENTS = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kwok"),
-    *("sealed-secrets-controller", "kustomize-controller", "helm"),
+    *("sealed-secrets-controller", "source-controller", "kustomize-controller", "helm"),
 )
 PATIENCE = 300.0
 """Seconds for what takes one or two on a quiet machine."""
@@ -62,6 +59,7 @@ class Stage:
         self.centre = EmbeddedEdgewright(folder / "centre", variables)
         self.url = f"http://127.0.0.1:{variables['EDGEWRIGHT_GATEWAY_PORT']}"
         self.uuid = ""
+        self._open = ExitStack()
 
     def start(self) -> None:
         """Returns when the cluster is Available."""
@@ -69,38 +67,29 @@ class Stage:
         self.cluster.start()
         self._say("Starting the centre.")
         self._start_centre()
-        flux = _flux()
+        flux = release()
         self._demand(self.centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(flux)}, content=flux).is_success)
         self.uuid = self.centre.create(NAME)
         self._until(lambda: self.centre.is_ready(NAME))
+        sealing = SealedSecrets(self.cluster, installed=True)
+        self._open.enter_context(Kubelet(self.cluster, programs(self.folder / "fetched", sealing)))
         self._attach()
-        self._say("Starting what runs on the edge: Flux's kustomize-controller, sealed-secrets, the agent.")
-        start_kustomize_controller(self.cluster)
+        self._say("Starting what runs on the edge: Flux, sealed-secrets, the agent.")
         git = BareGitServer(self.centre.home / "repositories")
         install_release(self._helm, git, UUID(self.uuid), self.folder / "charts")
-        sealing = SealedSecrets(self.cluster, installed=True)
         sealing.start()
-        agent = pod(self.cluster, NAMESPACE, ACCOUNT, AGENT)
-        told = {"EDGEWRIGHT_AGENT_SEALING_URL": sealing.url, "EDGEWRIGHT_AGENT_LOOK_SECONDS": "3"}
-        self.cluster.run("agent", agent.command, ready=lambda: True, environment={**agent.environment, **told})
         self._until(self._is_available)
 
     def go_on(self) -> None:
-        """Fetches for Flux, in the place of its source-controller, until it is interrupted."""
-        with ExitStack() as open_sources:
-            sources = {name: open_sources.enter_context(self._source(name)) for name in ("self-link", "helm-charts")}
-            while True:
-                for name, source in sources.items():
-                    try:
-                        # The first one brings the other.
-                        if self.cluster.find("gitrepository", name, namespace=NAMESPACE) is not None:
-                            source.fetch()
-                    except (subprocess.SubprocessError, RuntimeError) as error:
-                        self._say(f"a fetch of {name} has failed ({type(error).__name__}); the next one comes")
-                self.cluster.supervisor.wait_for(lambda: False, seconds=FETCH_SECONDS)
+        """Asks Flux to fetch, for its interval is long, until it is interrupted."""
+        while True:
+            with suppress(RuntimeError):  # whatever it was, it is asked again
+                self.cluster.fetch_now()
+            self.cluster.supervisor.wait_for(lambda: False, seconds=FETCH_SECONDS)
 
     def stop(self) -> None:
         """Ends everything, in the opposite order of its start."""
+        self._open.close()
         self.cluster.stop()
 
     def farewell(self) -> str:
@@ -128,7 +117,7 @@ Try next:
   ./bin/edgewright secret reseal {NAME}
   kill {self.cluster.supervisor.pid_of("centre")}    (the centre; it comes back, and so does all else that is killed)
 
-No container runs: pods stay Pending, and controllers and agent are processes of this machine.
+No container runs: controllers and agent are processes of this machine, and kwok says that pods are ready.
 It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
 
     def _start_centre(self) -> None:
@@ -152,11 +141,6 @@ It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
 
-    def _source(self, name: str) -> Source:
-        folder = self.folder / "cluster" / name
-        folder.mkdir()
-        return Source(self.cluster, folder, NAMESPACE, name)
-
     def _is_available(self) -> bool:
         conditions = self.centre.api("GET", f"/v1/cluster/{self.uuid}").json()["conditions"]
         return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
@@ -167,13 +151,6 @@ It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
     def _demand(self, holds: bool) -> None:
         if not holds:
             raise RuntimeError(f"It did not get ready; the logs are in {self.cluster.folder / 'logs'}.")
-
-
-def _flux() -> bytes:
-    """A stand-in for the file of Flux's release, with the real definitions of what runs here."""
-    folders = [module_folder(name) for name in ("source-controller-crds", "kustomize-controller-crds")]
-    real = [file.read_text() for folder in folders for file in sorted(folder.glob("*.yaml"))]
-    return flux_file([*real, definition("helm", "HelmRelease", "helmreleases", "v2")])
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def test_all_that_is_built_at_once_shares_modules_and_compiled_packages(
 def test_programs_that_share_versions_are_compiled_together() -> None:
     graphs = {program.name: program.graph for program in components.PROGRAMS.values()}
     assert graphs["kube-apiserver"] == graphs["kubectl"] == graphs["helm"] == graphs["kubeseal"]
-    assert graphs["kwok"] == graphs["kustomize-controller"] != graphs["kubectl"]
+    assert graphs["kwok"] == graphs["kustomize-controller"] == graphs["source-controller"] != graphs["kubectl"]
 
 
 def test_two_builders_build_once(cache: Path) -> None:

@@ -126,11 +126,12 @@ def test_an_operator_compares_the_code_and_accepts(attaching: Attaching) -> None
     shown = attaching.desk.json(f"/v1/cluster/{uuid}")
     assert (shown["acceptance"], shown["short_code"], shown["phase"]) == ("pending", code, "PendingAcceptance")
     eventually(lambda: "pending" in attaching.agent_said())
-    eventually(lambda: "403" in attaching.source_said())
+    eventually(lambda: "authorization failed" in attaching.source_said())
     assert not attaching.is_available(uuid)
     assert "accepted" in attaching.desk.edgewright("cluster", "accept", "by-hand", "--yes")
     eventually(lambda: attaching.is_available(uuid))
-    eventually(lambda: attaching.source_said() == "stored")
+    attaching.fetch_now()
+    assert attaching.has_fetched()
 
 
 def test_an_edge_that_was_rejected_is_out_and_comes_in_with_a_fresh_line_and_new_credentials(

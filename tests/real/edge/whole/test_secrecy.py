@@ -83,6 +83,7 @@ def put(attaching: Attaching, uuid: str, value: Marker) -> None:
     eventually(lambda: attaching.condition(uuid, "SealingKeyCurrent")[0] == "True")
     path = f"/v1/cluster/{uuid}/secret/default/db/password"
     assert attaching.desk.centre.api("PUT", path, content=value.value).status_code == 204
+    attaching.fetch_now()
 
     def is_opened() -> bool:
         found = attaching.factory.cluster.find("secret", "db")
@@ -94,6 +95,7 @@ def put(attaching: Attaching, uuid: str, value: Marker) -> None:
 def take_back(attaching: Attaching, uuid: str) -> None:
     """For the next test: what Flux has applied would stay."""
     assert attaching.desk.centre.api("DELETE", f"/v1/cluster/{uuid}/secret/default/db/password").status_code == 204
+    attaching.fetch_now()
     eventually(lambda: attaching.factory.cluster.find("secret", "db") is None)
 
 
@@ -101,6 +103,8 @@ def rotate(attaching: Attaching, uuid: str) -> None:
     """Both credentials, until each successor was used."""
     asked = attaching.desk.centre.api("POST", f"/v1/cluster/{uuid}/credential/rotate")
     assert asked.status_code == 202, asked.text
+    eventually(lambda: "agent" in attaching.rotated(uuid))
+    attaching.fetch_now()
     eventually(lambda: attaching.rotated(uuid) == ["agent", "flux"])
 
 

@@ -21,6 +21,7 @@ from edge_cluster.release import release
 from edge_cluster.site import AGENT, DETACHER, KUSTOMIZE, Site
 from edge_cluster.terminal import paste
 from flux_file import sha256_of
+from go_programs import FLUX_RELEASE
 from loopback import PLAIN
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def give_the_centre_flux(desk: Desk) -> None:
     file = desk.folder / "install.yaml"
     file.write_bytes(release())
     said = desk.edgewright("flux", "import", str(file), "--sha256", sha256_of(file.read_bytes()))
-    assert "v2.7.0" in said
+    assert FLUX_RELEASE in said
 
 
 def commission(desk: Desk, name: str) -> None:
@@ -95,7 +96,7 @@ def paste_the_line(desk: Desk, factory: Site, folder: Path) -> None:
     assert "1 node) to http://" in shown and f"as '{NAME}'? [y/N] " in shown
     said = [words.partition("edgewright: ")[2] for words in shown.splitlines() if "edgewright: " in words]
     assert f"Registered; the centre has accepted this cluster as '{NAME}'." in said
-    assert "Flux v2.7.0 is installed in namespace 'flux-system'." in said
+    assert f"Flux {FLUX_RELEASE} is installed in namespace 'flux-system'." in said
     assert said[-1].startswith(f"Done: '{NAME}' is attached to http://")
     assert len(said) < 15, shown
 
@@ -120,6 +121,7 @@ def push_a_manifest(desk: Desk, factory: Site) -> None:
     for words in (("add", "."), (*author, "commit", "--quiet", "--message", "The press"), ("push", "--quiet")):
         done = desk.git("-C", str(clone), *words)
         assert done.code == 0, done
+    factory.cluster.fetch_now()
     eventually(lambda: factory.cluster.find("configmap", "recipe", namespace="press"))
     wait_for(desk, "synced")
 
@@ -128,6 +130,7 @@ def put_a_secret(desk: Desk, factory: Site, value: str = "s3cr3t") -> None:
     """It is a Kubernetes Secret in its namespace, opened by the edge's own controller."""
     eventually(lambda: condition(desk, "SealingKeyCurrent")["status"] == "True")
     desk.edgewright("secret", "put", NAME, "press/db", "password", "-", stdin=value)
+    factory.cluster.fetch_now()
     eventually(lambda: secret_on(factory) == value)
     wait_for(desk, "synced")
 
@@ -153,6 +156,7 @@ def unplug_it_and_plug_it_in_again(desk: Desk, factory: Site) -> None:
         assert re.search(r"Available +Unknown +LeaseExpired +\d{4}-\d\d-\d\d", page(desk)), page(desk)
         desk.edgewright("secret", "put", NAME, "press/db", "password", "-", stdin="changed meanwhile")
     wait_for(desk, "available")
+    factory.cluster.fetch_now()
     eventually(lambda: secret_on(factory) == "changed meanwhile")
 
 

@@ -88,7 +88,7 @@ def test_all_that_an_edge_asks_the_centre_goes_through_the_proxy(
     done = attaching.line(uuid).run()
     assert done.returncode == 0, done.stdout + done.stderr
     eventually(lambda: attaching.is_available(uuid))
-    eventually(lambda: attaching.source_said() == "stored")
+    eventually(attaching.has_fetched)
     assert set(front.asked_for()[asked:]) >= {
         f"GET /v1/cluster/{uuid}/bootstrap",
         f"GET /v1/cluster/{uuid}/install/flux",
@@ -107,11 +107,12 @@ def test_all_that_an_edge_asks_the_centre_goes_through_the_proxy(
     proxy.stop()
     try:
         eventually(lambda: attaching.agent_said()[-1] == "away")
-        eventually(lambda: "failed to checkout" in attaching.source_said())
+        assert "failed to checkout" in attaching.fetch_now()
     finally:
         proxy.start()
     eventually(lambda: attaching.agent_said()[-1] == "active")
-    eventually(lambda: attaching.source_said() == "stored")
+    attaching.fetch_now()
+    assert attaching.has_fetched()
     found = contents(attaching.factory.cluster)
     assert {key for key, one in found.items() if _holds(one, PASSWORD)} == {
         "Secret/edgewright/edgewright-proxy",
@@ -147,6 +148,7 @@ def test_after_a_month_without_a_network_it_goes_on_with_what_was_wanted_meanwhi
     site.install_chart()
     eventually(lambda: far_away.condition(uuid, "SealingKeyCurrent")[0] == "True")
     far_away.put_secret(uuid, "of last month")
+    far_away.fetch_now()
     eventually(lambda: far_away.opened_secret() == "of last month")
     eventually(lambda: far_away.condition(uuid, "Synced")[0] == "True")
     certificate = far_away.shown(uuid)["certificate"]["fingerprint"]
@@ -156,7 +158,7 @@ def test_after_a_month_without_a_network_it_goes_on_with_what_was_wanted_meanwhi
     proxy.stop()
     try:
         eventually(lambda: far_away.agent_said()[-1] == "away")
-        eventually(lambda: "failed to checkout" in far_away.source_said())
+        assert "failed to checkout" in far_away.fetch_now()
         eventually(lambda: far_away.condition(uuid, "Available")[0] == "Unknown")
         time.passes_without_a_word(MONTH, far_away.desk.centre)
         site.sealed_secrets.renew_key()  # as its controller does every 30 days
@@ -172,6 +174,7 @@ def test_after_a_month_without_a_network_it_goes_on_with_what_was_wanted_meanwhi
 
     time.passes(timedelta(seconds=LONGEST_BACKOFF))  # the longest that it waits before it asks again
     eventually(lambda: far_away.is_available(uuid))
+    far_away.fetch_now()
     eventually(lambda: far_away.opened_secret() == "of this month")
     eventually(lambda: site.cluster.find("configmap", "recipe"))
     eventually(lambda: far_away.condition(uuid, "Synced")[0] == "True")
@@ -200,11 +203,12 @@ def test_whoever_has_not_the_authority_says_so_and_trusts_nobody(attaching: Atta
     attaching.factory.kubelet.kill(AGENT)
     eventually(lambda: attaching.agent_said("code") == ["centre_untrusted"])
     assert "certificate is not trusted" in attaching.agent_said("detail")[0]
-    eventually(lambda: "certificate" in attaching.source_said())
+    assert "certificate" in attaching.fetch_now()
     done = attaching.line(uuid).run()
     assert done.returncode == 0, done.stdout + done.stderr
     eventually(lambda: attaching.agent_said()[-1] == "active")
-    eventually(lambda: attaching.source_said() == "stored")
+    attaching.fetch_now()
+    assert attaching.has_fetched()
 
 
 def test_what_no_proxy_names_is_asked_directly(attaching: Attaching) -> None:
