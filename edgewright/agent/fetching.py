@@ -18,8 +18,8 @@ SOURCES = ("self-link", "helm-charts")
 """What the agent may ask for; see ``fetching.yaml``."""
 AGAIN_SECONDS = 30.0
 """After which the same commit is asked for again, if it was not fetched."""
-REFUSED_SECONDS = 600.0
-"""After which a right that was missing is tried again."""
+REFUSED_SECONDS, LONGEST_REFUSED = 10.0, 600.0
+"""After which a right that was missing is tried again, at first and at last: the script grants it last of all."""
 
 
 class Asks(Protocol):
@@ -44,7 +44,7 @@ class Fetching:
         self._clock = clock
         self._hurry = hurry
         self._asked: dict[str, tuple[str, float]] = {}
-        self._refused_until = -math.inf
+        self._refused_until, self._refused_for = -math.inf, REFUSED_SECONDS
         self._matter = Transitions("fetching")
 
     async def heard(self, revisions: Mapping[str, str], seen: Observation) -> None:
@@ -67,12 +67,14 @@ class Fetching:
         try:
             await self._edge.ask_to_fetch(self._namespace, name, self._clock.now())
         except Forbidden as trouble:
-            self._refused_until = now + REFUSED_SECONDS
+            self._refused_until = now + self._refused_for
+            self._refused_for = min(2 * self._refused_for, LONGEST_REFUSED)
             self._matter.trouble("not_allowed", detail=trouble.detail, code=trouble.code)
             return
         except EdgewrightError as trouble:
             self._matter.trouble("not_asked", detail=trouble.detail, code=trouble.code)
             return
+        self._refused_for = REFUSED_SECONDS
         self._asked[name] = (commit, now)
         self._matter.well("asked")
         self._hurry(commit)

@@ -1,0 +1,145 @@
+"""What is wanted comes at once, because the agent asks Flux to fetch; its token can do nothing else to Flux."""
+
+import json
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds
+from edge_cluster.site import AGENT
+from supervised import eventually
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+REQUESTED = "reconcile.fluxcd.io/requestedAt"
+SOURCES = f"/apis/source.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/gitrepositories"
+SELF_LINK = f"{SOURCES}/self-link"
+
+
+@pytest.fixture(scope="module")
+def attached(grounds: Grounds) -> Iterator[Attached]:
+    """An edge that was attached by its line."""
+    attached = grounds.attach("press-shop")
+    yield attached
+    attached.delete(force="true")
+    eventually(attached.is_gone, seconds=LETTING_GO)
+
+
+@pytest.fixture(scope="module")
+def thief(attached: Attached) -> Iterator[httpx.Client]:
+    """Has the token of the agent's account."""
+    cluster = attached.grounds.cluster
+    token = cluster.account_token(NAMESPACE, AGENT)
+    authority = ssl.create_default_context(cafile=cluster.authority.identity.certificate)
+    headers = {"Authorization": f"Bearer {token}"}
+    with httpx.Client(base_url=cluster.url, headers=headers, verify=authority, trust_env=False, timeout=60) as client:
+        yield client
+
+
+def self_link(attached: Attached) -> dict[str, Any]:
+    found: dict[str, Any] = attached.grounds.cluster.find("gitrepository", "self-link", namespace=NAMESPACE)
+    return found
+
+
+def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> None:
+    """Flux would fetch once in three minutes: the fetch that brings it is one that somebody has asked for."""
+    cluster = attached.grounds.cluster
+    for name in ("one", "two"):
+        before = self_link(attached)["metadata"].get("annotations", {}).get(REQUESTED)
+        attached.put_secret("default", name, b"s3cret")
+        eventually(lambda name=name: cluster.find("secret", name) is not None, seconds=LETTING_GO)
+        now = self_link(attached)
+        asked = now["metadata"]["annotations"][REQUESTED]
+        assert asked != before
+        assert now["status"]["lastHandledReconcileAt"] == asked
+    managers = {
+        each["manager"] for each in self_link(attached)["metadata"]["managedFields"] if REQUESTED in str(each)
+    }
+    assert managers == {AGENT}
+
+
+def test_the_centre_hears_at_once_that_it_was_applied(attached: Attached) -> None:
+    attached.push("recipe.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: recipe, namespace: default}}\n")
+    eventually(lambda: attached.grounds.cluster.find("configmap", "recipe") is not None, seconds=LETTING_GO)
+    eventually(lambda: attached.condition("Synced")[0] == "True")
+
+
+@pytest.mark.parametrize("kind", ["merge", "json", "apply"])
+def test_its_token_may_ask_flux_to_fetch(thief: httpx.Client, kind: str) -> None:
+    changes: dict[str, Any] = {
+        "merge": {"metadata": {"annotations": {REQUESTED: "now"}}},
+        "json": [{"op": "add", "path": "/metadata/annotations/reconcile.fluxcd.io~1requestedAt", "value": "then"}],
+        "apply": {
+            "apiVersion": "source.toolkit.fluxcd.io/v1",
+            "kind": "GitRepository",
+            "metadata": {"name": "self-link", "annotations": {REQUESTED: "once"}},
+        },
+    }
+    media = {
+        "merge": "application/merge-patch+json",
+        "json": "application/json-patch+json",
+        "apply": "application/apply-patch+yaml",
+    }
+    parameters = {"fieldManager": "thief", "force": "true"} if kind == "apply" else {}
+    answer = thief.patch(
+        SELF_LINK, content=json.dumps(changes[kind]), params=parameters, headers={"Content-Type": media[kind]}
+    )
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": {"url": "https://thief.example.com/all-rights.git"}},
+        {"spec": {"suspend": True}},
+        {"spec": {"secretRef": {"name": "edgewright-agent"}}},
+        {"spec": {"interval": "1s"}, "metadata": {"annotations": {REQUESTED: "hidden"}}},
+        {"metadata": {"labels": {"edgewright.dev/cluster": "other"}}},
+        {"metadata": {"labels": None}},
+        {"metadata": {"annotations": {"kustomize.toolkit.fluxcd.io/ssa": "Ignore"}}},
+        {"metadata": {"annotations": {"empty": ""}}},
+        {"metadata": {"annotations": {REQUESTED: "x" * 65}}},
+        {"metadata": {"finalizers": ["thief.example.com/never"]}},
+        {"metadata": {"finalizers": None}},
+        {"metadata": {"ownerReferences": None}},
+    ],
+    ids=str,
+)
+def test_its_token_changes_nothing_else_of_a_source(
+    attached: Attached, thief: httpx.Client, change: dict[str, Any]
+) -> None:
+    before = self_link(attached)
+    headers = {"Content-Type": "application/merge-patch+json"}
+    answer = thief.patch(SELF_LINK, content=json.dumps(change), headers=headers)
+    assert answer.status_code == 422 and "edgewright-fetching" in answer.text, answer.text
+    after = self_link(attached)
+    assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", SELF_LINK),
+        ("DELETE", SELF_LINK),
+        ("POST", SOURCES),
+        ("PATCH", f"{SELF_LINK}/status"),
+        ("PATCH", f"{SOURCES}/of-the-operator"),
+        ("PATCH", f"/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/kustomizations/self-link"),
+        ("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/edgewright-fetching"),
+        ("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/edgewright-fetching"),
+        ("PATCH", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles/edgewright-fetching"),
+    ],
+)
+def test_its_token_has_no_other_right_to_what_drives_the_edge(thief: httpx.Client, method: str, path: str) -> None:
+    headers = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+    assert thief.request(method, path, content="{}", headers=headers).status_code == 403
+
+
+def test_an_administrator_is_not_bound(attached: Attached) -> None:
+    change = {"metadata": {"labels": {"team": "press"}}}
+    answer = attached.grounds.cluster.http.patch(
+        SELF_LINK, content=json.dumps(change), headers={"Content-Type": "application/merge-patch+json"}
+    )
+    assert answer.status_code == 200, answer.text
