@@ -15,7 +15,7 @@ from typing import Protocol
 import httpx
 
 from bench import measures
-from bench.edge_lines import edge_lines, fleet_of_edges_lines
+from bench.edge_lines import edge_lines, fleet_of_edges_lines, held_lines
 from bench.fleets import Fleet, fleets
 from bench.lines import Line, ms
 from bench.many_rows import slowest_list
@@ -24,8 +24,8 @@ from bench.production_centre import production_centre
 from bench.running_centre import OURS, RunningCentre, running_centre
 
 PUT_SECRETS = Path(__file__).parent / "put_secrets.lua"
-PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges")
-"""`all` is without `production` and `edge`, which need programs that are built first, and without `edges`."""
+PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held")
+"""`all` is without `production` and `edge`, which need programs that are built first, without `edges` and `held`."""
 
 
 class Centre(Protocol):
@@ -183,6 +183,8 @@ def measure(part: str, *, full: bool) -> Iterator[Line]:
         yield from edge_lines()
     if part == "edges":
         yield from fleet_of_edges_lines((1000, 10_000) if full else (1000,))
+    if part == "held":
+        yield from held_lines((1000, 10_000) if full else (1000,))
     if part == "fleets" or (part == "all" and full):
         yield from fleet_lines((100, 1000, 10_000) if full else (100, 1000))
 

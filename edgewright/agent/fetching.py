@@ -21,9 +21,16 @@ AGAIN_SECONDS = 30.0
 REFUSED_SECONDS, LONGEST_REFUSED = 10.0, 600.0
 """After which a right that was missing is tried again, at first and at last: the script grants it last of all."""
 
+UNBOUNDED = (
+    "The policy edgewright-fetching is not there, so this account may change more of Flux's sources than it should. "
+    "A fresh bootstrap line brings it back."
+)
+
 
 class Asks(Protocol):
     """See ``kubernetes.Kubernetes``."""
+
+    async def bounds_fetching(self) -> bool: ...
 
     async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None: ...
 
@@ -65,6 +72,9 @@ class Fetching:
     async def _ask(self, name: str, commit: str) -> None:
         now = self._clock.monotonic()
         try:
+            if not await self._edge.bounds_fetching():
+                self._matter.trouble("unbounded", detail=UNBOUNDED)
+                return
             await self._edge.ask_to_fetch(self._namespace, name, self._clock.now())
         except Forbidden as trouble:
             self._refused_until = now + self._refused_for

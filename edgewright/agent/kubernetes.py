@@ -10,7 +10,11 @@ import httpx2
 from lightkube import AsyncClient, KubeConfig
 from lightkube.config import client_adapter
 from lightkube.core.exceptions import ConfigError
-from lightkube.generic_resource import GenericNamespacedResource, create_namespaced_resource
+from lightkube.generic_resource import (
+    GenericNamespacedResource,
+    create_global_resource,
+    create_namespaced_resource,
+)
 from lightkube.resources.core_v1 import Node, Secret
 from lightkube.types import PatchType
 
@@ -30,6 +34,13 @@ from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound, Stalled, Unauthenticated, Waiting
 
 Deployment = create_namespaced_resource("apps", "v1", "Deployment", "deployments")
+_ADMISSION = ("admissionregistration.k8s.io", "v1")
+Policy = create_global_resource(*_ADMISSION, "ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+PolicyBinding = create_global_resource(
+    *_ADMISSION, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"
+)
+FETCHING = "edgewright-fetching"
+"""The policy, and its binding."""
 FETCH_ANNOTATION = "reconcile.fluxcd.io/requestedAt"
 """Flux's own: what it holds does not matter, only that it changes."""
 MANAGER = "edgewright-agent"
@@ -127,6 +138,19 @@ class Kubernetes:
                 if error.response.status_code == httpx2.codes.NOT_FOUND:
                     return []
                 raise
+
+    async def bounds_fetching(self) -> bool:
+        """Whether the policy is there by which the agent may change nothing else of a source."""
+        async with self._asking("validatingadmissionpolicies"):
+            try:
+                policy = await self._opened().get(Policy, FETCHING)
+                binding = await self._opened().get(PolicyBinding, FETCHING)
+            except httpx2.HTTPStatusError as error:
+                if error.response.status_code == httpx2.codes.NOT_FOUND:
+                    return False
+                raise
+        bound, fails = binding.get("spec") or {}, (policy.get("spec") or {}).get("failurePolicy")
+        return fails == "Fail" and bound.get("policyName") == FETCHING and bound.get("validationActions") == ["Deny"]
 
     async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
         """Has Flux fetch one of its GitRepositories at once.

@@ -169,6 +169,9 @@ class NoDetacher:
 class NoFlux:
     """Nothing is to be fetched."""
 
+    async def bounds_fetching(self) -> bool:
+        raise AssertionError("nobody has asked for that")
+
     async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
         raise AssertionError("nobody has asked for that")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds
+from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds, told_by
 from edge_cluster.site import AGENT
 from supervised import eventually
 
@@ -143,3 +143,17 @@ def test_an_administrator_is_not_bound(attached: Attached) -> None:
         SELF_LINK, content=json.dumps(change), headers={"Content-Type": "application/merge-patch+json"}
     )
     assert answer.status_code == 200, answer.text
+
+
+def test_without_the_policy_the_agent_asks_for_nothing_and_a_fresh_line_heals_it(attached: Attached) -> None:
+    """An administrator has tidied up: the right is still there, and nothing bounds it."""
+    cluster = attached.grounds.cluster
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/edgewright-fetching"
+    assert cluster.http.delete(path).is_success
+    before = self_link(attached)["metadata"]["annotations"][REQUESTED]
+    attached.put_secret("default", "three", b"s3cret")
+    eventually(lambda: "unbounded" in [line.get("state") for line in told_by(attached.grounds, AGENT)])
+    assert self_link(attached)["metadata"]["annotations"][REQUESTED] == before
+    attached.paste()
+    attached.put_secret("default", "four", b"s3cret")
+    eventually(lambda: cluster.find("secret", "four") is not None, seconds=LETTING_GO)

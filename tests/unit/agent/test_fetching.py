@@ -4,6 +4,7 @@ from datetime import datetime
 
 import pytest
 from scripted_centre import QuickClock
+from structlog.testing import capture_logs
 
 from edgewright.agent.fetching import Fetching
 from edgewright.agent.observation import Fetched, Observation
@@ -21,6 +22,10 @@ class Flux:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.fails: EdgewrightError | None = None
+        self.is_bounded = True
+
+    async def bounds_fetching(self) -> bool:
+        return self.is_bounded
 
     async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
         self.asked.append((namespace, source))
@@ -99,4 +104,14 @@ async def test_an_api_server_that_is_away_is_asked_with_the_next_answer(edge: Ed
     edge.flux.fails = Waiting("Away.", code="kubernetes_away")
     await edge.hears(self_link=NEW)
     edge.flux.fails = None
+    assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]
+
+
+async def test_without_the_policy_the_right_is_not_used(edge: Edge) -> None:
+    edge.flux.is_bounded = False
+    with capture_logs() as logged:
+        assert await edge.hears(self_link=NEW) == []
+        assert await edge.hears(self_link=NEW) == []
+    assert [line["state"] for line in logged] == ["unbounded"]
+    edge.flux.is_bounded = True
     assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]

@@ -106,6 +106,9 @@ class Life:
     async def scale(self, namespace: str, name: str, replicas: int) -> None:
         self.scaled.append((namespace, name, replicas))
 
+    async def bounds_fetching(self) -> bool:
+        return True
+
     async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None:
         self.asked_for.append((namespace, source))
 

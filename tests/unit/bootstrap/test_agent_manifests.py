@@ -36,7 +36,7 @@ def test_agent_and_flux_take_the_same_keys_of_the_same_secret() -> None:
 
 def test_the_policy_is_about_the_agent_of_its_namespace_and_the_right_is_bounded_by_it() -> None:
     policy, binding = yaml.safe_load_all(render_fetching_policy(namespace="plant"))
-    right, bound = yaml.safe_load_all(render_fetching_right(namespace="plant"))
+    right, bound, look, _ = yaml.safe_load_all(render_fetching_right(namespace="plant"))
     [condition] = policy["spec"]["matchConditions"]
     assert "'system:serviceaccount:plant:edgewright-agent'" in condition["expression"]
     assert binding["spec"] == {"policyName": policy["metadata"]["name"], "validationActions": ["Deny"]}
@@ -44,5 +44,8 @@ def test_the_policy_is_about_the_agent_of_its_namespace_and_the_right_is_bounded
     [rule] = right["rules"]
     assert rule["verbs"] == ["patch"] and set(rule["resourceNames"]) == set(SOURCES)
     assert [each["namespace"] for each in bound["subjects"]] == [bound["metadata"]["namespace"]] == ["plant"]
+    assert [(rule["verbs"], rule["resourceNames"]) for rule in look["rules"]] == [
+        (["get"], [policy["metadata"]["name"]])
+    ]
     [matched] = policy["spec"]["matchConstraints"]["resourceRules"]
     assert (matched["apiGroups"], matched["resources"]) == (rule["apiGroups"], rule["resources"])
