@@ -10,7 +10,9 @@ import httpx
 
 from edge_cluster.cluster import Cluster
 
-COMES_AND_GOES = ("APIService", "ComponentStatus", "Event", "Lease", "EndpointSlice", "Endpoints", "Node")
+COMES_AND_GOES = frozenset(
+    {"APIService", "ComponentStatus", "EndpointSlice", "Endpoints", "Event", "IPAddress", "Lease", "Node"}
+)
 """What the cluster itself writes, some of it all the time."""
 DIFFERS_ALWAYS = ("resourceVersion", "managedFields", "uid", "creationTimestamp", "generation")
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

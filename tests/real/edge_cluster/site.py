@@ -76,8 +76,9 @@ def flux_programs(folder: Path) -> dict[str, Program]:
     """Those of Flux alone.
 
     Args:
-        folder: for what it fetches.
+        folder: for what it fetches; it is made.
     """
+    folder.mkdir(exist_ok=True)
     archives, health = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     storage = [f"--storage-path={folder}", f"--storage-addr={archives}", f"--storage-adv-addr={archives}"]
     return {
