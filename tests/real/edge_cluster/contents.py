@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from edge_cluster.cluster import Cluster
+from edge_cluster.cluster import REQUESTED, Cluster
 
 COMES_AND_GOES = frozenset(
     {"APIService", "ComponentStatus", "EndpointSlice", "Endpoints", "Event", "IPAddress", "Lease", "Node"}
@@ -22,7 +22,7 @@ Contents = dict[str, Any]
 
 
 def contents(cluster: Cluster) -> Contents:
-    """Kind/namespace/name of every object → what somebody has written into it."""
+    """Kind/namespace/name of every object → what somebody has written into it, but that Flux was asked to look."""
     held = _held(cluster, _kinds(cluster))
     while held is None:
         time.sleep(PAUSE_SECONDS)
@@ -95,4 +95,7 @@ def _kinds(cluster: Cluster) -> dict[str, str]:
 
 def _written(one: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in one["metadata"].items() if key not in DIFFERS_ALWAYS}
+    annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != REQUESTED}
+    if annotations:
+        metadata["annotations"] = annotations
     return {**{key: value for key, value in one.items() if key != "status"}, "metadata": metadata}
