@@ -52,7 +52,7 @@ production-demo: $(ENVIRONMENT) ## the topology of docker-compose.yml as process
 	@exec $(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m production
 
 .PHONY: edge-demo edge-demo-down
-edge-demo: $(ENVIRONMENT) ## a centre, and a real Kubernetes cluster attached to it, left running; built once, 15 minutes
+edge-demo: $(ENVIRONMENT) ## a centre, and a real Kubernetes cluster attached to it, left running; built once, 20 minutes
 	@$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo up </dev/null
 
 edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing

@@ -22,6 +22,7 @@ from typing import Any
 from google.protobuf.message import Message
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
 Place = tuple[str, bytes]
 _ALPHABETS = {"base64": base64.b64encode, "base64url": base64.urlsafe_b64encode}
@@ -187,8 +188,13 @@ async def histories_of(address: str, namespace: str = "default") -> AsyncIterato
     client = await Client.connect(address, namespace=namespace)
     async for listed in client.list_workflows():
         handle = client.get_workflow_handle(listed.id, run_id=listed.run_id)
-        history = await handle.fetch_history()
-        described = (await handle.describe()).raw_description
+        try:
+            history = await handle.fetch_history()
+            described = (await handle.describe()).raw_description
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            continue  # a round of the sweep that has ended is deleted
         messages: list[Message] = [listed.raw_info, described, *history.events]
         yield f"workflow {listed.id}", b"\0".join(part for message in messages for part in _parts(message))
     async for schedule in await client.list_schedules():

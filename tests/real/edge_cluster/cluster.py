@@ -157,9 +157,10 @@ class Cluster:
             status = found.get("status", {})
             # Whoever else has asked meanwhile has done so after us.
             if status.get("lastHandledReconcileAt") == found["metadata"]["annotations"][REQUESTED]:
-                said.extend(each["message"] for each in status["conditions"] if each["type"] == "Ready")
-                return True
-            return False
+                # Of an object that it has just met Flux says so before it has fetched anything.
+                ready = [each for each in status.get("conditions", ()) if each["type"] == "Ready"]
+                said.extend(each["message"] for each in ready if each["status"] != "Unknown")
+            return bool(said)
 
         if not self.supervisor.wait_for(is_done, seconds=READY_SECONDS):
             raise RuntimeError(f"Flux does not fetch {namespace}/{name}")

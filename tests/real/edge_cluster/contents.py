@@ -8,9 +8,11 @@ from typing import Any
 
 import httpx
 
-from edge_cluster.cluster import Cluster
+from edge_cluster.cluster import REQUESTED, Cluster
 
-COMES_AND_GOES = ("APIService", "ComponentStatus", "Event", "Lease", "EndpointSlice", "Endpoints", "Node")
+COMES_AND_GOES = frozenset(
+    {"APIService", "ComponentStatus", "EndpointSlice", "Endpoints", "Event", "IPAddress", "Lease", "Node"}
+)
 """What the cluster itself writes, some of it all the time."""
 DIFFERS_ALWAYS = ("resourceVersion", "managedFields", "uid", "creationTimestamp", "generation")
 DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -20,7 +22,7 @@ Contents = dict[str, Any]
 
 
 def contents(cluster: Cluster) -> Contents:
-    """Kind/namespace/name of every object → what somebody has written into it."""
+    """Kind/namespace/name of every object → what somebody has written into it, but that Flux was asked to look."""
     held = _held(cluster, _kinds(cluster))
     while held is None:
         time.sleep(PAUSE_SECONDS)
@@ -93,4 +95,7 @@ def _kinds(cluster: Cluster) -> dict[str, str]:
 
 def _written(one: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in one["metadata"].items() if key not in DIFFERS_ALWAYS}
+    annotations = {key: value for key, value in metadata.pop("annotations", {}).items() if key != REQUESTED}
+    if annotations:
+        metadata["annotations"] = annotations
     return {**{key: value for key, value in one.items() if key != "status"}, "metadata": metadata}
