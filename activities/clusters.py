@@ -48,9 +48,11 @@ class ClusterActivities:
         seed = row.projection if row and question.seed else None
         if row is not None and wanted.desired is Desired.PRESENT:
             wanted = await self._with_rendering(wanted, row)
-        if wanted.observed_revision and question.desired_revision:
-            descends = await self._descends(question.cluster, question.desired_revision, wanted.observed_revision)
-            wanted = wanted.model_copy(update={"observed_descends": descends})
+        head = await self._head(question.cluster)
+        newest = head or question.desired_revision
+        if wanted.observed_revision and newest:
+            descends = await self._descends(question.cluster, newest, wanted.observed_revision)
+            wanted = wanted.model_copy(update={"head": head, "observed_descends": descends})
         if row is not None and row.edge_status is not None:
             wanted = wanted.model_copy(update={"delivery_problem": delivery_problem(row.edge_status)})
         return Reading(wanted=wanted, seed=seed)
@@ -67,6 +69,13 @@ class ClusterActivities:
             return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})
         begun = wanted.rendering_begun and done is not None
         return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
+
+    async def _head(self, cluster: UUID) -> str | None:
+        """What the edge is to apply, whoever has committed it; None where the repository cannot tell."""
+        try:
+            return await asyncio.to_thread(self._git.head, cluster)
+        except (NotFound, Stalled, Waiting):
+            return None
 
     async def _descends(self, cluster: UUID, desired: str, observed: str) -> bool | None:
         """None where the repository cannot tell: what else is wanted, a deletion for one, does not wait for that."""

@@ -278,8 +278,9 @@ class Wanted(Frozen):
         force: a deletion that does not wait for the edge.
         inventory_empty_at, detached_at: what the agent said during a deletion.
         observed_revision: the revision that the edge says it has applied.
-        observed_descends: whether it is, or descends from, the newest commit of the centre; None: unknown.
+        observed_descends: whether it is, or descends from, the head; None: unknown.
         delivery_problem: what the edge says of why it does not fetch or apply; None: it tells of nothing.
+        head: the newest commit of the repository, whoever made it; None: it cannot be told.
         secrets_pending: staged secret changes that no commit holds yet.
         must_reenter: the first of the values that a recreation for new hardware took away, or that no key of the edge
             opens any more, as ``namespace/name/key``.

@@ -174,10 +174,11 @@ def _synced(wanted: Wanted, desired_revision: str | None) -> State:
     problem = wanted.delivery_problem
     if desired_revision is None or (wanted.observed_revision is None and problem is None):
         return UNKNOWN, "NotReported", "The edge has not reported an applied revision."
-    if wanted.observed_descends:
+    if wanted.observed_descends and problem is None:
         return TRUE, "UpToDate", ""
     applied = "nothing" if wanted.observed_revision is None else wanted.observed_revision[:12]
-    behind = f"The edge has applied {applied}, not yet {desired_revision[:12]}."
+    missing = "" if wanted.observed_descends else f", not yet {(wanted.head or desired_revision)[:12]}"
+    behind = f"The edge has applied {applied}{missing}."
     if wanted.lease.state is LeaseState.EXPIRED:
         return FALSE, "EdgeSilent", f"{behind} That is what it said last; it is silent since."
     if problem is not None:

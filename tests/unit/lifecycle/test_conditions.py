@@ -201,10 +201,20 @@ def test_an_edge_that_has_applied_nothing_yet_says_what_keeps_it() -> None:
     )
 
 
-def test_what_fails_elsewhere_makes_no_revision_late() -> None:
-    problem = DeliveryProblem(reason="FetchFailed", message="Flux cannot fetch helm-charts: no route.")
+def test_a_failure_counts_although_the_newest_revision_was_applied_once() -> None:
+    """Flux applies the same revision again and again, and may fail later: somebody has taken a right away."""
+    problem = DeliveryProblem(reason="ApplyFailed", message="Flux cannot apply by-hand: forbidden.")
     facts = wanted(observed_revision="a" * 40, observed_descends=True, delivery_problem=problem)
-    assert state(ConditionType.SYNCED, facts, desired_revision="a" * 40).status is ConditionStatus.TRUE
+    failed = state(ConditionType.SYNCED, facts, desired_revision="a" * 40)
+    assert (failed.status, failed.reason) == ("False", "ApplyFailed")
+    assert failed.message == "The edge has applied aaaaaaaaaaaa. Flux cannot apply by-hand: forbidden."
+
+
+def test_a_push_that_was_not_applied_is_what_is_missing() -> None:
+    facts = wanted(observed_revision="a" * 40, observed_descends=False, head="f" * 40)
+    behind = state(ConditionType.SYNCED, facts, desired_revision="a" * 40)
+    assert (behind.status, behind.reason) == ("False", "Behind")
+    assert "not yet ffffffffffff" in behind.message
 
 
 def test_since_is_kept_while_the_status_is_the_same_and_moves_when_it_changes() -> None:

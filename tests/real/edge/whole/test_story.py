@@ -121,7 +121,6 @@ def push_a_manifest(desk: Desk, factory: Site) -> None:
     for words in (("add", "."), (*author, "commit", "--quiet", "--message", "The press"), ("push", "--quiet")):
         done = desk.git("-C", str(clone), *words)
         assert done.code == 0, done
-    factory.cluster.fetch_now()
     eventually(lambda: factory.cluster.find("configmap", "recipe", namespace="press"))
     wait_for(desk, "synced")
 
@@ -130,7 +129,6 @@ def put_a_secret(desk: Desk, factory: Site, value: str = "s3cr3t") -> None:
     """It is a Kubernetes Secret in its namespace, opened by the edge's own controller."""
     eventually(lambda: condition(desk, "SealingKeyCurrent")["status"] == "True")
     desk.edgewright("secret", "put", NAME, "press/db", "password", "-", stdin=value)
-    factory.cluster.fetch_now()
     eventually(lambda: secret_on(factory) == value)
     wait_for(desk, "synced")
 
@@ -156,7 +154,6 @@ def unplug_it_and_plug_it_in_again(desk: Desk, factory: Site) -> None:
         assert re.search(r"Available +Unknown +LeaseExpired +\d{4}-\d\d-\d\d", page(desk)), page(desk)
         desk.edgewright("secret", "put", NAME, "press/db", "password", "-", stdin="changed meanwhile")
     wait_for(desk, "available")
-    factory.cluster.fetch_now()
     eventually(lambda: secret_on(factory) == "changed meanwhile")
 
 
