@@ -6,7 +6,8 @@ from typing import Any
 
 import yaml
 
-from edgewright.domain.rendering.manifests import labelled, manifests_yaml
+from edgewright.domain.own_objects import ObjectKey
+from edgewright.domain.rendering.manifests import labelled, manifest_key, manifests_yaml
 
 FILES = ("rbac.yaml", "detach.yaml", "deployment.yaml")
 _WRITTEN_FOR = "edgewright"
@@ -22,6 +23,11 @@ def render_agent(*, namespace: str, image: str, labels: Mapping[str, str] | None
         labels: that each object gets besides its own.
     """
     return manifests_yaml([labelled(_in_place(one, namespace, image), labels or {}) for one in _manifests()])
+
+
+def agent_objects(namespace: str) -> list[ObjectKey]:
+    """The objects in those manifests."""
+    return [ObjectKey(*manifest_key(_in_place(one, namespace, ""))) for one in _manifests()]
 
 
 def _manifests() -> Iterator[dict[str, Any]]:

@@ -5,10 +5,8 @@ from importlib.resources import files as resources
 
 from edgewright.bootstrap.agent_manifests import render_agent
 from edgewright.bootstrap.script import BootstrapInput
-from edgewright.domain.own_objects import UNPRUNED
+from edgewright.domain.own_objects import ANCHOR, UNPRUNED
 from edgewright.domain.rendering.manifests import manifests_yaml
-
-ANCHOR = "edgewright-anchor"
 
 
 def installed_labels(wanted: BootstrapInput) -> Mapping[str, str]:

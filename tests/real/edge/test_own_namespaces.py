@@ -7,10 +7,16 @@ from uuid import UUID
 
 import pytest
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
+from edge_cluster.release import release
 from flux_file import NAMESPACE as FLUX_NAMESPACE
 from supervised import eventually
 
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.yaml_objects import Budget, named_objects
+from edgewright.bootstrap import installed_objects
+from edgewright.domain.flux_bundle import read_flux_bundle
+from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, ObjectKey, OwnObjects
+from edgewright.domain.rendering.manifests import manifest_key
 from edgewright.ports.git_server import CommitMessage
 
 if TYPE_CHECKING:
@@ -38,6 +44,31 @@ def deliver(attached: Attached, text: bytes | None) -> str:
     return git.commit(uuid, {PUSHED: text}, CommitMessage("By hand", "desk"), expected_head=git.head(uuid))
 
 
+def known(attached: Attached) -> OwnObjects:
+    """What the push rules take for Edgewright's on that edge."""
+    git, uuid = BareGitServer(attached.grounds.centre.home / "repositories"), UUID(attached.uuid)
+    head = git.head(uuid)
+    assert head is not None
+    generated = [
+        each.key
+        for path in git.list(uuid, "edo/cluster", at=head)
+        for each in named_objects(git.read(uuid, path, at=head) or b"", ("",), Budget(10.0))
+    ]
+    flux = [ObjectKey(*manifest_key(one)) for one in read_flux_bundle(release()).manifests]
+    return installed_objects(NAMESPACE, {NAMESPACE: EDGEWRIGHT, FLUX_NAMESPACE: FLUX}, flux).with_more(
+        generated, EDGEWRIGHT
+    )
+
+
+def marked(grounds: Grounds) -> set[str]:
+    """Kind/namespace/name of everything on the edge that bears the mark of a cluster."""
+    return {
+        key
+        for key, one in grounds.contents().items()
+        if "edgewright.dev/cluster" in (one["metadata"].get("labels") or ())
+    }
+
+
 def found(grounds: Grounds, kind: str, name: str) -> Any:
     return grounds.cluster.find(kind, name)
 
@@ -55,6 +86,9 @@ def test_a_namespace_of_ours_that_a_file_took_over_outlives_the_file(
     attached = grounds.attach(f"adopted-{by_hand}", by_hand=by_hand)
     ours = {name: found(grounds, "namespace", name)["metadata"] for name in (NAMESPACE, FLUX_NAMESPACE)}
     assert {one["annotations"][PRUNE] for one in ours.values()} == {"disabled"}
+    installed = marked(grounds)
+    assert {"Secret", "Deployment", "Kustomization", "ClusterRole"} <= {key.partition("/")[0] for key in installed}
+    assert installed <= {f"{key.kind}/{key.namespace}/{key.name}" for key in known(attached)}, "pushes may bring none"
     with attached.source(tmp_path) as source:
         deliver(attached, namespaces(*ours, THEIRS))
         source.fetch()
