@@ -23,6 +23,7 @@ from edgewright.domain.kubernetes_names import (
     check_secret_name,
     secret_path,
 )
+from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
 from edgewright.errors import Conflict, Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -138,22 +139,21 @@ def check_writable(row: ClusterRow) -> None:
         )
 
 
-EDGEWRIGHT = "Edgewright"
-FLUX_SECRET, OWN_PREFIX = "flux-secrets", "edgewright-"
-"""Secrets of the product itself, on every edge."""
+OWN_PREFIX = "edgewright-"
+"""Secrets of the product itself begin so, on every edge; but ``FLUX_SECRET``."""
 
 
 async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
-    """Namespaces of the edge into which nothing is sealed -> whose they are.
+    """Namespaces of the edge that are not the operator's, into which nothing is sealed -> whose they are.
 
     Programs there have all rights on the edge, or hold its sealing key and its credentials, and read what to do from
     Secrets: whoever writes those reads, in the end, the secrets of others.
     """
     return {
         row.spec.namespace: EDGEWRIGHT,  # first: whoever names another's namespace for a cluster opens nothing of it
-        FLUX_NAMESPACE: "Flux",
-        await live.flux_namespace.read(): "Flux",
-        KUBERNETES_NAMESPACE: "Kubernetes",
+        FLUX_NAMESPACE: FLUX,
+        await live.flux_namespace.read(): FLUX,
+        KUBERNETES_NAMESPACE: KUBERNETES,
     }
 
 

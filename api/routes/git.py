@@ -18,11 +18,15 @@ from api.git_callers import GitCaller, KnownToGit
 from api.git_guests import GitGuests
 from api.live import Live, TheGateway, TheLive
 from api.lookup import refuse_deleted
+from api.secret_writes import reserved_namespaces
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
 from edgewright.adapters.git.turns import Guest
+from edgewright.bootstrap import installed_objects
 from edgewright.domain.cluster import Desired, Role
 from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
+from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
+from edgewright.domain.own_objects import EDGEWRIGHT, NOTHING, OwnObjects
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound
 from edgewright.ports.audit import NewEvent
@@ -135,7 +139,9 @@ async def _rpc(
     admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
-        push = PushContext(on_pushed=_teller(gateway, live, admitted, actor_of(caller)))
+        push = PushContext(
+            on_pushed=_teller(gateway, live, admitted, actor_of(caller)), own=await _own(gateway, live, admitted)
+        )
     with ExitStack() as visit:
         visit.enter_context(_visit(live.git_guests, caller))
         answer = await gateway.git_http.rpc(
@@ -190,6 +196,16 @@ async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *
         if pushes and row is not None and row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
     return repository
+
+
+async def _own(gateway: Gateway, live: Live, repository: UUID) -> OwnObjects:
+    """What a push must not take over on the edge; nothing if the repository is of no cluster."""
+    row = await gateway.clusters.get(repository)
+    if row is None:
+        return NOTHING
+    spaces = {EDGEWRIGHT_NAMESPACE: EDGEWRIGHT, **await reserved_namespaces(live, row)}
+    flux = () if row.spec.bare else await live.flux_namespace.objects()
+    return installed_objects(row.spec.namespace, spaces, flux)
 
 
 async def _cluster_named(gateway: Gateway, caller: GitCaller, name: str) -> UUID | None:

@@ -30,6 +30,8 @@ from edgewright.errors import Stalled, Waiting
 GENERATION_LABEL = "edgewright.dev/generation"
 PART_LABEL = "edgewright.dev/part-of"
 BOOTSTRAP = "bootstrap"
+PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
+"""Bootstrap disables it on the namespaces that it makes."""
 FLUX_GROUPS = ".toolkit.fluxcd.io"
 APPLIERS = frozenset({"kustomizations", "helmreleases"})
 """Flux's kinds whose objects hold what they have applied, and take it along unless they are suspended."""
@@ -44,6 +46,7 @@ UNMARKED = {
     "metadata": {
         "ownerReferences": None,
         "labels": {CLUSTER_LABEL: None, GENERATION_LABEL: None, PART_LABEL: None},
+        "annotations": {PRUNE_ANNOTATION: None},
     }
 }
 PRUNE_SECONDS = 600.0

@@ -2,6 +2,7 @@
 
 from edgewright.bootstrap.agent_manifests import render_agent, render_fetching_policy, render_fetching_right
 from edgewright.bootstrap.by_hand import installed_labels, render_manifests
+from edgewright.bootstrap.installed import installed_objects
 from edgewright.bootstrap.line import bootstrap_line
 from edgewright.bootstrap.script import (
     MAX_SCRIPT_BYTES,
@@ -16,6 +17,7 @@ __all__ = [
     "BootstrapInput",
     "bootstrap_line",
     "installed_labels",
+    "installed_objects",
     "render_agent",
     "render_fetching_policy",
     "render_fetching_right",

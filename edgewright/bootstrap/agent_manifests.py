@@ -6,9 +6,11 @@ from typing import Any
 
 import yaml
 
-from edgewright.domain.rendering.manifests import labelled, manifests_yaml
+from edgewright.domain.own_objects import ObjectKey
+from edgewright.domain.rendering.manifests import labelled, manifest_key, manifests_yaml
 
 FILES = ("rbac.yaml", "detach.yaml", "deployment.yaml")
+POLICY, RIGHT = "fetching-policy.yaml", "fetching-right.yaml"
 _WRITTEN_FOR = "edgewright"
 """The namespace in those files."""
 
@@ -30,7 +32,7 @@ def render_fetching_policy(*, namespace: str) -> bytes:
     Args:
         namespace: of the agent.
     """
-    manifests = [_in_place(one, namespace) for one in _manifests("fetching-policy.yaml")]
+    manifests = [_in_place(one, namespace) for one in _manifests(POLICY)]
     [policy] = [one for one in manifests if one["kind"] == "ValidatingAdmissionPolicy"]
     [condition] = policy["spec"]["matchConditions"]
     condition["expression"] = condition["expression"].replace(
@@ -45,7 +47,12 @@ def render_fetching_right(*, namespace: str) -> bytes:
     Args:
         namespace: of the agent.
     """
-    return manifests_yaml([_in_place(one, namespace) for one in _manifests("fetching-right.yaml")])
+    return manifests_yaml([_in_place(one, namespace) for one in _manifests(RIGHT)])
+
+
+def agent_objects(namespace: str) -> list[ObjectKey]:
+    """The objects in all of those manifests."""
+    return [ObjectKey(*manifest_key(_in_place(one, namespace))) for one in _manifests(*FILES, POLICY, RIGHT)]
 
 
 def _manifests(*names: str) -> Iterator[dict[str, Any]]:

@@ -5,9 +5,8 @@ from importlib.resources import files as resources
 
 from edgewright.bootstrap.agent_manifests import render_agent
 from edgewright.bootstrap.script import BootstrapInput
+from edgewright.domain.own_objects import ANCHOR, UNPRUNED
 from edgewright.domain.rendering.manifests import manifests_yaml
-
-ANCHOR = "edgewright-anchor"
 
 
 def installed_labels(wanted: BootstrapInput) -> Mapping[str, str]:
@@ -23,7 +22,13 @@ def render_manifests(wanted: BootstrapInput, *, flux: bytes = b"") -> str:
     """
     labels = installed_labels(wanted)
     first = manifests_yaml(
-        [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": wanted.namespace, "labels": labels}}]
+        [
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {"name": wanted.namespace, "labels": labels, "annotations": UNPRUNED},
+            }
+        ]
     ).decode()
     agent = ""
     if wanted.agent_image:

@@ -158,7 +158,7 @@ if [ -n "$missing" ]; then
 	missing='' everything=''
 	rbac=rbac.authorization.k8s.io
 	for verb in get create patch; do may $verb clusterroles.$rbac; done
-	for verb in get create; do may $verb namespaces; done
+	for verb in get create patch; do may $verb namespaces; done
 	for verb in get create patch delete; do may $verb secrets -n "$namespace"; done
 	may get customresourcedefinitions.apiextensions.k8s.io
 	kinds=
@@ -339,22 +339,29 @@ stamp() { # manifests from standard input, as owned
 $(owned "$generation")"
 }
 
-make_namespace() { # NAME: one that is there already is left as it is
+make_namespace() { # NAME: one of others stays
 	there=$(kc get namespace "$1" --ignore-not-found -o 'jsonpath={.metadata.deletionTimestamp}|{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}' 2>/dev/null) || there=
 	case $there in
-		'|' | "|$anchor_uid") return 0 ;;
+		'|') return ;;
+		'' | "|$anchor_uid") ;;
 		?*) # it goes, or will, as its owner has
 			say "The namespace '$1' is being deleted; waiting for it to go."
 			limit=0
 			kc wait --for=delete "namespace/$1" --timeout=120s >/dev/null 2>&1 ||
 				fail 3 "The namespace '$1' is being deleted and does not go. kubectl get namespace $1 -o yaml says what it waits for; --uninstall takes away what is Edgewright's."
-			limit=30s
+			limit=30s there=
 			;;
 	esac
 	{
-		printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: $1"
+		printf '%s\n' 'apiVersion: v1' 'kind: Namespace' 'metadata:' "  name: $1" \
+			'  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}'
 		owned "$generation"
-	} | kc create -f - >/dev/null 2>"$work/error" || {
+	} >"$work/namespace"
+	if [ -n "$there" ]; then
+		apply <"$work/namespace" >/dev/null || unwritten "The namespace '$1'"
+		return 0
+	fi
+	kc create -f "$work/namespace" >/dev/null 2>"$work/error" || {
 		has AlreadyExists || unwritten "The namespace '$1'"
 		return 0 # by another run
 	}

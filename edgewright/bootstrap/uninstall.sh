@@ -141,7 +141,7 @@ while read -r _ _ space; do
 		gone 120 namespace "$space" || stuck "The namespace '$space'"
 		say "The namespace '$space' is gone."
 	else
-		kc patch namespace "$space" --type=merge --patch '{"metadata":{"ownerReferences":null,"labels":{"edgewright.dev/cluster":null,"edgewright.dev/generation":null,"edgewright.dev/part-of":null}}}' >/dev/null 2>"$work/error" ||
+		kc patch namespace "$space" --type=merge --patch '{"metadata":{"ownerReferences":null,"labels":{"edgewright.dev/cluster":null,"edgewright.dev/generation":null,"edgewright.dev/part-of":null},"annotations":{"kustomize.toolkit.fluxcd.io/prune":null}}}' >/dev/null 2>"$work/error" ||
 			stuck "Our mark on the namespace '$space'"
 		say "The namespace '$space' stays, because of what is in it: $left"
 	fi

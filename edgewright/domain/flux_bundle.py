@@ -12,8 +12,10 @@ import yaml
 
 from edgewright.domain.container_images import is_pinned, mirrored
 from edgewright.domain.json import Json, JsonObject
+from edgewright.domain.own_objects import UNPRUNED
 from edgewright.domain.rendering.manifests import (
     ManifestKey,
+    annotated,
     checked_manifest,
     labelled,
     manifest_key,
@@ -88,7 +90,8 @@ class FluxBundle:
     def rendered(
         self, *, mirror: str | None = None, namespace_too: bool = True, labels: Mapping[str, str] | None = None
     ) -> bytes:
-        """The manifests as an edge gets them: images from the mirror, controllers that know of a proxy.
+        """The manifests as an edge gets them: images from the mirror, controllers that know of a proxy, a namespace
+        that Flux does not prune.
 
         Args:
             mirror: ``host[:port][/folder]`` that has the images; None: they stay as they are.
@@ -204,6 +207,8 @@ def _check_complete(manifests: Sequence[JsonObject]) -> None:
 
 
 def _for_an_edge(manifest: JsonObject, mirror: str | None) -> JsonObject:
+    if _kind(manifest) == _NAMESPACE:
+        return annotated(manifest, UNPRUNED)
     if _kind(manifest) != ("apps", "Deployment"):
         return manifest
     return _with_containers(manifest, mirror)

@@ -7,6 +7,8 @@ from functools import lru_cache
 from pydantic import BaseModel, ConfigDict
 
 from edgewright.domain.flux_bundle import FluxBundle, read_flux_bundle
+from edgewright.domain.own_objects import ObjectKey
+from edgewright.domain.rendering.manifests import manifest_key
 from edgewright.errors import Invalid
 
 
@@ -37,6 +39,10 @@ class ImportedFlux(BaseModel):
     def for_script(self, *, mirror: str | None) -> bytes:
         """What the bootstrap script applies: without the Namespace. Takes a second of computing the first time."""
         return _for_script(self.manifests, mirror)
+
+    def objects(self) -> tuple[ObjectKey, ...]:
+        """What it brings. Takes a second of computing the first time."""
+        return tuple(ObjectKey(*manifest_key(one)) for one in _read(self.manifests).manifests)
 
     def labelled(self, labels: Mapping[str, str], *, mirror: str | None) -> bytes:
         """All of it, each object with more labels. Takes a second of computing."""

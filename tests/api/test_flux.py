@@ -163,6 +163,8 @@ async def test_manifests_are_there_for_those_who_pipe_nothing_to_a_shell(
     assert ("ClusterRole", "edgewright-anchor") not in kinds, "it is made first, for the others need its UID"
     for known in (("Namespace", "flux-system"), ("Deployment", "edgewright-agent"), ("Namespace", "edgewright")):
         assert kinds[known]["metadata"]["labels"].items() >= {**ours, "edgewright.dev/part-of": "bootstrap"}.items()
+        if known[0] == "Namespace":
+            assert kinds[known]["metadata"]["annotations"] == {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
     assert ("GitRepository", "self-link") in kinds
     assert "mirror.example/fluxcd/source-controller:v1.7.0" in answer.text
     assert f"{answer.request.url.scheme}://127.0.0.1:8484/v1/register" in answer.text

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 import uvicorn
+from flux_file import flux_file, sha256_of
 from gateway_centre import Edge, GatewayCentre, basic, bearer
 
 from api.git_guests import AT_ONCE, OF_ONE_TOKEN, OF_OPERATORS
@@ -125,6 +126,37 @@ async def test_a_refused_push_changes_and_tells_nothing(
     assert pushed.returncode != 0
     assert "by-hand" in pushed.stderr
     assert (centre.git.head(cluster), await centre.gateway.audit.last_position()) == before
+
+
+@pytest.mark.parametrize("bare", [False, True])
+async def test_a_push_brings_nothing_that_is_edgewrights_on_the_edge_of_its_cluster(
+    centre: GatewayCentre, admin: httpx.AsyncClient, port: int, tmp_path: Path, *, bare: bool
+) -> None:
+    file = flux_file()
+    assert (await admin.put("/v1/flux", params={"sha256": sha256_of(file)}, content=file)).status_code == 200
+    await centre.create("Paint-Shop", namespace="plant", bare=bare)
+    token = (await centre.token(Permission.READ, Permission.PUSH)).text
+    await git("clone", "-q", f"http://git:{token}@127.0.0.1:{port}/git/cluster/paint-shop", "work", cwd=tmp_path)
+    work = tmp_path / "work"
+    refused = {}
+    for what in (
+        *(f"v1 Namespace - {name}" for name in ("plant", "edgewright", "flux-system", "kube-system", "press")),
+        *("apps/v1 Deployment plant edgewright-agent", "apps/v1 Deployment press edgewright-agent"),
+        *("kustomize.toolkit.fluxcd.io/v1 Kustomization plant by-hand", "v1 Secret plant flux-secrets"),
+        "apps/v1 Deployment flux-system source-controller",
+    ):
+        version, kind, namespace, name = what.split(" ")
+        metadata = f"{{name: {name}}}" if namespace == "-" else f"{{name: {name}, namespace: {namespace}}}"
+        (work / "by-hand" / "mine.yaml").write_text(f"apiVersion: {version}\nkind: {kind}\nmetadata: {metadata}\n")
+        await git("add", ".", cwd=work)
+        await git("commit", "-q", "-m", what, cwd=work)
+        refused[what] = (await git("push", "origin", "HEAD:main", cwd=work)).returncode != 0
+        if refused[what]:
+            await git("reset", "-q", "--hard", "origin/main", cwd=work)
+    taken = {"v1 Namespace - press", "apps/v1 Deployment press edgewright-agent"}
+    if bare:  # its Flux is its owner's
+        taken.add("apps/v1 Deployment flux-system source-controller")
+    assert {what for what, no in refused.items() if not no} == taken
 
 
 async def test_without_credentials_git_is_always_401(

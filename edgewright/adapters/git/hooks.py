@@ -10,8 +10,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import yaml
+
 from edgewright.adapters.git import pre_receive
 from edgewright.adapters.git.failures import storage_errors, unavailable
+from edgewright.domain.own_objects import OwnObjects
 
 # The files do not depend on the machine, so several gateways may share one storage. Without the variables
 # `exec ""` fails, and the push with it. -I and -S: nothing of the user's or of site-packages is loaded.
@@ -37,15 +40,18 @@ def install_hooks(root: Path) -> Path:
     return folder
 
 
-def hook_environment(receipt: Path) -> Mapping[str, str]:
+def hook_environment(receipt: Path, own: OwnObjects) -> Mapping[str, str]:
     """What the hooks need to know.
 
     Args:
         receipt: the file that says, once the push is through, ``<old> <new> <ref>`` for each ref that moved.
+        own: what bootstrap has brought to the edge.
     """
     return {
         "EDGEWRIGHT_PYTHON": sys.executable,
         "EDGEWRIGHT_PRE_RECEIVE": str(Path(pre_receive.__file__).resolve()),
+        "EDGEWRIGHT_PACKAGES": str(Path(yaml.__file__).resolve().parents[1]),
+        "EDGEWRIGHT_OWN_OBJECTS": own.to_text(),
         "EDGEWRIGHT_RECEIPT": str(receipt),
     }
 

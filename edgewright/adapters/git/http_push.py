@@ -12,6 +12,7 @@ from edgewright.adapters.git.http_exchange import Exchange
 from edgewright.adapters.git.http_protocol import last_word, packet
 from edgewright.adapters.git.memory_limit import MIB, PUSH_MEMORY, ran_out_of_memory
 from edgewright.adapters.git.refs import MAIN
+from edgewright.domain.own_objects import NOTHING, OwnObjects
 from edgewright.errors import TooLarge
 from edgewright.ports.git_server import CommitId
 
@@ -40,10 +41,13 @@ class PushContext:
         on_pushed: awaited when ``main`` has moved, before the client hears of it, even if the client is gone
             by then; never for a refused push. What it raises breaks the answer off.
         limit: bytes that the push may have.
+        own: objects that bootstrap has brought to the edge; with those that the repository itself has generated, no
+            push may bring them.
     """
 
     on_pushed: Callable[[Pushed], Awaitable[None]]
     limit: int = 32 * MIB
+    own: OwnObjects = NOTHING
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,9 @@ class Receipt:
         """A receipt for one push."""
         return cls(hooks, hooks / f"receipt-{secrets.token_hex(8)}")
 
-    def environment(self) -> Mapping[str, str]:
+    def environment(self, own: OwnObjects) -> Mapping[str, str]:
         """What the hooks have to know."""
-        return hook_environment(self.path)
+        return hook_environment(self.path, own)
 
     def take(self) -> Pushed | None:
         """What was pushed; None if nothing was. The file is gone afterwards."""

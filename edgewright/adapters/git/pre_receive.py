@@ -2,9 +2,11 @@
 
 Reads ``<old> <new> <ref>`` lines from standard input. Exit code 0 accepts all of them, 1 refuses all; each
 reason is one sentence on standard error, which git shows to the person who pushes. It runs without
-site-packages, so it may import nothing but the standard library and those modules of ours that keep to it, too.
+site-packages, so it may import nothing but the standard library, PyYAML, and those modules of ours that keep to
+these, too.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -13,11 +15,14 @@ from typing import NamedTuple
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+    sys.path.append(os.environ["EDGEWRIGHT_PACKAGES"])
 
 from edgewright.adapters.git.push_changes import ABSENT, Entry, TooMuch, Unreadable, changed_entries
+from edgewright.adapters.git.push_objects import reason_against_objects
 from edgewright.adapters.git.push_size import reason_against_size
 from edgewright.adapters.git.tree_format import EXECUTABLE, FILE, SUBMODULE, SYMLINK
 from edgewright.adapters.git.tree_format import FOLDER as FOLDER_MODE
+from edgewright.domain.own_objects import OwnObjects
 from edgewright.domain.repository_paths import check_path, printable
 from edgewright.errors import Invalid
 
@@ -59,8 +64,12 @@ def reason_against(update: Update) -> str | None:
     if reason is not None:
         return reason
     try:
-        return reason_against_entries(changed_entries(update.old, update.new)) or reason_against_size(
-            update.new, FOLDER
+        return (
+            reason_against_entries(changed_entries(update.old, update.new))
+            or reason_against_size(update.new, FOLDER)
+            or reason_against_objects(
+                update.old, update.new, FOLDER, OwnObjects.from_text(os.environ["EDGEWRIGHT_OWN_OBJECTS"])
+            )
         )
     except TooMuch:
         return _TOO_MANY

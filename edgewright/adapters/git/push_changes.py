@@ -25,11 +25,13 @@ class TooMuch(Exception):
 
 
 class Entry(NamedTuple):
-    """One name that differs between two trees, with its modes (``b""`` where it is not there)."""
+    """One name that differs between two trees, with its modes (``b""`` where it is not there) and object IDs."""
 
     old_mode: bytes
     mode: bytes
     path: str
+    old_id: str
+    id: str
 
     @property
     def is_folder(self) -> bool:
@@ -57,14 +59,14 @@ def changed_entries(old: str, new: str) -> Iterator[Entry]:
                 if (old_mode, old_id) == (mode, new_id):
                     continue
                 path = prefix + name.decode(errors="surrogateescape")
-                yield Entry(old_mode, mode, path)
+                yield Entry(old_mode, mode, path, old_id, new_id)
                 if FOLDER in {old_mode, mode}:
                     old_tree = old_id if old_mode == FOLDER else ""
                     pending.append((path + "/", old_tree, new_id if mode == FOLDER else ""))
 
 
 class Trees:
-    """Reads trees from one ``git cat-file --batch`` process in the current repository."""
+    """Reads trees, and files, from one ``git cat-file --batch`` process in the current repository."""
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -83,22 +85,31 @@ class Trees:
 
     def read(self, tree: str) -> Entries:
         """The entries of a tree; none if it is not there (``""``)."""
-        requests, answers = self._process.stdin, self._process.stdout
-        if not tree or requests is None or answers is None:
+        if not tree:
             return {}
-        requests.write(tree.encode() + b"\n")
+        try:
+            return decode_entries(self._content(tree, b"tree", _MAX_FOLDER_BYTES))
+        except ValueError as error:
+            raise Unreadable from error
+
+    def file(self, blob: str) -> bytes:
+        """What is in a file, whose size the rules for pushes bound."""
+        return self._content(blob, b"blob", None)
+
+    def _content(self, name: str, kind: bytes, limit: int | None) -> bytes:
+        requests, answers = self._process.stdin, self._process.stdout
+        if requests is None or answers is None:
+            raise Unreadable
+        requests.write(name.encode() + b"\n")
         requests.flush()
         match answers.readline().split():
-            case [_, b"tree", digits]:
+            case [_, found, digits] if found == kind:
                 size = int(digits)
             case _:
                 raise Unreadable
-        if size > _MAX_FOLDER_BYTES:
+        if limit is not None and size > limit:
             raise TooMuch
         content = answers.read(size + 1)[:-1]
         if len(content) != size:
             raise Unreadable
-        try:
-            return decode_entries(content)
-        except ValueError as error:
-            raise Unreadable from error
+        return content

@@ -57,10 +57,12 @@ def in_namespace(manifest: JsonObject, namespace: str) -> JsonObject:
 
 def labelled(manifest: JsonObject, labels: Mapping[str, str]) -> JsonObject:
     """A checked manifest with labels added to its own."""
-    metadata = manifest["metadata"]
-    assert isinstance(metadata, Mapping)  # noqa: S101 - checked_manifest said so; narrows the type
-    own = metadata.get("labels")
-    return {**manifest, "metadata": {**metadata, "labels": {**(own if isinstance(own, Mapping) else {}), **labels}}}
+    return _with_metadata(manifest, "labels", labels)
+
+
+def annotated(manifest: JsonObject, annotations: Mapping[str, str]) -> JsonObject:
+    """A checked manifest with annotations added to its own."""
+    return _with_metadata(manifest, "annotations", annotations)
 
 
 def manifest_key(manifest: JsonObject) -> ManifestKey:
@@ -119,6 +121,13 @@ def _represent_text(dumper: _ManifestDumper, text: str) -> yaml.ScalarNode:
 
 
 _ManifestDumper.add_representer(str, _represent_text)
+
+
+def _with_metadata(manifest: JsonObject, field: str, added: Mapping[str, str]) -> JsonObject:
+    metadata = manifest["metadata"]
+    assert isinstance(metadata, Mapping)  # noqa: S101 - checked_manifest said so; narrows the type
+    own = metadata.get(field)
+    return {**manifest, "metadata": {**metadata, field: {**(own if isinstance(own, Mapping) else {}), **added}}}
 
 
 def _ordered_manifest(manifest: JsonObject) -> dict[str, object]:

@@ -22,6 +22,7 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.git.http_push import PushContext, Pushed
 from edgewright.adapters.git.turns import Guest, KeepLimits
+from edgewright.domain.own_objects import NOTHING, OwnObjects
 from edgewright.errors import EdgewrightError
 from edgewright.ports.git_server import CommitMessage
 
@@ -55,6 +56,7 @@ class Centre:
     allow_push: bool = True
     content: Mapping[str, bytes] = field(default_factory=lambda: CONTENT)
     push_limit: int = PUSH_LIMIT
+    own: OwnObjects = NOTHING
     starved: list[str] = field(default_factory=list)
     engine: GitHttp = field(init=False)
 
@@ -97,7 +99,7 @@ def application(centre: Centre) -> Starlette:
             media_type=request.headers.get("content-type"),
             content_encoding=request.headers.get("content-encoding"),
             git_protocol=request.headers.get("git-protocol"),
-            push=PushContext(on_pushed, limit=PUSH_LIMIT) if centre.allow_push else None,
+            push=PushContext(on_pushed, limit=PUSH_LIMIT, own=centre.own) if centre.allow_push else None,
         )
         return answered(StreamingResponse(answer.body, headers=dict(answer.headers)))
 
@@ -134,6 +136,7 @@ def centre(serving: Centre) -> Centre:
     serving.statuses.clear()
     serving.starved.clear()
     serving.allow_push = True
+    serving.own = NOTHING
     return serving
 
 

@@ -63,6 +63,11 @@ class Release:
         assert done.returncode != 0, done.stdout
         return done.stderr
 
+    def stopped_by(self, chart: Path) -> str:
+        """What would stop it on the cluster as it is; empty: nothing. Changes nothing."""
+        done = self._helm.try_("upgrade", "--install", self.name, chart, *self._arguments(), "--dry-run=server")
+        return done.stderr if done.returncode else ""
+
     def uninstalled(self) -> None:
         self._helm("uninstall", self.name, "--namespace", HOME)
 
@@ -175,6 +180,7 @@ def test_another_sealed_secrets_is_left_alone(
     before = found()
     said = Release(helm, tmp_path).refused(chart)
     assert "sealed-secrets already" in said and "sealed-secrets.enabled to false" in said
+    assert "kube-system/sealed-secrets-controller" in said
     assert found() == before
     without = Release(helm, tmp_path, {"sealed-secrets": {"enabled": False}})
     without.installed(chart)
@@ -184,3 +190,128 @@ def test_another_sealed_secrets_is_left_alone(
     assert found() == before
     without.uninstalled()
     assert found() == before
+
+
+CONTAINER: dict[str, Any] = {"name": "sealed-secrets-controller", "command": ["controller"]}
+UPSTREAMS_LABELS = {"name": "sealed-secrets-controller"}
+DIGEST = f"@sha256:{'0' * 64}"
+
+
+def in_tools(image: str, *, labels: dict[str, str] | None = None, **container: Any) -> str:
+    """A Deployment of somebody's in the namespace `tools`."""
+    labels = labels or {"app": "theirs"}
+    described = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "theirs", "namespace": "tools", "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "theirs", "image": image, **container}]},
+            },
+        },
+    }
+    return yaml.safe_dump(described)
+
+
+CONTROLLERS = {
+    "upstream's plain manifest": in_tools(
+        "docker.io/bitnami/sealed-secrets-controller:0.36.1", labels=UPSTREAMS_LABELS, **CONTAINER
+    ),
+    "from a mirror": in_tools("registry.example.com:5000/edge/bitnami/sealed-secrets-controller:0.36.1"),
+    "without a registry": in_tools("sealed-secrets-controller"),
+    "by digest": in_tools(f"docker.io/bitnami/sealed-secrets-controller{DIGEST}"),
+    "upstream's plain manifest, image renamed": in_tools(
+        f"registry.example.com/x{DIGEST}", labels=UPSTREAMS_LABELS, **CONTAINER
+    ),
+    "Bitnami's own chart": in_tools(
+        "docker.io/bitnami/sealed-secrets:0.36.1",
+        labels={"app.kubernetes.io/name": "sealed-secrets"},
+        command=["/controller"],
+        args=["--key-prefix", "sealed-secrets-key"],
+    ),
+}
+NO_CONTROLLERS = {
+    "sealed-secrets-web": in_tools(
+        "ghcr.io/bakito/sealed-secrets-web:3.1.6",
+        labels={"app.kubernetes.io/name": "sealed-secrets-web"},
+        args=["--sealed-secrets-service-name=sealed-secrets-controller"],
+    ),
+    "kubeseal": in_tools(
+        "docker.io/bitnami/sealed-secrets-kubeseal:0.36.1", labels={"app.kubernetes.io/name": "sealed-secrets"}
+    ),
+    "an exporter": in_tools("registry.example.com/sealed-secrets-controller-exporter:1"),
+    "in the folder of its name": in_tools("registry.example.com/sealed-secrets-controller/dashboards:1"),
+    "another controller": in_tools("registry.example.com/operator:1", command=["/controller"], args=["--leader"]),
+}
+
+
+@pytest.fixture
+def tools(cluster: Cluster) -> Iterator[Callable[[str], None]]:
+    """Puts Deployments into the namespace `tools`; they go at the end."""
+    if cluster.find("namespace", "tools") is None:
+        cluster.kubectl("create", "namespace", "tools")
+    yield cluster.kubectl.apply
+    cluster.kubectl("delete", "deployments", "--all", "--namespace", "tools")
+
+
+@pytest.mark.parametrize("what", CONTROLLERS)
+def test_a_controller_is_known_by_what_makes_it_one(
+    helm: Helm,
+    published: Callable[[SealedSecretsChart], Path],
+    archive: Path,
+    tmp_path: Path,
+    tools: Callable[[str], None],
+    what: str,
+) -> None:
+    tools(CONTROLLERS[what])
+    said = Release(helm, tmp_path).stopped_by(published(SealedSecretsChart(archive.as_uri())))
+    assert "sealed-secrets already, as the Deployment tools/theirs" in said
+
+
+@pytest.mark.parametrize("changed", ["nameOverride=x", "image.repository=x/y", "command={/ko-app/controller}"])
+def test_upstreams_chart_is_known_whatever_is_renamed_in_it(
+    helm: Helm,
+    published: Callable[[SealedSecretsChart], Path],
+    archive: Path,
+    tmp_path: Path,
+    tools: Callable[[str], None],
+    changed: str,
+) -> None:
+    rendered = yaml.safe_load_all(helm("template", "theirs", archive, "--namespace", "tools", "--set", changed))
+    [found] = [one for one in rendered if one and one["kind"] == "Deployment"]
+    tools(yaml.safe_dump(found))
+    said = Release(helm, tmp_path).stopped_by(published(SealedSecretsChart(archive.as_uri())))
+    assert "sealed-secrets already, as the Deployment tools/" in said
+
+
+@pytest.mark.parametrize("what", NO_CONTROLLERS)
+def test_what_only_has_its_name_stops_nothing(
+    helm: Helm,
+    published: Callable[[SealedSecretsChart], Path],
+    archive: Path,
+    tmp_path: Path,
+    tools: Callable[[str], None],
+    what: str,
+) -> None:
+    tools(NO_CONTROLLERS[what])
+    assert Release(helm, tmp_path).stopped_by(published(SealedSecretsChart(archive.as_uri()))) == ""
+
+
+def test_one_that_comes_later_stops_no_upgrade_and_never_costs_the_cluster_its_own(
+    cluster: Cluster,
+    helm: Helm,
+    published: Callable[[SealedSecretsChart], Path],
+    archive: Path,
+    tmp_path: Path,
+    tools: Callable[[str], None],
+) -> None:
+    chart, release = published(SealedSecretsChart(archive.as_uri())), Release(helm, tmp_path)
+    release.installed(chart)
+    uid = deployment(cluster)["metadata"]["uid"]
+    tools(CONTROLLERS["upstream's plain manifest"])
+    release.installed(published(SealedSecretsChart(archive.as_uri(), MIRROR)))
+    assert MIRROR in deployment(cluster)["spec"]["template"]["spec"]["containers"][0]["image"]
+    assert deployment(cluster)["metadata"]["uid"] == uid
+    release.uninstalled()

@@ -238,9 +238,14 @@ async def test_a_goodbye_that_was_heard_and_not_answered_is_enough(centre: Scrip
     assert (left(edge), answers) == (set(), [])
 
 
-def test_unmarking_takes_the_owner_and_our_labels_and_nothing_else() -> None:
-    assert UNMARKED["metadata"]["ownerReferences"] is None
-    assert UNMARKED["metadata"]["labels"] == dict.fromkeys(OURS)
+def test_unmarking_takes_what_bootstrap_has_put_on_a_namespace_and_nothing_else() -> None:
+    assert {
+        "metadata": {
+            "ownerReferences": None,
+            "labels": dict.fromkeys(OURS),
+            "annotations": {"kustomize.toolkit.fluxcd.io/prune": None},
+        }
+    } == UNMARKED
 
 
 def test_who_lives_in_a_namespace() -> None:

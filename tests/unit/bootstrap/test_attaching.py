@@ -10,6 +10,7 @@ import pytest
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUBX\n-----END CERTIFICATE-----\n"
 ANCHOR = ["create", "ClusterRole/edgewright-anchor"]
+NAMESPACE = ["apply", "Namespace/edgewright"]
 WRITTEN = [["apply", "Secret/edgewright/flux-secrets"], ["apply", "Secret/edgewright/edgewright-agent"]]
 SECRETS = [change for _, secret in WRITTEN for change in (["create", secret], ["apply", secret])]
 """Each is reserved first, so that of two runs one draws what both use."""
@@ -58,7 +59,7 @@ def on_a_terminal(edge, script, keys):
 def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge, centre):
     done = edge.run("--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert edge.changes == [ANCHOR, ["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
+    assert edge.changes == [ANCHOR, NAMESPACE, *SECRETS, *SELF_LINK]
     [request] = centre.requests
     assert request["path"] == "/v1/register"
     assert request["authorization"] == f"Bearer {edge.token}"
@@ -133,7 +134,7 @@ def test_refusal_leaves_credentials_that_were_there(edge, centre):
     centre.says((403, {"detail": "This registration token is spent."}))
     assert edge.run("--yes").returncode == 1
     assert kept(edge.cluster["objects"]) == kept(before)
-    assert edge.changes[count:] == WRITTEN
+    assert edge.changes[count:] == [NAMESPACE, *WRITTEN]
 
 
 def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge, centre):
@@ -247,8 +248,28 @@ def test_plain_files_come_first_and_may_bring_flux_with_them(edge):
 
 def test_existing_namespace_is_left_as_it_is(edge):
     edge.put("Namespace/edgewright")
+    before = edge.cluster["objects"]["Namespace/edgewright"]
     assert edge.run("--yes").returncode == 0
     assert edge.changes == [ANCHOR, *SECRETS, *SELF_LINK]
+    assert edge.cluster["objects"]["Namespace/edgewright"] == before
+
+
+def test_flux_never_prunes_a_namespace_that_the_script_has_made(edge):
+    assert edge.run("--yes").returncode == 0
+    made = edge.cluster["objects"]["Namespace/edgewright"]
+    assert "\n  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}\n" in made["text"]
+
+
+def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_the_next_run(edge):
+    assert edge.run("--yes").returncode == 0
+    objects = edge.cluster["objects"]
+    made = objects["Namespace/edgewright"]
+    made["text"] = made["text"].replace("\n  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}", "")
+    edge.set_cluster(objects=objects)
+    done = edge.run("--yes")
+    assert done.returncode == 0
+    assert "prune: disabled" in edge.cluster["objects"]["Namespace/edgewright"]["text"]
+    assert "Made the namespace" not in done.stdout
 
 
 def test_ca_bundle_goes_into_both_secrets(edge):

@@ -29,11 +29,17 @@ def test_a_release_is_taken_with_its_version_and_images() -> None:
 
 
 def test_what_is_served_is_what_was_imported() -> None:
-    given = [one for one in yaml.safe_load_all(FILE) if one["kind"] != "Deployment"]
+    given = [one for one in yaml.safe_load_all(FILE) if one["kind"] not in {"Deployment", "Namespace"}]
     served = list(yaml.safe_load_all(read_flux_bundle(FILE).rendered()))
-    assert [one for one in served if one["kind"] != "Deployment"] == given
+    assert [one for one in served if one["kind"] not in {"Deployment", "Namespace"}] == given
     without = list(yaml.safe_load_all(read_flux_bundle(FILE).rendered(namespace_too=False)))
     assert without == [one for one in served if one["kind"] != "Namespace"]
+
+
+def test_flux_never_prunes_its_own_namespace() -> None:
+    [namespace] = [one for one in yaml.safe_load_all(read_flux_bundle(FILE).rendered()) if one["kind"] == "Namespace"]
+    assert namespace["metadata"]["name"] == NAMESPACE
+    assert namespace["metadata"]["annotations"] == {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
 
 
 def test_controllers_come_from_the_mirror_and_know_of_a_proxy() -> None:

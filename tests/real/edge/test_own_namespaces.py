@@ -1,0 +1,117 @@
+"""What Flux does when a file takes over a namespace that bootstrap has made, and lets it go again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from edge_cluster.grounds import LETTING_GO, NAMESPACE
+from edge_cluster.release import release
+from flux_file import NAMESPACE as FLUX_NAMESPACE
+from supervised import eventually
+
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.yaml_objects import Budget, named_objects
+from edgewright.bootstrap import installed_objects
+from edgewright.domain.flux_bundle import read_flux_bundle
+from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, ObjectKey, OwnObjects
+from edgewright.domain.rendering.manifests import manifest_key
+from edgewright.ports.git_server import CommitMessage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edge_cluster.contents import Contents
+    from edge_cluster.grounds import Attached, Grounds
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+PRUNE = "kustomize.toolkit.fluxcd.io/prune"
+ADOPTED = "kustomize.toolkit.fluxcd.io/name"
+"""Label of what Flux has applied: the Kustomization that did so."""
+PUSHED = "by-hand/pushed.yaml"
+THEIRS = "theirs"
+
+
+def namespaces(*names: str) -> bytes:
+    return "".join(f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n" for name in names).encode()
+
+
+def deliver(attached: Attached, text: bytes | None) -> str:
+    """Commits a file to ``by-hand/``, past the push rules, which refuse such a thing."""
+    git, uuid = BareGitServer(attached.grounds.centre.home / "repositories"), UUID(attached.uuid)
+    return git.commit(uuid, {PUSHED: text}, CommitMessage("By hand", "desk"), expected_head=git.head(uuid))
+
+
+def known(attached: Attached) -> OwnObjects:
+    """What the push rules take for Edgewright's on that edge."""
+    git, uuid = BareGitServer(attached.grounds.centre.home / "repositories"), UUID(attached.uuid)
+    head = git.head(uuid)
+    assert head is not None
+    generated = [
+        each.key
+        for path in git.list(uuid, "edo/cluster", at=head)
+        for each in named_objects(git.read(uuid, path, at=head) or b"", ("",), Budget(10.0))
+    ]
+    flux = [ObjectKey(*manifest_key(one)) for one in read_flux_bundle(release()).manifests]
+    return installed_objects(NAMESPACE, {NAMESPACE: EDGEWRIGHT, FLUX_NAMESPACE: FLUX}, flux).with_more(
+        generated, EDGEWRIGHT
+    )
+
+
+def marked(grounds: Grounds) -> set[str]:
+    """Kind/namespace/name of everything on the edge that bears the mark of a cluster."""
+    return {
+        key
+        for key, one in grounds.contents().items()
+        if "edgewright.dev/cluster" in (one["metadata"].get("labels") or ())
+    }
+
+
+def found(grounds: Grounds, kind: str, name: str) -> Any:
+    return grounds.cluster.find(kind, name)
+
+
+def applied(grounds: Grounds) -> str:
+    """The revision that ``by-hand`` has applied last."""
+    by_hand = grounds.cluster.find("kustomization", "by-hand", namespace=NAMESPACE)
+    return str((by_hand.get("status") or {}).get("lastAppliedRevision", "")).rpartition(":")[2]
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["script", "manifests"])
+def test_a_namespace_of_ours_that_a_file_took_over_outlives_the_file(
+    grounds: Grounds, before: Contents, tmp_path: Path, *, by_hand: bool
+) -> None:
+    attached = grounds.attach(f"adopted-{by_hand}", by_hand=by_hand)
+    ours = {name: found(grounds, "namespace", name)["metadata"] for name in (NAMESPACE, FLUX_NAMESPACE)}
+    assert {one["annotations"][PRUNE] for one in ours.values()} == {"disabled"}
+    installed = marked(grounds)
+    assert {"Secret", "Deployment", "Kustomization", "ClusterRole"} <= {key.partition("/")[0] for key in installed}
+    assert installed <= {f"{key.kind}/{key.namespace}/{key.name}" for key in known(attached)}, "pushes may bring none"
+    with attached.source(tmp_path) as source:
+        deliver(attached, namespaces(*ours, THEIRS))
+        source.fetch()
+        for name in (*ours, THEIRS):
+            eventually(
+                lambda name=name: (
+                    (found(grounds, "namespace", name) or {"metadata": {}})["metadata"].get("labels", {}).get(ADOPTED)
+                    == "by-hand"
+                ),
+                seconds=LETTING_GO,
+            )
+
+        removal = deliver(attached, None)
+        source.fetch()
+        eventually(lambda: applied(grounds) == removal, seconds=LETTING_GO)
+        eventually(lambda: found(grounds, "namespace", THEIRS) is None, seconds=LETTING_GO)
+        for name, metadata in ours.items():
+            left = found(grounds, "namespace", name)["metadata"]
+            assert left["uid"] == metadata["uid"] and "deletionTimestamp" not in left
+        assert attached.condition("Available")[0] == "True"
+
+        attached.delete()
+        eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
+        source.fetch()
+        eventually(attached.is_gone, seconds=LETTING_GO)
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
