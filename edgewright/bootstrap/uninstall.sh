@@ -32,43 +32,45 @@ while [ $# -gt 0 ]; do
 	shift
 done
 case $yes in 0 | n | no | false) yes= ;; esac
-for tool in kubectl mktemp sed tr wc; do
-	command -v "$tool" >/dev/null 2>&1 || fail 3 "'$tool' is needed and was not found on this machine; nothing was changed."
+for tool in kubectl grep mktemp sed tr wc; do
+	command -v "$tool" >/dev/null 2>&1 || fail 3 "'$tool' is needed and was not found on this machine.$unchanged"
 done
 settle
 
-kc get --raw /version >/dev/null 2>"$work/error" ||
-	broken "The Kubernetes cluster does not answer; nothing was changed."
+kc get --raw /version >/dev/null ||
+	broken "The Kubernetes cluster does not answer.$unchanged"
 find_anchor
 if [ -z "$anchor_uid" ]; then
 	say "Nothing was installed here for '$name' ($cluster), or all of it is gone."
 	exit 0
 fi
-kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null 2>&1 ||
-	fail 4 "kubectl's user needs all rights on this cluster; use a context with administrator rights. Nothing was changed."
+kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null ||
+	fail 4 "kubectl's user needs all rights on this cluster; use a context with administrator rights.$unchanged"
 describe
 
 kinds() { # OPTIONS: the kinds that can be listed and deleted, a line each
-	kc api-resources --verbs=list,delete -o name "$@" 2>/dev/null | sed -e '/^events/d' -e '/^namespaces$/d' || :
+	kc api-resources --verbs=list,delete -o name "$@" | sed -e '/^events/d' -e '/^namespaces$/d' || :
 }
 listed() { # KIND[,KIND…] OPTIONS: namespace and name of each object, a line each ('-' is no namespace)
-	kc get "$@" -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' 2>"$work/error" ||
+	kc get "$@" -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' ||
 		broken "What is on the cluster cannot be listed."
 }
 gone() { # SECONDS, arguments of kubectl delete: waits until it is
 	seconds=$1
 	shift
 	limit=0
-	kc delete "$@" --ignore-not-found --wait --timeout="${seconds}s" >/dev/null 2>"$work/error" || {
+	kc delete "$@" --ignore-not-found --wait --timeout="${seconds}s" >/dev/null || {
 		limit=30s
 		return 1
 	}
 	limit=30s
 }
 change() { # NAMESPACE KIND NAME PATCH: nothing if it has gone meanwhile
-	kc patch "$2" "$3" -n "$1" --type=merge --patch "$4" >/dev/null 2>"$work/error" ||
-		[ -z "$(kc get "$2" "$3" -n "$1" --ignore-not-found -o name 2>/dev/null)" ] ||
+	kc patch "$2" "$3" -n "$1" --type=merge --patch "$4" >/dev/null || has 'NotFound|resource type' ||
 		broken "$2 $1/$3 could not be changed; run this again."
+}
+meanwhile() {
+	fail 3 "The bootstrap line was run meanwhile. Let it end; then run this again if Edgewright is to go."
 }
 stuck() { # WHAT
 	broken "$1 did not go; run this again."
@@ -86,6 +88,13 @@ fi
 confirm "Take Edgewright ('$name') away from this $here?" "take Edgewright ('$name') away from this $here"
 say "Taking Edgewright ('$name', $cluster) away from this $here. What Flux has applied stays and runs on."
 
+# From here on a run of the line waits; one that began before, and is taken to have ended, sees this in time.
+kc annotate clusterrole "$anchor" --overwrite edgewright.dev/run=uninstall >/dev/null ||
+	broken "The ClusterRole $anchor could not be marked.$unchanged"
+unchanged=
+find_anchor
+[ "$other_run" = uninstall ] || meanwhile
+
 # A suspended object of Flux takes nothing along when it goes.
 for kind in $flux; do
 	case $kind in kustomizations.* | helmreleases.*) ;; *) continue ;; esac
@@ -100,7 +109,7 @@ gone 120 deployments.apps --all-namespaces -l "$ours" --cascade=foreground || st
 say "The controllers are gone."
 
 # Nobody is left to see to the finalizers of our Flux; somebody else's Flux sees to those of our objects itself.
-owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}' 2>"$work/error") ||
+owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}') ||
 	broken "What is on the cluster cannot be listed."
 release() { # KIND OPTIONS: takes the finalizers away
 	kind=$1
@@ -133,20 +142,23 @@ gone 120 "$all" --all-namespaces -l "$ours" || stuck "What is labelled as ours"
 inside=$(kinds --namespaced=true | sed -e '/^leases\./d' -e '/\.metrics\.k8s\.io$/d' | tr '\n' ',')
 listed namespaces -l "$ours" >"$work/namespaces"
 while read -r _ _ space; do
-	left=$(kc get "${inside%,}" -n "$space" -o 'go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.kind}}/{{.metadata.name}}{{"\n"}}{{end}}{{end}}' 2>"$work/error") ||
+	left=$(kc get "${inside%,}" -n "$space" -o 'go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.kind}}/{{.metadata.name}}{{"\n"}}{{end}}{{end}}') ||
 		broken "What is in namespace '$space' cannot be listed."
 	left=$(printf '%s\n' "$left" | sed -e '/^$/d' -e '/^ConfigMap\/kube-root-ca.crt$/d' -e '/^ServiceAccount\/default$/d' | tr '\n' ' ')
 	if [ -z "$left" ]; then
 		gone 120 namespace "$space" || stuck "The namespace '$space'"
 		say "The namespace '$space' is gone."
 	else
-		kc patch namespace "$space" --type=merge --patch '{"metadata":{"ownerReferences":null,"labels":{"edgewright.dev/cluster":null,"edgewright.dev/generation":null,"edgewright.dev/part-of":null}}}' >/dev/null 2>"$work/error" ||
+		kc patch namespace "$space" --type=merge --patch '{"metadata":{"ownerReferences":null,"labels":{"edgewright.dev/cluster":null,"edgewright.dev/generation":null,"edgewright.dev/part-of":null}}}' >/dev/null ||
 			stuck "Our mark on the namespace '$space'"
 		say "The namespace '$space' stays, because of what is in it: $left"
 	fi
 done <"$work/namespaces"
 
-gone 60 clusterrole "$anchor" || stuck "The ClusterRole $anchor"
+remove_anchor "$anchor_version" || {
+	! has 'modified|Conflict' || meanwhile
+	has NotFound || stuck "The ClusterRole $anchor"
+}
 say "Done. At the centre, '$name' is still there: delete it, or attach it anew with a fresh line."
 exit 0
 }

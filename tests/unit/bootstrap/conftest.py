@@ -16,6 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from bootstrap_runs import Register, Run
 from stand_in_kubectl import KubectlState
 
 from edgewright.bootstrap import BootstrapInput, render_script
@@ -134,6 +135,8 @@ class Edge:
 
     def __init__(self, folder: Path, shell: list[str], centre: Centre) -> None:
         self.shell = shell
+        self.runs: list[Run] = []
+        """Those that were begun beside others."""
         self.folder = folder
         self.bin = folder / "bin"
         self.tmp = folder / "tmp"
@@ -237,6 +240,17 @@ def edge(request: pytest.FixtureRequest, tmp_path: Path, centre: Centre) -> Edge
 
 
 @pytest.fixture
-def site(tmp_path: Path, centre: Centre) -> Edge:
+def site(tmp_path: Path, centre: Centre) -> Iterator[Edge]:
     """The same with this machine's own shell alone, for what is no matter of shells."""
-    return Edge(tmp_path / "edge", ["/bin/sh"], centre)
+    made = Edge(tmp_path / "edge", ["/bin/sh"], centre)
+    yield made
+    for run in made.runs:
+        run.abandon()
+
+
+@pytest.fixture
+def register(centre: Centre) -> Register:
+    """What the centre knows of the one cluster, and decides by."""
+    made = Register()
+    centre.decide = made.decide
+    return made

@@ -295,7 +295,7 @@ def test_yes_on_the_terminal_attaches(edge, centre):
 def test_anything_else_on_the_terminal_changes_nothing(edge, centre):
     code, shown = on_a_terminal(edge, edge.render(), b"\n")
     assert (code, edge.changes, centre.requests) == (2, [], [])
-    assert "nothing was changed" in shown
+    assert "Nothing was changed" in shown
 
 
 FLUX = """---
