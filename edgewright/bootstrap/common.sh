@@ -35,7 +35,7 @@ broken() { # SENTENCE
 }
 
 belongs() { # CLUSTER [WHERE]: refuses an attachment to another one
-	fail 6 "This Kubernetes cluster is attached to Edgewright already, as cluster $1${2:+ $2}; this script is for $cluster ($name). Is kubectl's context the right one?$unchanged"
+	fail 6 "This Kubernetes cluster is attached to Edgewright already, as cluster $1${2:+ $2}; this script is for $cluster ($name). Is kubectl's context the right one? To take Edgewright off it: edgewright cluster uninstall-script.$unchanged"
 }
 
 newer() { # GENERATION
@@ -48,7 +48,7 @@ label='{.metadata.labels.edgewright\.dev/'
 number() { # TEXT: 0 if it is none
 	case $1 in '' | *[!0-9]*) echo 0 ;; *) echo "$1" ;; esac
 }
-find_anchor() { # leaves its generation, run, version and UID in anchored, other_run, anchor_version and anchor_uid
+find_anchor() { # leaves anchored (its generation), other_run, anchor_version and anchor_uid
 	there=$(kc get clusterrole "$anchor" --ignore-not-found -o "jsonpath=${label}cluster}|${label}generation}|{.metadata.annotations.edgewright\.dev/run}|{.metadata.resourceVersion}|{.metadata.uid}") ||
 		broken "The ClusterRole $anchor cannot be read.$unchanged"
 	IFS='|' read -r owner anchored other_run anchor_version anchor_uid <<EOF
@@ -56,8 +56,8 @@ $there
 EOF
 	case $there in
 		'') return ;; # all of these are empty
-		"$cluster|"*) ;;
 		'|'*) fail 6 "There is a ClusterRole '$anchor' that Edgewright did not make.$unchanged" ;;
+		"$cluster|"*) ;;
 		*) belongs "$owner" ;;
 	esac
 	anchored=$(number "$anchored")
@@ -68,10 +68,6 @@ remove() { # PATH VERSION: if it still has that version
 	kc delete --raw "$1" -f - >/dev/null <<EOF
 {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"$2"}}
 EOF
-}
-
-remove_anchor() { # VERSION
-	remove "/apis/rbac.authorization.k8s.io/v1/clusterroles/$anchor" "$1"
 }
 
 has() { # PATTERN: kubectl has just said that

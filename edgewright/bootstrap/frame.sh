@@ -15,7 +15,7 @@ exec </dev/null # standard input is this script: no child may read it
 #@values
 context=${EDGEWRIGHT_CONTEXT:-}
 yes=${EDGEWRIGHT_YES:-}
-dry_run='' uninstall=''
+dry_run='' uninstall='' leaving=''
 limit=30s # of one request to the Kubernetes cluster
 anchor=edgewright-anchor
 
@@ -31,17 +31,17 @@ Attaches the Kubernetes cluster of kubectl's current context to an Edgewright ce
   curl -sSL 'URL' | sh -s -- OPTIONS
 
   --dry-run       check everything and say what would be done; change and register nothing
-  --uninstall     take away what an earlier run has installed; what Flux has applied stays and runs on
+  --uninstall     take away what an earlier run has installed; what Flux has applied stays and runs on;
+                  --keep-releases, --purge: less, or more of it
   --context NAME  use this context of kubectl (or set EDGEWRIGHT_CONTEXT)
   --yes           do not ask (or set EDGEWRIGHT_YES=1); needed where there is no terminal
   --help          this text
 
-Running it again is safe. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are used on the way to the centre, also by what it
-installs.
+Running it again is safe. It uses HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and so does what it installs.
 
-Exit codes: 0 done; 1 refused by the centre; 2 wrong usage, or not confirmed; 3 a tool is missing, or Kubernetes does
-not answer or refused an object; 4 rights are missing; 5 Kubernetes is too old; 6 it belongs to something else;
-7 the centre cannot be reached: run the same line again; 8 an operator's step failed; 9 Flux does not fit.
+Exit codes: 0 done; 1 refused by the centre; 2 wrong usage, or not confirmed; 3 tools or Kubernetes fail; 4 rights
+are missing; 5 Kubernetes is too old; 6 it belongs to something else; 7 the centre cannot be reached: run the same line
+again; 8 an operator's step failed; 9 Flux does not fit.
 HELP
 }
 
@@ -49,6 +49,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 		--dry-run) dry_run=1 ;;
 		--uninstall) uninstall=1 ;;
+		--keep-releases | --purge) leaving=$1 ;;
 		--yes) yes=1 ;;
 		--context)
 			[ $# -gt 1 ] || fail 2 "--context needs the name of a kubectl context."
@@ -89,11 +90,9 @@ ask() { # FILE, curl's settings on standard input: leaves the answer in FILE and
 	: >"$out"
 	set --
 	[ ! -f "$work/ca.pem" ] || set -- --cacert "$work/ca.pem"
-	reached=yes
 	curl --silent --show-error --connect-timeout 20 --max-time 120 --retry 2 --retry-max-time 60 \
 		--proto '=http,https' --globoff --user-agent "edgewright-bootstrap/$version" "$@" \
-		--output "$out" --write-out '%{http_code}' --config - >"$work/status" 2>"$work/error" || reached=no
-	[ "$reached" = yes ] ||
+		--output "$out" --write-out '%{http_code}' --config - >"$work/status" 2>"$work/error" ||
 		fail 7 "The centre ($url) cannot be reached; run the same line again. curl says: $(complaint)"
 	status=$(cat "$work/status")
 }
@@ -120,14 +119,17 @@ not_the_centre() {
 	fail 7 "What answers at $url is not an Edgewright centre (HTTP $status). Is a proxy in between? Run the same line again once that is put right."
 }
 
-if [ -n "$uninstall" ]; then
+take_away() { # OPTIONS: of the centre's script that does it
 	ask "$work/uninstall.sh" <<EOF
-url = "$url/v1/cluster/$cluster/bootstrap?format=uninstall&token=$token"
+url = "$url/v1/uninstall.sh"
 EOF
-	case $status in 200 | 403) ;; *) judge && not_the_centre ;; esac
+	judge
 	grep -q '^# Edgewright' "$out" || not_the_centre
+	EDGEWRIGHT_CONTEXT=$context EDGEWRIGHT_YES=$yes sh "$out" --cluster "$cluster" "$@" || exit $?
+}
+if [ -n "$uninstall" ]; then
 	unset token
-	EDGEWRIGHT_CONTEXT=$context EDGEWRIGHT_YES=$yes sh "$out" ${dry_run:+--dry-run} || exit $?
+	take_away ${dry_run:+--dry-run} ${leaving:+"$leaving"}
 	exit 0
 fi
 
@@ -144,6 +146,7 @@ if [ "$major" -lt 1 ] || { [ "$major" -eq 1 ] && [ "${minor:-0}" -lt 25 ]; }; th
 	fail 5 "This cluster runs Kubernetes $kubernetes; Edgewright needs 1.25 or newer.$unchanged"
 fi
 
+drivers='gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io'
 missing='' everything=yes rbac=rbac.authorization.k8s.io here=--namespace=$namespace all=--all-namespaces
 may() { # WHERE RESOURCE VERB...
 	where=$1 what=$2
@@ -160,7 +163,7 @@ if [ -n "$missing" ]; then
 	may "$here" secrets get create patch delete
 	if [ -n "$flux_files" ]; then
 		may $all customresourcedefinitions.apiextensions.k8s.io get list watch
-		kinds='gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io'
+		kinds=$drivers
 	fi
 	if [ -n "$agent_image" ]; then
 		may $all clusterrolebindings.$rbac create patch
@@ -168,8 +171,10 @@ if [ -n "$missing" ]; then
 	fi
 	for kind in $kinds; do may "$here" "$kind" create patch; done
 fi
-[ -z "$missing" ] ||
-	fail 4 "kubectl's user may not do all that is needed (missing: $missing); use a context with administrator rights.$unchanged"
+lacks() { # WHAT
+	fail 4 "kubectl's user may not do all that is needed (missing: $1); use a context with administrator rights.$unchanged"
+}
+[ -z "$missing" ] || lacks "$missing"
 
 uid=$(kc get namespace kube-system -o 'jsonpath={.metadata.uid}') ||
 	broken "The identity of the cluster cannot be read.$unchanged"
@@ -184,8 +189,7 @@ not_leaving() {
 find_anchor
 not_leaving
 
-# lookup SECRET: leaves its labels, version and password in found_*, all empty if there is no such Secret.
-lookup() {
+lookup() { # SECRET: leaves its labels, version and password in found_* and found
 	there=$(kc get secret "$1" -n "$namespace" --ignore-not-found -o 'go-template={{with .metadata.labels}}{{with index . "edgewright.dev/cluster"}}{{.}}{{end}}|{{with index . "edgewright.dev/generation"}}{{.}}{{end}}{{else}}|{{end}}|{{.metadata.resourceVersion}}|{{with .data}}{{with index . "password"}}{{base64decode .}}{{end}}{{end}}') ||
 		broken "The Secret $namespace/$1 cannot be read.$unchanged"
 	IFS='|' read -r found_cluster found_generation found_version found <<EOF
@@ -242,8 +246,13 @@ if [ -n "$flux_files" ]; then
 fi
 install_flux=
 [ -z "$flux_files" ] || [ -z "$flux_offer" ] || [ "$flux_state" = found ] || install_flux=yes
-[ -z "$install_flux" ] || [ -n "$everything" ] ||
-	fail 4 "kubectl's user needs all rights on this cluster, as Flux has them; use a context with administrator rights.$unchanged"
+# A Helm release of Edgewright's that an earlier life has left would not let this one's begin.
+left=
+for release in $(kc get secrets --all-namespaces -l owner=helm -o 'jsonpath={.items[*].metadata.labels.name}'); do
+	case $release in "edge-cluster-$cluster") ;; edge-cluster-*-*-*-*-*) left=$release ;; esac
+done
+[ -z "$install_flux$left" ] || [ -n "$everything" ] ||
+	lacks "all rights, for ${left:-Flux}"
 
 describe
 
@@ -254,6 +263,7 @@ if [ -n "$dry_run" ]; then
 	for file in "$work"/plain/* "$work"/flux/*; do
 		[ ! -f "$file" ] || say "  ${file##*/}"
 	done
+	[ -z "$left" ] || say "It would take away the Helm release $left, which an earlier attachment has left."
 	[ -z "$install_flux" ] || say "It would install Flux $flux_offer, which it fetches from the centre."
 	[ "$flux_state" != found ] || say "It would use the Flux that is there."
 	[ -z "$agent_image" ] || say "It would install the agent, $agent_image."
@@ -413,7 +423,7 @@ undo_secret() { # NAME CURRENT OLD OLD_GENERATION WRITTEN: as before, if nobody 
 
 undo_anchor() { # it owns all that this run has made
 	find_anchor
-	[ "$other_run" = "$run" ] && remove_anchor "$anchor_version"
+	[ "$other_run" = "$run" ] && remove "/apis/$rbac/v1/clusterroles/$anchor" "$anchor_version"
 }
 
 hook before
@@ -457,7 +467,7 @@ ended() { # nobody else's mark is taken away
 	kc patch clusterrole "$anchor" --type=json --patch "[{op: test, path: $at, value: '$run'}, {op: remove, path: $at}]" >/dev/null
 }
 
-still_anchored() { # may this run go on? What it makes without its anchor is collected
+still_anchored() { # what is made without its anchor is collected
 	seen=$anchor_uid
 	find_anchor
 	not_leaving
@@ -540,16 +550,17 @@ apply_owned() { # FILE
 apply_all() { # FOLDER
 	for file in "$work/$1"/*; do
 		[ -f "$file" ] || continue
-		case $(kc get -f "$file" --ignore-not-found -o 'go-template={{define "one"}}{{with .metadata.labels}}{{if not (index . "edgewright.dev/part-of")}}foreign{{end}}{{else}}foreign{{end}}{{end}}{{if eq .kind "List"}}{{range .items}}{{template "one" .}}{{end}}{{else}}{{template "one" .}}{{end}}') in
-			*foreign*)
-				apply <"$file" >/dev/null || refused "$file"
-				say "Applied ${file##*/}; something in it was here before and stays when Edgewright goes."
-				;;
-			*) apply_owned "$file" ;;
-		esac
+		if kc get -f "$file" --ignore-not-found --no-headers --show-labels |
+			sed -e '/^$/d' -e '/edgewright.dev\/part-of=/d' | grep -q .; then
+			apply <"$file" >/dev/null || refused "$file"
+			say "Applied ${file##*/}; something in it was here before and stays when Edgewright goes."
+		else
+			apply_owned "$file"
+		fi
 	done
 }
 
+[ -z "$left" ] || (take_away --leftovers) || exit $?
 apply_all plain
 if [ -n "$install_flux" ]; then
 	make_namespace "$flux_namespace"
@@ -559,9 +570,8 @@ if [ -n "$install_flux" ]; then
 fi
 undriven=
 if [ -n "$flux_files" ]; then
-	for kind in gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io; do
-		kc get customresourcedefinition "$kind" -o name >/dev/null &&
-			kc wait --for=condition=Established --timeout=30s "customresourcedefinition/$kind" >/dev/null ||
+	for kind in $drivers; do
+		kc wait --for=condition=Established --timeout=30s "customresourcedefinition/$kind" >/dev/null ||
 			undriven=yes
 	done
 	[ -n "$undriven" ] || apply_all flux
@@ -573,7 +583,7 @@ else
 fi
 if [ -n "$undriven" ]; then
 	ended || still_anchored
-	say "NOTICE: Flux is not installed on this cluster and its centre has none to give, so nothing pulls its repository yet: install it, or have it imported at the centre (edgewright flux import), then run the same line again, or a fresh one."
+	say "NOTICE: Flux is not installed here and the centre has none to give, so nothing pulls the repository: install it, or import it at the centre (edgewright flux import), then run a fresh line."
 	exit 0
 fi
 hook after

@@ -19,7 +19,7 @@ import pytest
 from bootstrap_runs import Register, Run
 from stand_in_kubectl import KubectlState
 
-from edgewright.bootstrap import BootstrapInput, render_script
+from edgewright.bootstrap import BootstrapInput, render_script, render_uninstall
 
 CLUSTER = UUID("0e7a1d3c-93f7-4a52-8a5e-3f0f5f5f9a10")
 TOKEN = "reg.7hVn0s3cr3t-T0ken_marker"
@@ -84,7 +84,7 @@ def centre() -> Iterator[Centre]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             told.fetched.append((self.path, self.headers["Authorization"]))
-            page = told.pages.get(self.path)
+            page = render_uninstall() if self.path == "/v1/uninstall.sh" else told.pages.get(self.path)
             if page is None:
                 self._answer(404, json.dumps({"detail": "It is not there.", "code": "flux_not_imported"}))
             else:

@@ -101,7 +101,7 @@ def meant(objects, kinds, options):
 def parsed(text):
     import re
 
-    labels = dict(re.findall(r'(edgewright\.dev/[a-z]+): "([^"]*)"', field(text, "labels")))
+    labels = dict(re.findall(r'(edgewright\.dev/[a-z-]+): "([^"]*)"', field(text, "labels")))
     values = {}
     if "\ndata:\n" in text:
         values = dict(re.findall(r"^  ([A-Za-z._]+): (\S*)$", text.split("\ndata:\n")[1], re.MULTILINE))
@@ -188,6 +188,16 @@ def main():
             sys.stdout.write("https://10.0.0.1:6443")
         case ["get", "nodes", "-o", "name"]:
             say("node/one\nnode/two")
+        case [
+            "get",
+            "clusterrole",
+            name,
+            "--ignore-not-found",
+            "-o",
+            "jsonpath={.metadata.labels.edgewright\\.dev/cluster}",
+        ]:
+            if f"ClusterRole/{name}" in objects:
+                sys.stdout.write(objects[f"ClusterRole/{name}"]["labels"].get("edgewright.dev/cluster", ""))
         case ["get", "clusterrole", name, "--ignore-not-found", "-o", template]:
             assert template.endswith("|{.metadata.resourceVersion}|{.metadata.uid}")
             held = objects.get(f"ClusterRole/{name}")
@@ -232,15 +242,17 @@ def main():
             note("changes", ["delete", key])
             del objects[key]
             collect(objects)
+        case ["get", "customresourcedefinition", "sealedsecrets.bitnami.com", "--ignore-not-found", "-o", "name"]:
+            pass
         case ["get", "customresourcedefinition", name, "--ignore-not-found", "-o", template]:
             assert template.endswith("| {.spec.versions[?(@.served==true)].name} ")
             held = objects.get(f"CustomResourceDefinition/{name}")
             if held:
                 served = held["data"].get("served") or ("v2" if name.startswith("helmreleases") else "v1")
                 sys.stdout.write(held["labels"].get("edgewright.dev/cluster", "") + f"| {served} ")
-        case ["get", "-f", _, "--ignore-not-found", "-o", template]:
-            assert "foreign" in template
-            sys.stdout.write("foreign" if cluster.get("foreign") else "")
+        case ["get", "-f", _, "--ignore-not-found", "--no-headers", "--show-labels"]:
+            if cluster.get("foreign"):
+                say("something   1d   app=theirs\n\nother   1d   edgewright.dev/part-of=bootstrap")
         case ["patch", "--local", "--type=merge", "-f", "-", "-o", "json", "--patch", patch]:
             assert patch.startswith("metadata:\n  labels: {")
             text = sys.stdin.read()
@@ -248,11 +260,12 @@ def main():
             sys.stdout.write(text)  # what it does to them is seen on a real cluster
         case ["get", "service", "kubernetes", "-n", "default", "-o", _]:
             sys.stdout.write("10.43.0.1")
-        case ["get", "customresourcedefinition", name, "-o", "name"]:
-            if f"CustomResourceDefinition/{name}" not in objects:
-                stop(f'Error from server (NotFound): customresourcedefinitions "{name}" not found')
-        case ["wait", "--for=condition=Established", *_]:
-            pass
+        case ["wait", "--for=condition=Established", _, kind]:
+            if kind.replace("customresourcedefinition", "CustomResourceDefinition") not in objects:
+                stop(f'Error from server (NotFound): "{kind}" not found')
+        case ["get", "secrets", "--all-namespaces", "-l", "owner=helm", "-o", template]:
+            end = "\n" if "range" in template else " "
+            sys.stdout.write("".join(each + end for each in cluster.get("releases", [])))
         case ["create", "-f", "-", *_] | ["apply", "--server-side", "--force-conflicts", _, "-f", "-", *_]:
             import re
 
@@ -294,6 +307,15 @@ def main():
             say(
                 "\n".join(each for each in KINDS if each not in alone and (".fluxcd." not in each or each in defined))
             )
+        case ["get", _, "--all-namespaces", "-l", "app.kubernetes.io/managed-by=Helm", "-o", _]:
+            pass  # what Helm has made is seen on a real cluster
+        case ["get", "secrets", "--all-namespaces", "-l", release, "-o", _] if release.startswith("owner=helm,name="):
+            sys.stdout.write("edgewright" if release.rpartition("=")[2] in cluster.get("releases", []) else "")
+        case ["delete", "secrets", "-n", _, "-l", release, *_] if release.startswith("owner=helm,name="):
+            cluster["releases"].remove(release.rpartition("=")[2])
+        case ["get", kinds, "--all-namespaces", "-l", "edgewright.dev/part-of=bootstrap", "-o", _]:
+            for key, *_ in meant(objects, kinds, args):
+                sys.stdout.write(objects[key]["labels"]["edgewright.dev/cluster"] + " ")
         case ["get", kinds, *options, "-o", template] if "{{range .items}}" in template:
             for _, kind, namespace, name in meant(objects, kinds, options):
                 if "deletionTimestamp" in template:

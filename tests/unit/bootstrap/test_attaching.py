@@ -77,7 +77,8 @@ def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edg
         "uuid": edge.cluster_uuid,
         "generation": "1",
     }
-    labels = {"edgewright.dev/cluster": edge.cluster_uuid, "edgewright.dev/generation": "1"}
+    identity = {"edgewright.dev/cluster": edge.cluster_uuid, "edgewright.dev/generation": "1"}
+    labels = {**identity, "edgewright.dev/part-of": "bootstrap"}
     assert edge.cluster["objects"]["Secret/edgewright/flux-secrets"]["labels"] == labels
     assert list(edge.tmp.iterdir()) == []
 

@@ -3,9 +3,11 @@
 import pytest
 from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Run, is_attached
 
-UNINSTALLS = 22
+UNINSTALLS = 28
 """Requests of an uninstallation; a test below counts them."""
-MARKS = 9
+ENDS = 26
+"""The request with which it deletes the anchor; it only looks afterwards."""
+MARKS = 11
 """The request with which it marks the anchor."""
 
 
@@ -21,6 +23,9 @@ def test_an_uninstallation_makes_as_many_requests_as_are_tried(site, register) -
     code, said = leaving.end()
     assert code == 0, said
     assert leaving.requests == UNINSTALLS
+    asked = [call["args"] for call in site.calls][-UNINSTALLS:]
+    assert "edgewright.dev/run=uninstall" in asked[MARKS - 1]
+    assert "delete" in asked[ENDS - 1] and "--raw" in asked[ENDS - 1]
     assert ours(site) == []
 
 
@@ -55,7 +60,7 @@ def test_a_run_that_goes_on_while_an_uninstallation_does_ends_as_one_of_them_say
     assert is_attached(site, register)
 
 
-@pytest.mark.parametrize("at", range(READS, UNINSTALLS + 1))
+@pytest.mark.parametrize("at", range(READS, ENDS + 1))
 def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_with_it(
     site, register, at: int
 ) -> None:
@@ -72,7 +77,7 @@ def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_w
     assert is_attached(site, register)
 
 
-@pytest.mark.parametrize("at", range(READS, UNINSTALLS + 1))
+@pytest.mark.parametrize("at", range(READS, ENDS + 1))
 def test_an_uninstallation_that_was_killed_is_gone_on_with(site, register, at: int) -> None:
     assert Run(site).end()[0] == 0
     assert Run(site, at=at, then="kill", uninstalls=True).end()[0] != 0
@@ -84,7 +89,7 @@ def test_an_uninstallation_that_was_killed_is_gone_on_with(site, register, at: i
 def test_an_anchor_that_somebody_has_changed_meanwhile_stays(site, register) -> None:
     """Such as a run of an earlier version of the line, which does not wait."""
     assert Run(site).end()[0] == 0
-    leaving = Run(site, at=UNINSTALLS, uninstalls=True)
+    leaving = Run(site, at=ENDS, uninstalls=True)
     assert leaving.await_gate()
     objects = site.cluster["objects"]
     objects[ANCHOR] |= {"run": "abc", "version": "999"}
