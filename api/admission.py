@@ -6,7 +6,16 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
-from api.auth import FRESH_LINE, EdgeCaller, count_wrong, identify, match_registration_token, require, require_active
+from api.auth import (
+    FRESH_LINE,
+    LEAVE,
+    EdgeCaller,
+    count_wrong,
+    identify,
+    match_registration_token,
+    require,
+    require_active,
+)
 from api.bodies import charge_bodies
 from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
@@ -48,7 +57,7 @@ async def admit(
     _refuse_dead(token)
     row = await gateway.clusters.get(token.cluster)
     if row is None or row.closed or row.desired is not Desired.PRESENT:
-        raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone")
+        raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone", hint=LEAVE)
     if token.generation != row.generation:
         raise Forbidden("This registration token is for earlier hardware.", code="token_replaced", hint=FRESH_LINE)
     return token, row

@@ -33,7 +33,8 @@ from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import Credential, RegistrationToken
 from edgewright.ports.operators import OperatorToken, Permission
 
-FRESH_LINE = "Get a fresh line: edgewright cluster bootstrap NAME."
+LEAVE = "To take Edgewright off an edge: edgewright cluster uninstall-script."
+FRESH_LINE = f"Get a fresh line: edgewright cluster bootstrap NAME. {LEAVE}"
 REATTACH = " An edge is attached again with a fresh line: edgewright cluster bootstrap NAME."
 """A restored backup may be older than the edge's registration."""
 SESSION_PREFIX = "session:"

@@ -91,7 +91,7 @@ async def change_keys(
         wanted = await changes()
         reserved = await reserved_namespaces(live, row)
         refuse_reserved(wanted, reserved)
-        given_up = {place for place in row.must_reenter if place.partition("/")[0] in reserved}
+        given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:-1], reserved=reserved)}
         await stage(gateway, row, request, wanted, given_up=given_up, actor=wish.actor, dry_run=wish.dry_run)
     if wish.dry_run:
         return None
@@ -157,11 +157,11 @@ async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
     }
 
 
-def _is_reserved(change: KeyChange, reserved: Mapping[str, str]) -> bool:
+def _is_reserved(namespace: str, name: str, *, reserved: Mapping[str, str]) -> bool:
     """Whoever has another namespace than Edgewright's own may have workloads there, too, as ACS has."""
-    if reserved.get(change.namespace) != EDGEWRIGHT or change.namespace == EDGEWRIGHT_NAMESPACE:
-        return change.namespace in reserved
-    return change.name == FLUX_SECRET or change.name.startswith(OWN_PREFIX)
+    if reserved.get(namespace) != EDGEWRIGHT or namespace == EDGEWRIGHT_NAMESPACE:
+        return namespace in reserved
+    return name == FLUX_SECRET or name.startswith(OWN_PREFIX)
 
 
 def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -> None:
@@ -171,7 +171,7 @@ def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -
         Invalid: code ``namespace_reserved``: a value is for one of these namespaces.
     """
     for change in changes:
-        if change.value is not None and _is_reserved(change, reserved):
+        if change.value is not None and _is_reserved(change.namespace, change.name, reserved=reserved):
             raise Invalid(
                 f"The secret {change.name} cannot be sealed into the namespace {change.namespace} of this cluster: "
                 f"it belongs to {reserved[change.namespace]}.",

@@ -5,6 +5,7 @@ Reading it never spends the token.
 
 import asyncio
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -32,6 +33,7 @@ from edgewright.errors import Invalid, Stalled
 from edgewright.ports.clusters import ClusterRow
 
 PATH = "/v1/cluster/{uuid}/bootstrap"
+UNINSTALL_PATH = "/v1/uninstall.sh"
 HEADERS = {"Cache-Control": "no-store"}
 _REFUSAL: dict[str, Any] = {
     "description": "A script that says why, and exits with 1.",
@@ -81,6 +83,21 @@ async def bootstrap_script(
         agent_image=gateway.agent_image,
     )
     return PlainTextResponse(await asyncio.to_thread(_rendered, gateway, meant, flux, wanted), headers=HEADERS)
+
+
+@router.get(UNINSTALL_PATH, summary="The script that takes Edgewright off any edge", response_class=PlainTextResponse)
+@router.head(UNINSTALL_PATH, include_in_schema=False)
+async def uninstall_script() -> Response:
+    """POSIX sh for `curl -sSL URL | sh -s -- OPTIONS`. Open: it holds no secret and is the same for every edge.
+
+    It works for edges of clusters that this centre does not know any more, or has never known.
+    """
+    return PlainTextResponse(_uninstall_script())
+
+
+@cache
+def _uninstall_script() -> str:
+    return render_uninstall()
 
 
 def _rendered(gateway: Gateway, meant: BootstrapInput, flux: ImportedFlux | None, wanted: str) -> str:

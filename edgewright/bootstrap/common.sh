@@ -1,3 +1,4 @@
+unchanged=' Nothing was changed.' # until something was
 say() { printf '%s\n' "edgewright: $*"; }
 
 fail() { # CODE SENTENCE
@@ -14,17 +15,13 @@ settle() {
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	work=$(mktemp -d "${TMPDIR:-/tmp}/edgewright.XXXXXX") || fail 3 "No temporary directory could be made; nothing was changed."
+	work=$(mktemp -d "${TMPDIR:-/tmp}/edgewright.XXXXXX") || fail 3 "No temporary directory could be made.$unchanged"
 	TMPDIR=$work
 	export TMPDIR
 }
 
-kc() {
-	if [ -n "$context" ]; then
-		kubectl --context "$context" --request-timeout=$limit "$@"
-	else
-		kubectl --request-timeout=$limit "$@"
-	fi
+kc() { # what it says on its way out is kept
+	kubectl ${context:+--context "$context"} --request-timeout=$limit "$@" 2>"$work/error"
 }
 
 # What kubectl said last, on one line, without anything that looks like a secret of ours.
@@ -38,38 +35,49 @@ broken() { # SENTENCE
 }
 
 belongs() { # CLUSTER [WHERE]: refuses an attachment to another one
-	fail 6 "This Kubernetes cluster is attached to Edgewright already, as cluster $1${2:+ $2}; this script is for $cluster ($name). Is kubectl's context the right one? Nothing was changed."
+	fail 6 "This Kubernetes cluster is attached to Edgewright already, as cluster $1${2:+ $2}; this script is for $cluster ($name). Is kubectl's context the right one? To take Edgewright off it: edgewright cluster uninstall-script.$unchanged"
 }
 
 newer() { # GENERATION
 	[ "$1" -le "$generation" ] ||
-		fail 6 "This Kubernetes cluster holds credentials that are newer than this script (generation $1, the script has $generation). Get a fresh line from Edgewright. Nothing was changed."
+		fail 6 "This Kubernetes cluster holds credentials that are newer than this script (generation $1, the script has $generation). Get a fresh line from Edgewright.$unchanged"
 }
 
+label='{.metadata.labels.edgewright\.dev/'
 # One object that no namespace holds owns all that is installed here, and says whose this cluster is.
-whose='go-template={{with .metadata.labels}}{{with index . "edgewright.dev/cluster"}}{{.}}{{end}}|{{with index . "edgewright.dev/generation"}}{{.}}{{end}}{{else}}|{{end}}|'
-find_anchor() { # leaves its generation, UID and run in anchored, anchor_uid and other_run, empty if it is not there
-	anchored=$(kc get clusterrole "$anchor" --ignore-not-found -o "$whose"'{{with .metadata.annotations}}{{with index . "edgewright.dev/run"}}{{.}}{{end}}{{end}}|{{.metadata.uid}}' 2>"$work/error") ||
-		broken "The ClusterRole $anchor cannot be read."
-	anchor_uid=${anchored##*|} other_run=
-	case $anchored in
-		'') return ;;
+number() { # TEXT: 0 if it is none
+	case $1 in '' | *[!0-9]*) echo 0 ;; *) echo "$1" ;; esac
+}
+find_anchor() { # leaves anchored (its generation), other_run, anchor_version and anchor_uid
+	there=$(kc get clusterrole "$anchor" --ignore-not-found -o "jsonpath=${label}cluster}|${label}generation}|{.metadata.annotations.edgewright\.dev/run}|{.metadata.resourceVersion}|{.metadata.uid}") ||
+		broken "The ClusterRole $anchor cannot be read.$unchanged"
+	IFS='|' read -r owner anchored other_run anchor_version anchor_uid <<EOF
+$there
+EOF
+	case $there in
+		'') return ;; # all of these are empty
+		'|'*) fail 6 "There is a ClusterRole '$anchor' that Edgewright did not make.$unchanged" ;;
 		"$cluster|"*) ;;
-		'|'*) fail 6 "There is a ClusterRole '$anchor' that Edgewright did not make. Nothing was changed." ;;
-		*) belongs "${anchored%%|*}" ;;
+		*) belongs "$owner" ;;
 	esac
-	other_run=${anchored%|*}
-	other_run=${other_run##*|}
-	anchored=${anchored#*|}
-	anchored=${anchored%%|*}
-	case $anchored in '' | *[!0-9]*) anchored=0 ;; esac
+	anchored=$(number "$anchored")
 	newer "$anchored"
+}
+
+remove() { # PATH VERSION: if it still has that version
+	kc delete --raw "$1" -f - >/dev/null <<EOF
+{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"$2"}}
+EOF
+}
+
+has() { # PATTERN: kubectl has just said that
+	grep -qE "$1" "$work/error"
 }
 
 describe() { # leaves in here which cluster this is
 	where=${context:-$(kubectl config current-context 2>/dev/null || :)}
-	server=$(kc config view --minify -o 'jsonpath={.clusters[0].cluster.server}' 2>/dev/null || :)
-	nodes=$(kc get nodes -o name 2>/dev/null | wc -l | tr -cd '0-9' || :)
+	server=$(kc config view --minify -o 'jsonpath={.clusters[0].cluster.server}' || :)
+	nodes=$(kc get nodes -o name | wc -l | tr -cd '0-9' || :)
 	[ "$nodes" = 1 ] && nodes='1 node' || nodes="${nodes:-?} nodes"
 	here="Kubernetes cluster (context ${where:-default}, server ${server:-unknown}, ${kubernetes:+$kubernetes, }$nodes)"
 }
@@ -77,11 +85,11 @@ describe() { # leaves in here which cluster this is
 confirm() { # QUESTION WHAT
 	[ -z "$yes" ] || return 0
 	(: </dev/tty >/dev/tty) 2>/dev/null ||
-		fail 2 "There is no terminal to ask on: add --yes (… | sh -s -- --yes) to $2. Nothing was changed."
+		fail 2 "There is no terminal to ask on: add --yes (… | sh -s -- --yes) to $2.$unchanged"
 	printf '%s' "$1 [y/N] " >/dev/tty
 	read -r answer </dev/tty || answer=
 	case $answer in
 		y | Y | yes | Yes | YES) ;;
-		*) fail 2 "Not done; nothing was changed." ;;
+		*) fail 2 "Not done.$unchanged" ;;
 	esac
 }

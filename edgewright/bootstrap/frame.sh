@@ -5,7 +5,7 @@
 # All of it is one function, called on the last line: half a download does nothing.
 main() {
 set +ax # neither a trace nor an exported variable may carry a secret
-unset token flux agent made drawn found hex flux_old agent_old flux_age agent_age
+unset token flux agent made drawn found there hex flux_old agent_old flux_age agent_age
 set -eu
 umask 077
 LC_ALL=C
@@ -15,7 +15,7 @@ exec </dev/null # standard input is this script: no child may read it
 #@values
 context=${EDGEWRIGHT_CONTEXT:-}
 yes=${EDGEWRIGHT_YES:-}
-dry_run='' uninstall=''
+dry_run='' uninstall='' leaving=''
 limit=30s # of one request to the Kubernetes cluster
 anchor=edgewright-anchor
 
@@ -24,29 +24,24 @@ unwritten() { # WHAT
 	broken "$1 could not be written."
 }
 
-has() { # PATTERN: kubectl has just said that
-	grep -qE "$1" "$work/error"
-}
-
 usage() {
 	cat <<'HELP'
 Attaches the Kubernetes cluster of kubectl's current context to an Edgewright centre.
 
-  curl -sSL 'URL' | sh -                 attach
-  curl -sSL 'URL' | sh -s -- OPTIONS     attach, with options
+  curl -sSL 'URL' | sh -s -- OPTIONS
 
   --dry-run       check everything and say what would be done; change and register nothing
-  --uninstall     take away what an earlier run has installed; what Flux has applied stays and runs on
+  --uninstall     take away what an earlier run has installed; what Flux has applied stays and runs on;
+                  --keep-releases, --purge: less, or more of it
   --context NAME  use this context of kubectl (or set EDGEWRIGHT_CONTEXT)
   --yes           do not ask (or set EDGEWRIGHT_YES=1); needed where there is no terminal
   --help          this text
 
-Running it again is safe. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are used on the way to the centre, also by what it
-installs.
+Running it again is safe. It uses HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and so does what it installs.
 
-Exit codes: 0 done; 1 refused by the centre; 2 wrong usage, or not confirmed; 3 a tool is missing, or Kubernetes does
-not answer or refused an object; 4 rights are missing; 5 Kubernetes is too old; 6 it belongs to something else;
-7 the centre cannot be reached: run the same line again; 8 an operator's step failed; 9 Flux does not fit.
+Exit codes: 0 done; 1 refused by the centre; 2 wrong usage, or not confirmed; 3 tools or Kubernetes fail; 4 rights
+are missing; 5 Kubernetes is too old; 6 it belongs to something else; 7 the centre cannot be reached: run the same line
+again; 8 an operator's step failed; 9 Flux does not fit.
 HELP
 }
 
@@ -54,6 +49,7 @@ while [ $# -gt 0 ]; do
 	case $1 in
 		--dry-run) dry_run=1 ;;
 		--uninstall) uninstall=1 ;;
+		--keep-releases | --purge) leaving=$1 ;;
 		--yes) yes=1 ;;
 		--context)
 			[ $# -gt 1 ] || fail 2 "--context needs the name of a kubectl context."
@@ -72,7 +68,7 @@ done
 case $yes in 0 | n | no | false) yes= ;; esac
 
 needs() { # TOOL [WORDS]
-	command -v "$1" >/dev/null 2>&1 || fail 3 "${2:-}'$1' is needed and was not found on this machine; nothing was changed."
+	command -v "$1" >/dev/null 2>&1 || fail 3 "${2:-}'$1' is needed and was not found on this machine.$unchanged"
 }
 for tool in kubectl curl base64 grep tr sed mktemp; do needs $tool; done
 command -v od >/dev/null 2>&1 || needs hexdump "'od' or "
@@ -85,7 +81,7 @@ unpack() {
 unpack
 
 apply() { # [OPTIONS]: manifests from standard input
-	kc apply --server-side --force-conflicts --field-manager=edgewright-bootstrap -f - "$@" 2>"$work/error"
+	kc apply --server-side --force-conflicts --field-manager=edgewright-bootstrap -f - "$@"
 }
 
 # --- The centre: everything secret goes through curl's standard input ---
@@ -94,11 +90,9 @@ ask() { # FILE, curl's settings on standard input: leaves the answer in FILE and
 	: >"$out"
 	set --
 	[ ! -f "$work/ca.pem" ] || set -- --cacert "$work/ca.pem"
-	reached=yes
 	curl --silent --show-error --connect-timeout 20 --max-time 120 --retry 2 --retry-max-time 60 \
 		--proto '=http,https' --globoff --user-agent "edgewright-bootstrap/$version" "$@" \
-		--output "$out" --write-out '%{http_code}' --config - >"$work/status" 2>"$work/error" || reached=no
-	[ "$reached" = yes ] ||
+		--output "$out" --write-out '%{http_code}' --config - >"$work/status" 2>"$work/error" ||
 		fail 7 "The centre ($url) cannot be reached; run the same line again. curl says: $(complaint)"
 	status=$(cat "$work/status")
 }
@@ -125,80 +119,88 @@ not_the_centre() {
 	fail 7 "What answers at $url is not an Edgewright centre (HTTP $status). Is a proxy in between? Run the same line again once that is put right."
 }
 
-if [ -n "$uninstall" ]; then
+take_away() { # OPTIONS: of the centre's script that does it
 	ask "$work/uninstall.sh" <<EOF
-url = "$url/v1/cluster/$cluster/bootstrap?format=uninstall&token=$token"
+url = "$url/v1/uninstall.sh"
 EOF
-	case $status in 200 | 403) ;; *) judge && not_the_centre ;; esac
+	judge
 	grep -q '^# Edgewright' "$out" || not_the_centre
+	EDGEWRIGHT_CONTEXT=$context EDGEWRIGHT_YES=$yes sh "$out" --cluster "$cluster" "$@" || exit $?
+}
+if [ -n "$uninstall" ]; then
 	unset token
-	EDGEWRIGHT_CONTEXT=$context EDGEWRIGHT_YES=$yes sh "$out" ${dry_run:+--dry-run} || exit $?
+	take_away ${dry_run:+--dry-run} ${leaving:+"$leaving"}
 	exit 0
 fi
 
 # --- The Kubernetes cluster: does it answer, is it new enough, may we, is it free? ---
-kc get --raw /version >"$work/version" 2>"$work/error" ||
-	broken "The Kubernetes cluster does not answer; nothing was changed."
+kc get --raw /version >"$work/version" ||
+	broken "The Kubernetes cluster does not answer.$unchanged"
 kubernetes=$(tr -d ' \n\t' <"$work/version" | sed -n 's/.*"gitVersion":"\([0-9A-Za-z.+_-]*\)".*/\1/p')
 major=${kubernetes#v}
 minor=${major#*.}
 major=${major%%.*}
 minor=${minor%%[!0-9]*}
-case $major in '' | *[!0-9]*) fail 3 "The version of Kubernetes cannot be read; nothing was changed." ;; esac
+case $major in '' | *[!0-9]*) fail 3 "The version of Kubernetes cannot be read.$unchanged" ;; esac
 if [ "$major" -lt 1 ] || { [ "$major" -eq 1 ] && [ "${minor:-0}" -lt 25 ]; }; then
-	fail 5 "This cluster runs Kubernetes $kubernetes; Edgewright needs 1.25 or newer. Nothing was changed."
+	fail 5 "This cluster runs Kubernetes $kubernetes; Edgewright needs 1.25 or newer.$unchanged"
 fi
 
-missing='' everything=yes
-may() { # VERB RESOURCE [-n NAMESPACE]
-	kc auth can-i --quiet "$@" >/dev/null 2>&1 || missing="$missing${missing:+, }$1 $2"
-}
-may '*' '*' --all-namespaces # one question for an administrator, the single ones for all others
-if [ -n "$missing" ]; then
-	missing='' everything=''
-	rbac=rbac.authorization.k8s.io
-	for verb in get create patch; do may $verb clusterroles.$rbac; done
-	for verb in get create patch; do may $verb namespaces; done
-	for verb in get create patch delete; do may $verb secrets -n "$namespace"; done
-	may get customresourcedefinitions.apiextensions.k8s.io
-	kinds=
-	[ -z "$flux_files" ] || kinds='gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io'
-	if [ -n "$agent_image" ]; then
-		kinds="$kinds serviceaccounts roles.$rbac rolebindings.$rbac deployments.apps"
-		for verb in create patch; do may $verb clusterrolebindings.$rbac; done
-	fi
-	for kind in $kinds; do
-		for verb in create patch; do may $verb "$kind" -n "$namespace"; done
+drivers='gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io'
+missing='' everything=yes rbac=rbac.authorization.k8s.io here=--namespace=$namespace all=--all-namespaces
+may() { # WHERE RESOURCE VERB...
+	where=$1 what=$2
+	shift 2
+	for verb; do
+		kc auth can-i --quiet "$verb" "$what" "$where" >/dev/null || missing="$missing${missing:+, }$verb $what"
 	done
+}
+may $all '*' '*' # one question for an administrator, the single ones for all others
+if [ -n "$missing" ]; then
+	missing='' everything='' kinds=''
+	may $all clusterroles.$rbac get create patch delete
+	may $all namespaces get list watch create patch
+	may "$here" secrets get create patch delete
+	if [ -n "$flux_files" ]; then
+		may $all customresourcedefinitions.apiextensions.k8s.io get list watch
+		kinds=$drivers
+	fi
+	if [ -n "$agent_image" ]; then
+		may $all clusterrolebindings.$rbac create patch
+		kinds="$kinds serviceaccounts roles.$rbac rolebindings.$rbac deployments.apps"
+	fi
+	for kind in $kinds; do may "$here" "$kind" create patch; done
 fi
-[ -z "$missing" ] ||
-	fail 4 "kubectl's user may not do all that is needed (missing: $missing); use a context with administrator rights. Nothing was changed."
+lacks() { # WHAT
+	fail 4 "kubectl's user may not do all that is needed (missing: $1); use a context with administrator rights.$unchanged"
+}
+[ -z "$missing" ] || lacks "$missing"
 
-uid=$(kc get namespace kube-system -o 'jsonpath={.metadata.uid}' 2>"$work/error") ||
-	broken "The identity of the cluster cannot be read; nothing was changed."
+uid=$(kc get namespace kube-system -o 'jsonpath={.metadata.uid}') ||
+	broken "The identity of the cluster cannot be read.$unchanged"
 case $uid in
-	'' | *[!0-9A-Za-z-]*) fail 3 "The identity of the cluster (the UID of kube-system) cannot be read; nothing was changed." ;;
+	'' | *[!0-9A-Za-z-]*) fail 3 "The identity of the cluster (the UID of kube-system) cannot be read.$unchanged" ;;
 esac
 
+not_leaving() {
+	[ "$other_run" != uninstall ] ||
+		fail 6 "An --uninstall has begun here and has not ended: let it end, or run it again, before this line.$unchanged"
+}
 find_anchor
+not_leaving
 
-# lookup SECRET: leaves its labels, version and password in found_*, all empty if there is no such Secret.
-lookup() {
-	found=$(kc get secret "$1" -n "$namespace" --ignore-not-found -o "$whose"'{{.metadata.resourceVersion}}|{{with .data}}{{with index . "password"}}{{base64decode .}}{{end}}{{end}}' 2>"$work/error") ||
-		broken "The Secret $namespace/$1 cannot be read; nothing was changed."
-	found_cluster=${found%%|*}
-	found_generation=${found#*|}
-	found_version=${found_generation#*|}
-	found_version=${found_version%%|*}
-	found_generation=${found_generation%%|*}
-	case $found in
-		'') ;;
-		"$cluster|"*) ;;
-		'|'*) fail 6 "Namespace '$namespace' has a Secret '$1' that Edgewright did not make: something else seems to drive this cluster. Nothing was changed." ;;
+lookup() { # SECRET: leaves its labels, version and password in found_* and found
+	there=$(kc get secret "$1" -n "$namespace" --ignore-not-found -o 'go-template={{with .metadata.labels}}{{with index . "edgewright.dev/cluster"}}{{.}}{{end}}|{{with index . "edgewright.dev/generation"}}{{.}}{{end}}{{else}}|{{end}}|{{.metadata.resourceVersion}}|{{with .data}}{{with index . "password"}}{{base64decode .}}{{end}}{{end}}') ||
+		broken "The Secret $namespace/$1 cannot be read.$unchanged"
+	IFS='|' read -r found_cluster found_generation found_version found <<EOF
+$there
+EOF
+	case $there in
+		'' | "$cluster|"*) ;;
+		'|'*) fail 6 "Namespace '$namespace' has a Secret '$1' that Edgewright did not make: something else seems to drive this cluster.$unchanged" ;;
 		*) belongs "$found_cluster" ;;
 	esac
-	found=${found##*|}
-	case $found_generation in '' | *[!0-9]*) found_generation=0 ;; esac
+	found_generation=$(number "$found_generation")
 	newer "$found_generation"
 }
 
@@ -210,17 +212,14 @@ is_secret() { # PREFIX VALUE: is it what fresh makes?
 }
 
 fresh() { # PREFIX: leaves a new secret of 256 bits in made
-	if command -v od >/dev/null 2>&1; then
-		made=${1}_$(od -An -v -tx1 -N32 /dev/urandom | tr -cd '0-9a-f')
-	else
-		made=${1}_$(hexdump -v -n 32 -e '1/1 "%02x"' /dev/urandom | tr -cd '0-9a-f')
-	fi
+	made=${1}_$({ od -An -v -tx1 -N32 /dev/urandom || hexdump -v -n 32 -e '1/1 "%02x"' /dev/urandom; } 2>/dev/null |
+		tr -cd '0-9a-f')
 	is_secret "$1" "$made" || fail 3 "No random secret could be made from /dev/urandom."
 }
 
 elsewhere=$(kc get secrets --all-namespaces --field-selector metadata.name=edgewright-agent \
 	-l "edgewright.dev/cluster,edgewright.dev/cluster!=$cluster" \
-	-o 'go-template={{range .items}}{{index .metadata.labels "edgewright.dev/cluster"}} in namespace {{.metadata.namespace}} {{end}}' 2>/dev/null) || elsewhere=
+	-o "jsonpath={range .items[*]}${label}cluster} in namespace {.metadata.namespace} {end}") || elsewhere=
 [ -z "$elsewhere" ] || belongs "${elsewhere%% }"
 
 lookup flux-secrets
@@ -231,8 +230,8 @@ flux_state=absent unfit=
 if [ -n "$flux_files" ]; then
 	for need in gitrepositories.source/v1 kustomizations.kustomize/v1 helmreleases.helm/v2; do
 		kind=${need%/*}.toolkit.fluxcd.io
-		there=$(kc get customresourcedefinition "$kind" --ignore-not-found -o 'go-template={{with .metadata.labels}}{{with index . "edgewright.dev/cluster"}}{{.}}{{end}}{{end}}|{{range .spec.versions}}{{if .served}} {{.name}} {{end}}{{end}}' 2>"$work/error") ||
-			broken "What this cluster has of Flux cannot be read; nothing was changed."
+		there=$(kc get customresourcedefinition "$kind" --ignore-not-found -o "jsonpath=${label}cluster}| {.spec.versions[?(@.served==true)].name} ") ||
+			broken "What this cluster has of Flux cannot be read.$unchanged"
 		case $there in
 			'') unfit="$unfit${unfit:+, }there is no $kind" ;;
 			"$cluster|"*) flux_state=ours ;;
@@ -243,12 +242,17 @@ if [ -n "$flux_files" ]; then
 		esac
 	done
 	[ "$flux_state" != found ] || [ -z "$unfit" ] ||
-		fail 9 "The Flux that is on this cluster does not fit its repository ($unfit). Upgrade it, or take it away so that the centre's is installed. Nothing was changed."
+		fail 9 "The Flux that is on this cluster does not fit its repository ($unfit). Upgrade it, or take it away so that the centre's is installed.$unchanged"
 fi
 install_flux=
 [ -z "$flux_files" ] || [ -z "$flux_offer" ] || [ "$flux_state" = found ] || install_flux=yes
-[ -z "$install_flux" ] || [ -n "$everything" ] ||
-	fail 4 "kubectl's user needs all rights on this cluster, as Flux has them; use a context with administrator rights. Nothing was changed."
+# A Helm release of Edgewright's that an earlier life has left would not let this one's begin.
+left=
+for release in $(kc get secrets --all-namespaces -l owner=helm -o 'jsonpath={.items[*].metadata.labels.name}'); do
+	case $release in "edge-cluster-$cluster") ;; edge-cluster-*-*-*-*-*) left=$release ;; esac
+done
+[ -z "$install_flux$left" ] || [ -n "$everything" ] ||
+	lacks "all rights, for ${left:-Flux}"
 
 describe
 
@@ -259,6 +263,7 @@ if [ -n "$dry_run" ]; then
 	for file in "$work"/plain/* "$work"/flux/*; do
 		[ ! -f "$file" ] || say "  ${file##*/}"
 	done
+	[ -z "$left" ] || say "It would take away the Helm release $left, which an earlier attachment has left."
 	[ -z "$install_flux" ] || say "It would install Flux $flux_offer, which it fetches from the centre."
 	[ "$flux_state" != found ] || say "It would use the Flux that is there."
 	[ -z "$agent_image" ] || say "It would install the agent, $agent_image."
@@ -280,7 +285,7 @@ EOF
 	judge
 	case $state in
 		ok) grep -q '^apiVersion:' "$out" || not_the_centre ;;
-		refused) fail 1 "Refused by the centre: $detail $hint Nothing was changed." ;;
+		refused) fail 1 "Refused by the centre: $detail $hint$unchanged" ;;
 		*) not_the_centre ;;
 	esac
 }
@@ -288,7 +293,7 @@ EOF
 [ -z "$agent_image" ] || fetch agent
 asks=
 if [ -n "$agent_image" ] && [ -n "$flux_files" ] &&
-	kc get validatingadmissionpolicies.v1.admissionregistration.k8s.io -o name >/dev/null 2>&1; then
+	kc get validatingadmissionpolicies.v1.admissionregistration.k8s.io -o name >/dev/null; then
 	fetch fetching-policy
 	fetch fetching-right
 	asks=yes
@@ -312,8 +317,8 @@ $1
 EOF
 }
 
-put_anchor() { # COMMAND
-	"$@" >/dev/null 2>"$work/error" <<EOF
+make_anchor() {
+	kc create -f - >/dev/null <<EOF
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -324,6 +329,11 @@ metadata:
     edgewright.dev/run: "$run"
 rules: []
 EOF
+}
+
+mark() { # VERB WORD: on the anchor, if it is as it was seen last
+	kc "$1" clusterrole "$anchor" --overwrite "edgewright.dev/$2" --resource-version="$anchor_version" >/dev/null ||
+		has 'modified|NotFound' || unwritten "The ClusterRole $anchor"
 }
 
 owned() { # GENERATION: lines of metadata
@@ -340,14 +350,14 @@ $(owned "$generation")"
 }
 
 make_namespace() { # NAME: one of others stays
-	there=$(kc get namespace "$1" --ignore-not-found -o 'jsonpath={.metadata.deletionTimestamp}|{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}' 2>/dev/null) || there=
+	there=$(kc get namespace "$1" --ignore-not-found -o 'jsonpath={.metadata.deletionTimestamp}|{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}') || there=
 	case $there in
 		'|') return ;;
 		'' | "|$anchor_uid") ;;
 		?*) # it goes, or will, as its owner has
 			say "The namespace '$1' is being deleted; waiting for it to go."
 			limit=0
-			kc wait --for=delete "namespace/$1" --timeout=120s >/dev/null 2>&1 ||
+			kc wait --for=delete "namespace/$1" --timeout=120s >/dev/null ||
 				fail 3 "The namespace '$1' is being deleted and does not go. kubectl get namespace $1 -o yaml says what it waits for; --uninstall takes away what is Edgewright's."
 			limit=30s there=
 			;;
@@ -361,7 +371,7 @@ make_namespace() { # NAME: one of others stays
 		apply <"$work/namespace" >/dev/null || unwritten "The namespace '$1'"
 		return 0
 	fi
-	kc create -f "$work/namespace" >/dev/null 2>"$work/error" || {
+	kc create -f - <"$work/namespace" >/dev/null || {
 		has AlreadyExists || unwritten "The namespace '$1'"
 		return 0 # by another run
 	}
@@ -390,7 +400,7 @@ EOF
 }
 
 reserve_secret() { # NAME: makes it without content; leaves its version in found_version
-	found_version=$(secret "$1" "$namespace" "$generation" | kc create -f - -o "$version_only" 2>"$work/error")
+	found_version=$(secret "$1" "$namespace" "$generation" | kc create -f - -o "$version_only")
 }
 
 # Runs that meet end with the same secrets: what is there and fits is kept, and nothing is written over unseen.
@@ -426,38 +436,32 @@ undo_secret() { # NAME CURRENT OLD OLD_GENERATION WRITTEN: as before, if nobody 
 }
 
 undo_anchor() { # it owns all that this run has made
-	seen=$(kc get clusterrole "$anchor" -o "$version_only" 2>/dev/null) || return
 	find_anchor
-	[ "$other_run" = "$run" ] && remove "/apis/rbac.authorization.k8s.io/v1/clusterroles/$anchor" "$seen"
-}
-
-remove() { # PATH VERSION: if it still has that version
-	kc delete --raw "$1" -f - >/dev/null 2>"$work/error" <<EOF
-{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"resourceVersion":"$2"}}
-EOF
+	[ "$other_run" = "$run" ] && remove "/apis/$rbac/v1/clusterroles/$anchor" "$anchor_version"
 }
 
 hook before
+[ ! -f "$work/hooks/before" ] || unchanged=
 
 version_only='jsonpath={.metadata.resourceVersion}'
 fresh run
 run=${made#run_}
 made_anchor=
-find_anchor # again: the question may have taken long
-until [ -n "$anchor_uid" ]; do
-	if put_anchor kc create -f -; then
-		made_anchor=yes
+while find_anchor && [ "$other_run" != "$run" ]; do # again: the question may have taken long
+	not_leaving
+	if [ -z "$anchor_uid" ]; then
+		if make_anchor; then
+			made_anchor=yes unchanged=''
+		else
+			has AlreadyExists || unwritten "The ClusterRole $anchor"
+		fi
 	else
-		has AlreadyExists || unwritten "The ClusterRole $anchor"
+		[ -z "$other_run" ] ||
+			say "NOTICE: Another run has not ended here: it still runs, or it was interrupted. This one goes on with what it has made."
+		mark annotate "run=$run"
+		made_anchor='' unchanged=''
 	fi
-	find_anchor
 done
-if [ -z "$made_anchor" ]; then
-	[ -z "$other_run" ] ||
-		say "NOTICE: Another run has not ended here: it still runs, or it was interrupted. This one goes on with what it has made."
-	kc annotate clusterrole "$anchor" --overwrite "edgewright.dev/run=$run" >/dev/null 2>"$work/error" ||
-		unwritten "The ClusterRole $anchor"
-fi
 make_namespace "$namespace"
 
 secrets() { # [DEAD_FLUX DEAD_AGENT]: leaves both in flux and agent, written down on the cluster
@@ -465,7 +469,7 @@ secrets() { # [DEAD_FLUX DEAD_AGENT]: leaves both in flux and agent, written dow
 	flux=$made flux_old=${flux_old-$found} flux_age=${flux_age-$found_generation} flux_written=$written
 	settle_secret edgewright-agent ewa "${2:-}"
 	agent=$made agent_old=${agent_old-$found} agent_age=${agent_age-$found_generation} agent_written=$written
-	unset made drawn found
+	unset made drawn found there
 }
 secrets
 if [ -n "$flux_old$agent_old" ] && [ "$flux" != "$flux_old" ] && [ "$agent" != "$agent_old" ]; then
@@ -474,11 +478,20 @@ fi
 
 ended() { # nobody else's mark is taken away
 	at=/metadata/annotations/edgewright.dev~1run
-	kc patch clusterrole "$anchor" --type=json --patch "[{op: test, path: $at, value: '$run'}, {op: remove, path: $at}]" >/dev/null 2>&1 || :
+	kc patch clusterrole "$anchor" --type=json --patch "[{op: test, path: $at, value: '$run'}, {op: remove, path: $at}]" >/dev/null
+}
+
+still_anchored() { # what is made without its anchor is collected
+	seen=$anchor_uid
+	find_anchor
+	not_leaving
+	[ "$anchor_uid" = "$seen" ] ||
+		fail 3 "The ClusterRole $anchor was taken away meanwhile: run the same line again."
 }
 
 # --- Registration ---
 register() {
+	still_anchored
 	ask "$work/answer" <<EOF
 url = "$url/v1/register"
 header = "Authorization: Bearer $token"
@@ -509,20 +522,22 @@ case $state in
 		fi
 		undo_secret flux-secrets "$flux" "$flux_old" "$flux_age" "$flux_written"
 		undo_secret edgewright-agent "$agent" "$agent_old" "$agent_age" "$agent_written"
-		ended
+		ended || :
 		printf '%s\n' "edgewright: What another run has installed stays; this line, or a fresh one, takes it away with --uninstall." >&2
 		exit 1
 		;;
 	*) not_the_centre ;;
 esac
-[ "${anchored:-$generation}" = "$generation" ] || put_anchor apply ||
-	unwritten "The ClusterRole $anchor"
+while [ "$anchored" -lt "$generation" ]; do # one that has come later has raised it further
+	mark label "generation=$generation"
+	still_anchored
+done
 
 # --- The proxies of this machine, for what runs on the cluster ---
 through=${HTTPS_PROXY:-${https_proxy:-}} plain_through=${HTTP_PROXY:-${http_proxy:-}}
 write_proxy() { # NAMESPACE
 	[ -n "$through$plain_through" ] || return 0
-	api=$(kc get service kubernetes -n default -o 'jsonpath={.spec.clusterIP}' 2>/dev/null) || api=
+	api=$(kc get service kubernetes -n default -o 'jsonpath={.spec.clusterIP}') || api=
 	direct=${NO_PROXY:-${no_proxy:-}}
 	direct="$direct${direct:+,}.svc,.cluster.local.,.cluster.local,localhost,127.0.0.1${api:+,$api}"
 	{
@@ -541,7 +556,7 @@ refused() { # FILE
 }
 
 apply_owned() { # FILE
-	stamp <"$1" >"$work/stamped" 2>"$work/error" || refused "$1"
+	stamp <"$1" >"$work/stamped" || refused "$1"
 	apply <"$work/stamped" >/dev/null || refused "$1"
 	say "Applied ${1##*/}."
 }
@@ -549,16 +564,17 @@ apply_owned() { # FILE
 apply_all() { # FOLDER
 	for file in "$work/$1"/*; do
 		[ -f "$file" ] || continue
-		case $(kc get -f "$file" --ignore-not-found -o 'go-template={{define "one"}}{{with .metadata.labels}}{{if not (index . "edgewright.dev/part-of")}}foreign{{end}}{{else}}foreign{{end}}{{end}}{{if eq .kind "List"}}{{range .items}}{{template "one" .}}{{end}}{{else}}{{template "one" .}}{{end}}' 2>/dev/null) in
-			*foreign*)
-				apply <"$file" >/dev/null || refused "$file"
-				say "Applied ${file##*/}; something in it was here before and stays when Edgewright goes."
-				;;
-			*) apply_owned "$file" ;;
-		esac
+		if kc get -f "$file" --ignore-not-found --no-headers --show-labels |
+			sed -e '/^$/d' -e '/edgewright.dev\/part-of=/d' | grep -q .; then
+			apply <"$file" >/dev/null || refused "$file"
+			say "Applied ${file##*/}; something in it was here before and stays when Edgewright goes."
+		else
+			apply_owned "$file"
+		fi
 	done
 }
 
+[ -z "$left" ] || (take_away --leftovers) || exit $?
 apply_all plain
 if [ -n "$install_flux" ]; then
 	make_namespace "$flux_namespace"
@@ -568,9 +584,8 @@ if [ -n "$install_flux" ]; then
 fi
 undriven=
 if [ -n "$flux_files" ]; then
-	for kind in gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io; do
-		kc get customresourcedefinition "$kind" -o name >/dev/null 2>&1 &&
-			kc wait --for=condition=Established --timeout=30s "customresourcedefinition/$kind" >/dev/null 2>&1 ||
+	for kind in $drivers; do
+		kc wait --for=condition=Established --timeout=30s "customresourcedefinition/$kind" >/dev/null ||
 			undriven=yes
 	done
 	[ -n "$undriven" ] || apply_all flux
@@ -581,14 +596,14 @@ else
 	say "NOTICE: The centre names no image of the agent, so nothing reports this cluster: it is not Available."
 fi
 if [ -n "$undriven" ]; then
-	ended
-	say "NOTICE: Flux is not installed on this cluster and its centre has none to give, so nothing pulls its repository yet: install it, or have it imported at the centre (edgewright flux import), then run the same line again, or a fresh one."
+	ended || still_anchored
+	say "NOTICE: Flux is not installed here and the centre has none to give, so nothing pulls the repository: install it, or import it at the centre (edgewright flux import), then run a fresh line."
 	exit 0
 fi
 # --- The agent may ask Flux to fetch, once the API server sees to it that it changes nothing else ---
 denied() {
 	printf '{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: edgewright-probe, namespace: %s}, spec: {url: "https://edgewright.invalid", interval: 1h}}' "$namespace" |
-		kc create --dry-run=server -f - >/dev/null 2>"$work/error" && return 1
+		kc create --dry-run=server -f - >/dev/null && return 1
 	has edgewright-fetching
 }
 if [ -n "$asks" ]; then
@@ -606,7 +621,7 @@ if [ -n "$asks" ]; then
 	fi
 fi
 hook after
-ended
+ended || still_anchored
 say "Done: '$name' is attached to $url."
 exit 0
 }

@@ -22,6 +22,8 @@ from edgewright.errors import Invalid, Stalled
 MAX_SCRIPT_BYTES = 32_000
 """Bytes, UTF-8: a person must be able to read the script, and an edge on a poor line to fetch it."""
 
+_ANY_GENERATION = 999_999_999
+
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,512}")
@@ -137,16 +139,19 @@ def render_script(wanted: BootstrapInput) -> str:
     return script
 
 
-def render_uninstall(wanted: BootstrapInput) -> str:
-    """The POSIX script that takes away what ``render_script``'s has installed for this cluster.
+def render_uninstall(wanted: BootstrapInput | None = None) -> str:
+    """The POSIX script that takes away what a bootstrap line has installed.
+
+    Args:
+        wanted: of the cluster whose edge it is for; None: for any edge, as whatever cluster it is attached.
 
     Returns:
         The text; it holds no secret, and needs no centre.
     """
     values = {
-        "cluster": str(wanted.cluster),
-        "name": wanted.name,
-        "generation": str(wanted.generation),
+        "cluster": str(wanted.cluster) if wanted else "",
+        "name": wanted.name if wanted else "",
+        "generation": str(wanted.generation if wanted else _ANY_GENERATION),
     }
     return _script("uninstall", values, "")
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Edgewright: takes away from one Kubernetes cluster what its bootstrap line has installed there, and nothing else.
-# It holds no secret and needs no centre: it can be kept. Read it, then run it: sh uninstall.sh [--dry-run]
+# It holds no secret and needs no centre: it can be kept. Read it, then run it: sh uninstall.sh [OPTIONS]; --help lists them.
 # All of it is one function, called on the last line: half a download does nothing.
 main() {
 set -eu
@@ -12,63 +12,86 @@ exec </dev/null
 #@values
 context=${EDGEWRIGHT_CONTEXT:-}
 yes=${EDGEWRIGHT_YES:-}
-dry_run=''
+dry_run='' keep='' purge='' leftovers=''
 limit=30s # of one request to the Kubernetes cluster
 anchor=edgewright-anchor
-ours="edgewright.dev/cluster=$cluster,edgewright.dev/part-of=bootstrap"
 
 #@common
+usage() {
+	cat <<'HELP'
+Takes Edgewright away from the Kubernetes cluster of kubectl's current context; what Flux has applied stays and runs on.
+
+  --dry-run        list what would go; change nothing
+  --keep-releases  leave Edgewright's Helm release: its sealed-secrets runs on and opens what is sealed, its ConfigMap
+                   edgewright-cluster stays for workloads that read it, and its namespace with both. Nothing upgrades it
+  --purge          take away the kind SealedSecret and the sealing keys as well, and with them every Secret that was
+                   opened from a SealedSecret; nothing that is sealed for this cluster can be opened ever again
+  --cluster UUID   take away that cluster's Edgewright and no other's; needed where marks of several are left
+  --context NAME   use this context of kubectl (or set EDGEWRIGHT_CONTEXT)
+  --yes            do not ask (or set EDGEWRIGHT_YES=1); needed where there is no terminal
+HELP
+}
+
 while [ $# -gt 0 ]; do
 	case $1 in
 		--dry-run) dry_run=1 ;;
+		--keep-releases) keep=1 ;;
+		--purge) purge=1 ;;
+		--leftovers) leftovers=1 ;; # of the bootstrap line: no more than the releases of other clusters
 		--yes) yes=1 ;;
-		--context)
-			[ $# -gt 1 ] || fail 2 "--context needs the name of a kubectl context."
-			context=$2
+		--cluster | --context)
+			[ $# -gt 1 ] || fail 2 "$1 needs a value. --help lists the options."
+			case $1 in --cluster) cluster=$2 ;; *) context=$2 ;; esac
 			shift
 			;;
-		*) fail 2 "Unknown option '$1'. There are --dry-run, --yes and --context NAME." ;;
+		--help | -h)
+			usage
+			exit 0
+			;;
+		*) fail 2 "Unknown option '$1'. --help lists the options." ;;
 	esac
 	shift
 done
 case $yes in 0 | n | no | false) yes= ;; esac
-for tool in kubectl mktemp sed tr wc; do
-	command -v "$tool" >/dev/null 2>&1 || fail 3 "'$tool' is needed and was not found on this machine; nothing was changed."
+case $cluster in *[!0-9a-f-]*) fail 2 "--cluster needs the UUID of a cluster.$unchanged" ;; esac
+[ -z "$keep" ] || [ -z "$purge" ] || fail 2 "--keep-releases and --purge exclude one another.$unchanged"
+for tool in kubectl grep mktemp sed tr wc; do
+	command -v "$tool" >/dev/null 2>&1 || fail 3 "'$tool' is needed and was not found on this machine.$unchanged"
 done
 settle
 
-kc get --raw /version >/dev/null 2>"$work/error" ||
-	broken "The Kubernetes cluster does not answer; nothing was changed."
+kc get --raw /version >/dev/null ||
+	broken "The Kubernetes cluster does not answer.$unchanged"
+[ -n "$cluster" ] || cluster=$(kc get clusterrole "$anchor" --ignore-not-found -o "jsonpath=${label}cluster}") ||
+	broken "The ClusterRole $anchor cannot be read.$unchanged"
 find_anchor
-if [ -z "$anchor_uid" ]; then
-	say "Nothing was installed here for '$name' ($cluster), or all of it is gone."
-	exit 0
-fi
-kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null 2>&1 ||
-	fail 4 "kubectl's user needs all rights on this cluster; use a context with administrator rights. Nothing was changed."
+kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null ||
+	fail 4 "kubectl's user needs all rights on this cluster; use a context with administrator rights.$unchanged"
 describe
 
 kinds() { # OPTIONS: the kinds that can be listed and deleted, a line each
-	kc api-resources --verbs=list,delete -o name "$@" 2>/dev/null | sed -e '/^events/d' -e '/^namespaces$/d' || :
+	kc api-resources --verbs=list,delete -o name "$@" | sed -e '/^events/d' -e '/^namespaces$/d' || :
 }
 listed() { # KIND[,KIND…] OPTIONS: namespace and name of each object, a line each ('-' is no namespace)
-	kc get "$@" -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' 2>"$work/error" ||
+	kc get "$@" -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' ||
 		broken "What is on the cluster cannot be listed."
 }
 gone() { # SECONDS, arguments of kubectl delete: waits until it is
 	seconds=$1
 	shift
 	limit=0
-	kc delete "$@" --ignore-not-found --wait --timeout="${seconds}s" >/dev/null 2>"$work/error" || {
+	kc delete "$@" --ignore-not-found --wait --timeout="${seconds}s" >/dev/null || {
 		limit=30s
 		return 1
 	}
 	limit=30s
 }
 change() { # NAMESPACE KIND NAME PATCH: nothing if it has gone meanwhile
-	kc patch "$2" "$3" -n "$1" --type=merge --patch "$4" >/dev/null 2>"$work/error" ||
-		[ -z "$(kc get "$2" "$3" -n "$1" --ignore-not-found -o name 2>/dev/null)" ] ||
+	kc patch "$2" "$3" -n "$1" --type=merge --patch "$4" >/dev/null || has 'NotFound|resource type' ||
 		broken "$2 $1/$3 could not be changed; run this again."
+}
+meanwhile() {
+	fail 3 "The bootstrap line was run meanwhile. Let it end; then run this again if Edgewright is to go."
 }
 stuck() { # WHAT
 	broken "$1 did not go; run this again."
@@ -77,19 +100,108 @@ stuck() { # WHAT
 all=$(kinds | tr '\n' ',')
 all=${all%,}
 flux=$(kinds --namespaced=true | sed -n '/\.toolkit\.fluxcd\.io$/p')
-if [ -n "$dry_run" ]; then
-	say "Dry run; nothing is changed. From this $here would go:"
-	listed "$all,namespaces" --all-namespaces -l "$ours" | sed 's/^/edgewright:   /'
-	say "  and the ClusterRole $anchor. What Flux has applied would stay and run on."
+if [ -z "$cluster" ]; then # no anchor says whose it is: its marks do
+	for mark in $(kc get "$all,namespaces" --all-namespaces -l edgewright.dev/part-of=bootstrap -o "jsonpath={range .items[*]}${label}cluster} {end}"); do
+		case " $cluster " in *" $mark "*) ;; *) cluster="$cluster${cluster:+ }$mark" ;; esac
+	done
+	case $cluster in *' '*) fail 2 "Marks of several clusters are here; say whose are to go: --cluster with one of $cluster.$unchanged" ;; esac
+fi
+called=${cluster:-of no cluster}
+[ -z "$name" ] || called="'$name', $called"
+ours="edgewright.dev/cluster=${cluster:-none},edgewright.dev/part-of=bootstrap"
+fluxes=$(printf %s "$flux" | tr '\n' ',')
+
+# Our Helm releases: what they have made bears their name, as Helm marks it. Those of an earlier life are ours, too:
+# a cluster is attached as one at a time.
+: >"$work/names"
+if [ -z "$keep" ]; then
+	kc get secrets --all-namespaces -l owner=helm -o 'go-template={{range .items}}{{.metadata.labels.name}}{{"\n"}}{{end}}' >"$work/helm" ||
+		broken "Helm's releases cannot be listed.$unchanged"
+	sed -n '/^edge-cluster-[0-9a-f]\{8\}-[0-9a-f-]\{27\}$/p' "$work/helm" >"$work/names"
+	case $leftovers$flux in
+		helmreleases.* | *[!0-9a-z.]helmreleases.*)
+			kc get helmreleases.helm.toolkit.fluxcd.io --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}" -o 'go-template={{range .items}}{{if .spec.releaseName}}{{.spec.releaseName}}{{else}}{{with .spec.targetNamespace}}{{.}}-{{end}}{{.metadata.name}}{{end}}{{"\n"}}{{end}}' >>"$work/names" ||
+				broken "Flux's releases cannot be listed.$unchanged"
+			;;
+	esac
+fi
+seen=${leftovers:+" edge-cluster-$cluster "}
+while read -r release; do
+	case "$seen" in *" $release "*) continue ;; esac
+	seen="$seen $release "
+	echo "$release"
+done <"$work/names" >"$work/releases"
+
+released() { # leaves in the file parts what they have made: namespace or -, kind, name
+	: >"$work/parts"
+	[ -s "$work/releases" ] || return 0
+	kc get "$all,namespaces" --all-namespaces -l app.kubernetes.io/managed-by=Helm -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.apiVersion}} {{.metadata.name}} {{with .metadata.annotations}}{{with index . "meta.helm.sh/release-name"}}{{.}}{{end}} {{with index . "helm.sh/resource-policy"}}{{.}}{{end}}{{end}}{{"\n"}}{{end}}' >"$work/helm" ||
+		broken "What Helm has installed cannot be listed."
+	while read -r space kind api part release policy; do
+		{ grep -qxF -e "${release:--}" "$work/releases" && [ "$policy" != keep ]; } || continue
+		case $api in */*) kind=$kind.${api#*/}.${api%/*} ;; *) kind=$kind.$api. ;; esac
+		echo "$space $kind $part"
+	done <"$work/helm" >"$work/parts"
+}
+take_releases() {
+	released
+	while read -r space kind part; do
+		if [ "$space" = - ]; then
+			gone 120 "$kind" "$part" || stuck "$kind $part"
+		else
+			gone 120 "$kind" "$part" -n "$space" || stuck "$kind $space/$part"
+		fi
+	done <"$work/parts"
+	while read -r release; do
+		for space in $(kc get secrets --all-namespaces -l "owner=helm,name=$release" -o 'jsonpath={.items[*].metadata.namespace}'); do
+			gone 60 secrets -n "$space" -l "owner=helm,name=$release" || stuck "The Helm release $release"
+		done
+		say "The Helm release $release is gone; what it has sealed and its keys stay."
+	done <"$work/releases"
+}
+if [ -n "$leftovers" ]; then
+	take_releases
 	exit 0
 fi
-confirm "Take Edgewright ('$name') away from this $here?" "take Edgewright ('$name') away from this $here"
-say "Taking Edgewright ('$name', $cluster) away from this $here. What Flux has applied stays and runs on."
+released
+if [ -z "$anchor_uid" ]; then
+	marked=
+	[ -z "$cluster" ] || marked=$(
+		listed "$all,namespaces" --all-namespaces -l "$ours"
+		[ -z "$fluxes" ] || listed "$fluxes" --all-namespaces -l "edgewright.dev/cluster=$cluster"
+	)
+	if [ -n "$marked" ] || [ -s "$work/releases" ]; then
+		say "The ClusterRole $anchor is gone, but not all that it owned."
+	elif [ -z "$purge" ]; then
+		say "Nothing was installed here ($called), or all of it is gone."
+		exit 0
+	fi
+fi
+
+if [ -n "$dry_run" ]; then
+	say "Dry run; nothing is changed. From this $here would go ($called):"
+	[ -z "$cluster" ] || listed "$all,namespaces" --all-namespaces -l "$ours" | sed 's/^/edgewright:   /'
+	sed 's/^/edgewright:   /' "$work/parts"
+	say "  and the ClusterRole $anchor.${purge:+ The kind SealedSecret and the sealing keys would go with all that was opened with them.} What Flux has applied would stay and run on."
+	exit 0
+fi
+confirm "Take Edgewright ($called) away from this $here?${purge:+ With it go the sealing keys, and every Secret that was opened with them.}" "take Edgewright ($called) away from this $here"
+say "Taking Edgewright ($called) away from this $here. What Flux has applied stays and runs on."
+
+# From here on a run of the line waits; one that began before, and is taken to have ended, sees this in time.
+if [ -n "$anchor_uid" ]; then
+	kc annotate clusterrole "$anchor" --overwrite edgewright.dev/run=uninstall >/dev/null ||
+		broken "The ClusterRole $anchor could not be marked.$unchanged"
+	unchanged=
+	find_anchor
+	[ "$other_run" = uninstall ] || meanwhile
+fi
+unchanged=
 
 # A suspended object of Flux takes nothing along when it goes.
 for kind in $flux; do
 	case $kind in kustomizations.* | helmreleases.*) ;; *) continue ;; esac
-	listed "$kind" --all-namespaces -l "edgewright.dev/cluster=$cluster" >"$work/list"
+	listed "$kind" --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}" >"$work/list"
 	while read -r where _ object; do
 		change "$where" "$kind" "$object" '{"spec":{"suspend":true}}'
 	done <"$work/list"
@@ -98,9 +210,10 @@ done
 # Controllers first: they would bring back what goes, or wait for one another.
 gone 120 deployments.apps --all-namespaces -l "$ours" --cascade=foreground || stuck "The controllers"
 say "The controllers are gone."
+take_releases
 
 # Nobody is left to see to the finalizers of our Flux; somebody else's Flux sees to those of our objects itself.
-owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}' 2>"$work/error") ||
+owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}') ||
 	broken "What is on the cluster cannot be listed."
 release() { # KIND OPTIONS: takes the finalizers away
 	kind=$1
@@ -114,9 +227,9 @@ for kind in $flux; do
 	case " $owned " in
 		*" $kind "*) release "$kind" ;;
 		*)
-			if ! gone 60 "$kind" --all-namespaces -l "edgewright.dev/cluster=$cluster"; then
-				release "$kind" -l "edgewright.dev/cluster=$cluster"
-				gone 60 "$kind" --all-namespaces -l "edgewright.dev/cluster=$cluster" || stuck "$kind"
+			if ! gone 60 "$kind" --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}"; then
+				release "$kind" -l "edgewright.dev/cluster=${cluster:-none}"
+				gone 60 "$kind" --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}" || stuck "$kind"
 			fi
 			;;
 	esac
@@ -134,21 +247,40 @@ gone 120 "$all" --all-namespaces -l "$ours" || stuck "What is labelled as ours"
 inside=$(kinds --namespaced=true | sed -e '/^leases\./d' -e '/\.metrics\.k8s\.io$/d' | tr '\n' ',')
 listed namespaces -l "$ours" >"$work/namespaces"
 while read -r _ _ space; do
-	left=$(kc get "${inside%,}" -n "$space" -o 'go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.kind}}/{{.metadata.name}}{{"\n"}}{{end}}{{end}}' 2>"$work/error") ||
+	left=$(kc get "${inside%,}" -n "$space" -o 'go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{.kind}}/{{.metadata.name}}{{"\n"}}{{end}}{{end}}') ||
 		broken "What is in namespace '$space' cannot be listed."
 	left=$(printf '%s\n' "$left" | sed -e '/^$/d' -e '/^ConfigMap\/kube-root-ca.crt$/d' -e '/^ServiceAccount\/default$/d' | tr '\n' ' ')
 	if [ -z "$left" ]; then
 		gone 120 namespace "$space" || stuck "The namespace '$space'"
 		say "The namespace '$space' is gone."
 	else
-		kc patch namespace "$space" --type=merge --patch '{"metadata":{"ownerReferences":null,"labels":{"edgewright.dev/cluster":null,"edgewright.dev/generation":null,"edgewright.dev/part-of":null},"annotations":{"kustomize.toolkit.fluxcd.io/prune":null}}}' >/dev/null 2>"$work/error" ||
+		kc patch namespace "$space" --type=merge --patch '{"metadata":{"ownerReferences":null,"labels":{"edgewright.dev/cluster":null,"edgewright.dev/generation":null,"edgewright.dev/part-of":null},"annotations":{"kustomize.toolkit.fluxcd.io/prune":null}}}' >/dev/null ||
 			stuck "Our mark on the namespace '$space'"
 		say "The namespace '$space' stays, because of what is in it: $left"
 	fi
 done <"$work/namespaces"
 
-gone 60 clusterrole "$anchor" || stuck "The ClusterRole $anchor"
-say "Done. At the centre, '$name' is still there: delete it, or attach it anew with a fresh line."
+[ -z "$anchor_uid" ] || remove "/apis/rbac.authorization.k8s.io/v1/clusterroles/$anchor" "$anchor_version" || {
+	! has 'modified|Conflict' || meanwhile
+	has NotFound || stuck "The ClusterRole $anchor"
+}
+
+# The kind and the keys belong to no release: whoever has them opens what was sealed for this cluster.
+sealed=$(kc get customresourcedefinition sealedsecrets.bitnami.com --ignore-not-found -o name) || sealed=
+keys=sealedsecrets.bitnami.com/sealed-secrets-key
+users=$(kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}') ||
+	broken "The Deployments cannot be listed."
+users=$(printf '%s\n' "$users" | sed -n 's/^\([^ ]*\) .*sealed-secrets-controller.*/\1/p' | tr '\n' ' ')
+if [ -n "$purge" ] && [ -n "$users" ]; then
+	say "The kind SealedSecret and the sealing keys stay: they are in use by $users"
+elif [ -n "$purge" ]; then
+	gone 120 customresourcedefinitions sealedsecrets.bitnami.com || stuck "The kind SealedSecret"
+	gone 60 secrets --all-namespaces -l "$keys" || stuck "The sealing keys"
+	say "The kind SealedSecret and the sealing keys are gone."
+elif [ -n "$sealed" ]; then
+	say "The kind SealedSecret and the sealing keys stay, with the Secrets that were opened: --purge takes them."
+fi
+say "Done. A centre that still has the cluster is not told: delete it there, or attach it anew with a fresh line."
 exit 0
 }
 # In braces: cut off anywhere, the last line is a syntax error and not a call without its options.

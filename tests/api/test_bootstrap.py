@@ -13,7 +13,7 @@ import pytest
 from edge_cluster.certificates import Authority
 from gateway_centre import GatewayCentre, bearer
 
-from edgewright.bootstrap import bootstrap_line
+from edgewright.bootstrap import bootstrap_line, render_uninstall
 from edgewright.domain.cluster import TokenState
 from edgewright.ports.operators import Permission
 
@@ -233,3 +233,26 @@ async def test_wrong_tokens_are_limited_and_right_ones_are_not(
 async def test_operators_may_not_read_the_script_with_their_token(centre: GatewayCentre, cluster: UUID) -> None:
     operator = await centre.operator(Permission.ADMIN)
     assert (await operator.get(f"/v1/cluster/{cluster}/bootstrap")).status_code == 403
+
+
+async def test_the_uninstall_script_is_open_and_the_same_for_every_edge(
+    centre: GatewayCentre, anybody: httpx.AsyncClient, cluster: UUID
+) -> None:
+    before = await anybody.get("/v1/uninstall.sh")
+    assert (before.status_code, before.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    assert before.text == render_uninstall()
+    assert str(cluster) not in before.text
+    assert (await anybody.head("/v1/uninstall.sh")).status_code == 200
+    assert (await anybody.post("/v1/uninstall.sh")).status_code == 405
+
+
+async def test_whoever_cannot_use_a_line_learns_how_an_edge_is_cleaned(
+    centre: GatewayCentre, admin: httpx.AsyncClient, anybody: httpx.AsyncClient, cluster: UUID
+) -> None:
+    token = await centre.bootstrap_token(cluster)
+    path = f"/v1/cluster/{cluster}/bootstrap"
+    for wrong in ({"token": "x"}, {}):
+        assert "edgewright cluster uninstall-script" in run((await anybody.get(path, params=wrong)).text).stderr
+    assert (await admin.delete(f"/v1/cluster/{cluster}", params={"force": "true"})).status_code == 202
+    done = run((await anybody.get(path, params={"token": token})).text)
+    assert (done.returncode, "edgewright cluster uninstall-script" in done.stderr) == (1, True)

@@ -182,6 +182,19 @@ async def test_what_can_never_be_entered_again_is_given_up_by_deleting_it(
     assert centre.git.head(edge.cluster) == head
 
 
+async def test_what_can_be_entered_again_beside_edgewright_is_not_given_up(
+    centre: GatewayCentre, operator: httpx.AsyncClient
+) -> None:
+    """In a namespace that Edgewright shares with workloads, only its own Secrets can never be entered again."""
+    shared = await centre.register(await centre.create("paint-shop", namespace="fplus-edge"))
+    await report(centre, shared, 1)
+    lost = ["fplus-edge/db/password", "fplus-edge/edgewright-proxy/password"]
+    await centre.gateway.clusters.record_reentry(fence_of(await centre.row(shared.cluster)), taken=lost)
+    theirs, ours = (place(shared.cluster, *path.split("/", 1)) for path in lost)
+    assert refusal(await operator.delete(theirs)) == (404, "secret_unknown")
+    assert (await operator.delete(ours)).status_code == 204
+
+
 async def test_a_secrets_token_cannot_have_the_agent_report_a_foreign_certificate(
     centre: GatewayCentre, admin: httpx.AsyncClient
 ) -> None:

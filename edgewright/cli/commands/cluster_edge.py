@@ -6,12 +6,14 @@ from typing import Annotated
 import typer
 
 from edgewright import __version__
+from edgewright.bootstrap import render_uninstall
 from edgewright.cli.client import connect
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, until
 from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, ClusterName, Yes
 from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json
+from edgewright.cli.failures import CliError
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import Role
 
@@ -30,7 +32,14 @@ def bootstrap(
     """Print the line that attaches a Kubernetes cluster; earlier lines that were not used die."""
     seconds = seconds_of(expires_in, "--expires-in", shortest=_SHORTEST_TOKEN, longest=_LONGEST_TOKEN)
     with connect() as gateway:
-        line = gateway.post(f"{named(gateway, cluster).path}/registration-token", {"expires_in": seconds})
+        try:
+            line = gateway.post(f"{named(gateway, cluster).path}/registration-token", {"expires_in": seconds})
+        except CliError as error:
+            if error.code not in {"cluster_unknown", "cluster_deleted"}:
+                raise
+            leave = f"To take Edgewright off an edge: `{typed('cluster uninstall-script')}`."
+            hint = f"{error.hint}\n{leave}" if error.hint else leave
+            raise CliError(error.sentence, hint, error.exit_code, code=error.code) from None
     say(
         f"Run this where kubectl reaches the cluster, before {moment(line['expires_at'])}"
         f" (in {until(line['expires_at'])}). Treat it like a password."
@@ -68,6 +77,11 @@ def _without_agent(line: Document) -> Iterator[str]:
     yield f"  docker build --tag {image} ."
     yield f"  docker push {image}"
     yield f"Then set EDGEWRIGHT_AGENT_IMAGE={image} where the gateway runs, and start it again."
+
+
+def uninstall_script() -> None:
+    """Print the script that takes Edgewright off any edge; it holds no secret and needs no centre."""
+    result(render_uninstall().rstrip("\n"))
 
 
 def accept(cluster: ClusterName, yes: Yes = False, as_json: AsJson = False) -> None:

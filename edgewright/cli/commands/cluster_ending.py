@@ -13,6 +13,7 @@ from edgewright.cli.commands.options import AsJson, ClusterName, Wait, Yes
 from edgewright.cli.commands.screen import Document, clean, result, say, show_json
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import wait_until_gone
+from edgewright.cli.invocation import typed
 
 _MOST_NAMES = 8
 
@@ -89,6 +90,10 @@ def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force
     }
     lines = [f"This deletes the cluster {document['name']}, {document['uuid']}:"]
     lines += [f"  {fact:<10}  {clean(value)}" for fact, value in facts.items()]
+    lines.append(
+        "  On the edge, the kind SealedSecret and the sealing keys stay;"
+        f" the script that `{typed('cluster uninstall-script')}` prints takes them, with --purge."
+    )
     if force:
         lines.append("  The edge is not waited for: what it has not cleaned up by itself stays there.")
     if document["deletion"]:

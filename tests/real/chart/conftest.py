@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from components import component
+from edge_cluster.chart_release import HOME
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.helm import Helm
 from edge_cluster.helm_release import checked_out_chart, packed_sealed_secrets
@@ -50,3 +51,9 @@ def published(tmp_path: Path) -> Published:
         return checked_out_chart(git, tmp_path / head)
 
     return publish
+
+
+@pytest.fixture(autouse=True)
+def home(cluster: Cluster) -> None:
+    if cluster.find("namespace", HOME) is None:
+        cluster.kubectl("create", "namespace", HOME)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from edge_cluster.chart_release import HOME, Release, deployment, opened, options, sealed
 from edge_cluster.contents import contents
 from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SEALED_SECRETS_RIGHTS, SealedSecrets
 from module_files import module_folder
-from rendering_stage import render_input
 from supervised import eventually
 
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
-from edgewright.domain.rendering import render_repository
-from edgewright.sealing import Plaintext, Scope, SealedValue, parse_certificate, put_values, seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
-HOME = "edgewright"
 MIRROR = "registry.example.com/edge"
 ANOTHER = """
 apiVersion: apps/v1
@@ -42,67 +37,6 @@ spec:
       containers: [{name: sealed-secrets-controller, image: "docker.io/bitnami/sealed-secrets-controller:0.36.1"}]
 """
 """As somebody installs it with upstream's plain manifests."""
-
-
-class Release:
-    """What helm-controller makes of a cluster's HelmRelease; here helm is called with the same."""
-
-    def __init__(self, helm: Helm, folder: Path, values: dict[str, Any] | None = None) -> None:
-        files = render_repository(render_input(values=values or {}))
-        rendered = yaml.safe_load(files["edo/cluster/edge-cluster.yaml"])
-        self._helm = helm
-        self.name = rendered["metadata"]["name"]
-        self.values = folder / "values.yaml"
-        self.values.write_text(yaml.safe_dump(rendered["spec"]["values"]))
-
-    def installed(self, chart: Path) -> None:
-        self._helm("upgrade", "--install", self.name, chart, *self._arguments())
-
-    def refused(self, chart: Path) -> str:
-        done = self._helm.try_("upgrade", "--install", self.name, chart, *self._arguments())
-        assert done.returncode != 0, done.stdout
-        return done.stderr
-
-    def stopped_by(self, chart: Path) -> str:
-        """What would stop it on the cluster as it is; empty: nothing. Changes nothing."""
-        done = self._helm.try_("upgrade", "--install", self.name, chart, *self._arguments(), "--dry-run=server")
-        return done.stderr if done.returncode else ""
-
-    def uninstalled(self) -> None:
-        self._helm("uninstall", self.name, "--namespace", HOME)
-
-    def _arguments(self) -> list[str]:
-        # helm-controller takes what is there already into its releases, unless it is told not to.
-        return ["--namespace", HOME, "--values", str(self.values), "--take-ownership"]
-
-
-@pytest.fixture(autouse=True)
-def home(cluster: Cluster) -> None:
-    if cluster.find("namespace", HOME) is None:
-        cluster.kubectl("create", "namespace", HOME)
-
-
-def deployment(cluster: Cluster) -> Any:
-    return cluster.find("deployment", "sealed-secrets-controller", namespace=SEALED_SECRETS_NAMESPACE)
-
-
-def options(cluster: Cluster) -> list[str]:
-    """What the chart starts the controller with."""
-    [container] = deployment(cluster)["spec"]["template"]["spec"]["containers"]
-    arguments: list[str] = container["args"]
-    return arguments
-
-
-def sealed(controller: SealedSecrets, name: str, value: str) -> str:
-    certificate = parse_certificate(controller.certificate(), now=datetime.now(UTC))
-    ciphertext = seal(Plaintext(value.encode()), certificate, scope=Scope.STRICT, namespace="default", name=name)
-    value_of = SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
-    return put_values(None, "default", name, {"password": value_of}).decode()
-
-
-def opened(cluster: Cluster, name: str) -> str | None:
-    secret = cluster.find("secret", name)
-    return base64.b64decode(secret["data"]["password"]).decode() if secret else None
 
 
 def test_it_lints_as_published(

@@ -17,7 +17,10 @@ from supervised import eventually
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]  # the first test may build kubeseal
 
-FRESH_LINE = "Get a fresh line: edgewright cluster bootstrap NAME."
+FRESH_LINE = (
+    "Get a fresh line: edgewright cluster bootstrap NAME."
+    " To take Edgewright off an edge: edgewright cluster uninstall-script."
+)
 
 
 def test_a_cluster_is_taken_through_its_whole_life(desk: Desk, tmp_path: Path) -> None:

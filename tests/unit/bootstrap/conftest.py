@@ -16,9 +16,10 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from bootstrap_runs import Register, Run
 from stand_in_kubectl import KubectlState
 
-from edgewright.bootstrap import BootstrapInput, render_script
+from edgewright.bootstrap import BootstrapInput, render_script, render_uninstall
 
 CLUSTER = UUID("0e7a1d3c-93f7-4a52-8a5e-3f0f5f5f9a10")
 TOKEN = "reg.7hVn0s3cr3t-T0ken_marker"
@@ -83,7 +84,7 @@ def centre() -> Iterator[Centre]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             told.fetched.append((self.path, self.headers["Authorization"]))
-            page = told.pages.get(self.path)
+            page = render_uninstall() if self.path == "/v1/uninstall.sh" else told.pages.get(self.path)
             if page is None:
                 self._answer(404, json.dumps({"detail": "It is not there.", "code": "flux_not_imported"}))
             else:
@@ -134,6 +135,8 @@ class Edge:
 
     def __init__(self, folder: Path, shell: list[str], centre: Centre) -> None:
         self.shell = shell
+        self.runs: list[Run] = []
+        """Those that were begun beside others."""
         self.folder = folder
         self.bin = folder / "bin"
         self.tmp = folder / "tmp"
@@ -237,6 +240,17 @@ def edge(request: pytest.FixtureRequest, tmp_path: Path, centre: Centre) -> Edge
 
 
 @pytest.fixture
-def site(tmp_path: Path, centre: Centre) -> Edge:
+def site(tmp_path: Path, centre: Centre) -> Iterator[Edge]:
     """The same with this machine's own shell alone, for what is no matter of shells."""
-    return Edge(tmp_path / "edge", ["/bin/sh"], centre)
+    made = Edge(tmp_path / "edge", ["/bin/sh"], centre)
+    yield made
+    for run in made.runs:
+        run.abandon()
+
+
+@pytest.fixture
+def register(centre: Centre) -> Register:
+    """What the centre knows of the one cluster, and decides by."""
+    made = Register()
+    centre.decide = made.decide
+    return made

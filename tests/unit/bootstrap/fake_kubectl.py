@@ -18,7 +18,18 @@ import sys
 
 STATE = sys.argv[1]
 CLUSTER = os.path.join(STATE, "cluster")
+ANCHOR = "ClusterRole/edgewright-anchor"
 ANCHOR_UID = "5f0c1d2e-uid-of-the-anchor"
+KINDS = {
+    "configmaps": "ConfigMap",
+    "customresourcedefinitions.apiextensions.k8s.io": "CustomResourceDefinition",
+    "deployments.apps": "Deployment",
+    "gitrepositories.source.toolkit.fluxcd.io": "GitRepository",
+    "helmreleases.helm.toolkit.fluxcd.io": "HelmRelease",
+    "kustomizations.kustomize.toolkit.fluxcd.io": "Kustomization",
+    "namespaces": "Namespace",
+    "secrets": "Secret",
+}
 
 
 def note(name, value):
@@ -51,10 +62,46 @@ def version_of(held):
     return held.get("version", "7")
 
 
+def anchor_uid(objects):
+    return objects[ANCHOR].get("uid", ANCHOR_UID) if ANCHOR in objects else ""
+
+
+def owner_in(text):
+    found = text.partition('name: edgewright-anchor, uid: "')[2]
+    return found.partition('"')[0]
+
+
+def collect(objects):
+    """As the garbage collector does it, here at once: what belongs to an anchor that has gone goes."""
+    alive = anchor_uid(objects)
+    for key in [key for key, held in objects.items() if held.get("owned_by", alive) not in ("", alive)]:
+        remove(objects, key)
+
+
+def remove(objects, key):
+    objects.pop(key, None)
+    if key.startswith("Namespace/"):
+        for each in [each for each in objects if each.split("/")[1:2] == [key[10:]] and each.count("/") == 2]:
+            del objects[each]
+
+
+def meant(objects, kinds, options):
+    """The keys of the objects that ``get`` or ``delete`` mean."""
+    namespace = options[options.index("-n") + 1] if "-n" in options else ""
+    wanted = options[options.index("-l") + 1].split(",") if "-l" in options else []
+    for key, held in objects.items():
+        kind, *_, name = key.split("/")
+        scope = key.split("/")[1] if key.count("/") == 2 else ""
+        named = [KINDS.get(each, each) for each in kinds.split(",")]
+        fits = all(held["labels"].get(pair.partition("=")[0]) == pair.partition("=")[2] for pair in wanted)
+        if fits and kind in named and (not namespace or scope == namespace):
+            yield key, kind, scope, name
+
+
 def parsed(text):
     import re
 
-    labels = dict(re.findall(r'(edgewright\.dev/[a-z]+): "([^"]*)"', field(text, "labels")))
+    labels = dict(re.findall(r'(edgewright\.dev/[a-z-]+): "([^"]*)"', field(text, "labels")))
     values = {}
     if "\ndata:\n" in text:
         values = dict(re.findall(r"^  ([A-Za-z._]+): (\S*)$", text.split("\ndata:\n")[1], re.MULTILINE))
@@ -94,6 +141,7 @@ def main():
     with open(CLUSTER, "rb") as file:
         cluster = marshal.load(file)
     objects = cluster["objects"]
+    collect(objects)
     if args[:1] == ["--context"]:
         if args[1] not in cluster["contexts"]:
             stop(f'error: context "{args[1]}" does not exist')
@@ -116,12 +164,11 @@ def main():
             assert template == "jsonpath={.metadata.deletionTimestamp}|" + owner
             held = objects.get(f"Namespace/{name}")
             if held:
-                owned = "ownerReferences" in held["text"]
-                sys.stdout.write(held.get("deleted", "") + "|" + (held.get("owner") or (ANCHOR_UID if owned else "")))
+                sys.stdout.write(held.get("deleted", "") + "|" + (held.get("owner") or held.get("owned_by", "")))
         case ["wait", "--for=delete", namespace, *_]:
             if cluster.get("hangs"):
                 stop("error: timed out waiting for the condition")
-            objects.pop(f"Namespace/{namespace.partition('/')[2]}", None)
+            remove(objects, f"Namespace/{namespace.partition('/')[2]}")
         case ["get", "secret", name, "-n", namespace, "--ignore-not-found", "-o", template]:
             assert template.startswith("go-template={{with .metadata.labels}}")
             held = objects.get(f"Secret/{namespace}/{name}")
@@ -141,17 +188,34 @@ def main():
             sys.stdout.write("https://10.0.0.1:6443")
         case ["get", "nodes", "-o", "name"]:
             say("node/one\nnode/two")
+        case [
+            "get",
+            "clusterrole",
+            name,
+            "--ignore-not-found",
+            "-o",
+            "jsonpath={.metadata.labels.edgewright\\.dev/cluster}",
+        ]:
+            if f"ClusterRole/{name}" in objects:
+                sys.stdout.write(objects[f"ClusterRole/{name}"]["labels"].get("edgewright.dev/cluster", ""))
         case ["get", "clusterrole", name, "--ignore-not-found", "-o", template]:
-            assert template.endswith("|{{.metadata.uid}}")
+            assert template.endswith("|{.metadata.resourceVersion}|{.metadata.uid}")
             held = objects.get(f"ClusterRole/{name}")
             if held:
                 labels = [held["labels"].get(f"edgewright.dev/{key}", "") for key in ("cluster", "generation")]
-                sys.stdout.write("|".join([*labels, held.get("run", ""), ANCHOR_UID]))
-        case ["get", "clusterrole", name, "-o", "jsonpath={.metadata.resourceVersion}"]:
-            sys.stdout.write(version_of(objects[f"ClusterRole/{name}"]))
-        case ["annotate", "clusterrole", name, "--overwrite", annotation]:
-            held = objects[f"ClusterRole/{name}"]
-            held["run"] = annotation.removeprefix("edgewright.dev/run=")
+                sys.stdout.write("|".join([*labels, held.get("run", ""), version_of(held), anchor_uid(objects)]))
+        case ["annotate" | "label" as verb, "clusterrole", name, "--overwrite", mark, *seen]:
+            held = objects.get(f"ClusterRole/{name}")
+            if held is None:
+                stop(f'Error from server (NotFound): clusterroles "{name}" not found')
+            if seen not in ([], [f"--resource-version={version_of(held)}"]):
+                stop(f'error: Operation cannot be fulfilled on clusterroles "{name}": the object has been modified')
+            word, _, value = mark.partition("=")
+            if verb == "annotate":
+                assert word == "edgewright.dev/run"
+                held["run"] = value
+            else:
+                held["labels"][word] = value
             held["version"] = next_version(cluster)
         case ["patch", "clusterrole", name, "--type=json", "--patch", patch]:
             import re
@@ -160,8 +224,8 @@ def main():
             form = f"[{{op: test, path: {path}, value: '([0-9a-f]+)'}}, {{op: remove, path: {path}}}]"
             asked = re.fullmatch(re.escape(form).replace(re.escape("([0-9a-f]+)"), "([0-9a-f]+)"), patch)
             assert asked
-            held = objects[f"ClusterRole/{name}"]
-            if held.get("run") != asked.group(1):
+            held = objects.get(f"ClusterRole/{name}")
+            if held is None or held.get("run") != asked.group(1):
                 stop("The request is invalid: the server rejected our request due to an error in our request")
             held["run"] = ""
             held["version"] = next_version(cluster)
@@ -177,36 +241,41 @@ def main():
                 stop("Error from server (Conflict): the object has been modified")
             note("changes", ["delete", key])
             del objects[key]
-            if key.startswith("ClusterRole/"):  # the garbage collector takes along what it owns
-                for each in [key for key, held in objects.items() if "ownerReferences" in held["text"]]:
-                    del objects[each]
+            collect(objects)
+        case ["get", "customresourcedefinition", "sealedsecrets.bitnami.com", "--ignore-not-found", "-o", "name"]:
+            pass
         case ["get", "customresourcedefinition", name, "--ignore-not-found", "-o", template]:
-            assert template.endswith("{{range .spec.versions}}{{if .served}} {{.name}} {{end}}{{end}}")
+            assert template.endswith("| {.spec.versions[?(@.served==true)].name} ")
             held = objects.get(f"CustomResourceDefinition/{name}")
             if held:
                 served = held["data"].get("served") or ("v2" if name.startswith("helmreleases") else "v1")
                 sys.stdout.write(held["labels"].get("edgewright.dev/cluster", "") + f"| {served} ")
-        case ["get", "-f", _, "--ignore-not-found", "-o", template]:
-            assert "foreign" in template
-            sys.stdout.write("foreign" if cluster.get("foreign") else "")
+        case ["get", "-f", _, "--ignore-not-found", "--no-headers", "--show-labels"]:
+            if cluster.get("foreign"):
+                say("something   1d   app=theirs\n\nother   1d   edgewright.dev/part-of=bootstrap")
         case ["patch", "--local", "--type=merge", "-f", "-", "-o", "json", "--patch", patch]:
             assert patch.startswith("metadata:\n  labels: {")
-            assert f'uid: "{ANCHOR_UID}"' in patch
-            sys.stdout.write(sys.stdin.read())  # what it does to them is seen on a real cluster
+            text = sys.stdin.read()
+            cluster.setdefault("stamped", {})[text] = patch
+            sys.stdout.write(text)  # what it does to them is seen on a real cluster
         case ["get", "service", "kubernetes", "-n", "default", "-o", _]:
             sys.stdout.write("10.43.0.1")
-        case ["get", "customresourcedefinition", name, "-o", "name"]:
-            if f"CustomResourceDefinition/{name}" not in objects:
-                stop(f'Error from server (NotFound): customresourcedefinitions "{name}" not found')
-        case ["wait", "--for=condition=Established", *_]:
-            pass
+        case ["wait", "--for=condition=Established", _, kind]:
+            if kind.replace("customresourcedefinition", "CustomResourceDefinition") not in objects:
+                stop(f'Error from server (NotFound): "{kind}" not found')
+        case ["get", "secrets", "--all-namespaces", "-l", "owner=helm", "-o", template]:
+            end = "\n" if "range" in template else " "
+            sys.stdout.write("".join(each + end for each in cluster.get("releases", [])))
         case ["create", "-f", "-", *_] | ["apply", "--server-side", "--force-conflicts", _, "-f", "-", *_]:
             import re
 
-            for text in re.split(r"^---$", sys.stdin.read(), flags=re.MULTILINE):
+            given = sys.stdin.read()
+            stamp = cluster.get("stamped", {}).get(given, "")
+            for text in re.split(r"^---$", given, flags=re.MULTILINE):
                 if not text.strip():
                     continue
                 made = parsed(text)
+                made["labels"].update(parsed(stamp)["labels"])
                 kind, name = field(text, "kind", ""), field(text, "name")
                 if name in cluster["refused"] and (made["data"] or kind != "Secret"):
                     stop(f"Error from server (Forbidden): {kind} {name} is refused: {made['data'].get('password')}")
@@ -226,8 +295,47 @@ def main():
                 same = before is not None and before["text"] == made["text"]  # what changes nothing keeps its version
                 version = version_of(before) if same else next_version(cluster)
                 objects[key] = {**made, "version": version, "run": run.group(1) if run else ""}
+                if key == ANCHOR:
+                    objects[key]["uid"] = f"uid-of-anchor-{version}"
+                if owner := owner_in(stamp or text):
+                    objects[key]["owned_by"] = owner
                 if args[-2] == "-o":
                     sys.stdout.write(version_of(objects[key]))
+        case ["api-resources", "--verbs=list,delete", "-o", "name", *namespaced]:
+            alone = {"namespaces", "customresourcedefinitions.apiextensions.k8s.io"} if namespaced else {"namespaces"}
+            defined = {key.partition("/")[2] for key in objects if key.startswith("CustomResourceDefinition/")}
+            say(
+                "\n".join(each for each in KINDS if each not in alone and (".fluxcd." not in each or each in defined))
+            )
+        case ["get", _, "--all-namespaces", "-l", "app.kubernetes.io/managed-by=Helm", "-o", _]:
+            pass  # what Helm has made is seen on a real cluster
+        case ["get", "secrets", "--all-namespaces", "-l", release, "-o", _] if release.startswith("owner=helm,name="):
+            sys.stdout.write("edgewright" if release.rpartition("=")[2] in cluster.get("releases", []) else "")
+        case ["delete", "secrets", "-n", _, "-l", release, *_] if release.startswith("owner=helm,name="):
+            cluster["releases"].remove(release.rpartition("=")[2])
+        case ["get", kinds, "--all-namespaces", "-l", "edgewright.dev/part-of=bootstrap", "-o", _]:
+            for key, *_ in meant(objects, kinds, args):
+                sys.stdout.write(objects[key]["labels"]["edgewright.dev/cluster"] + " ")
+        case ["get", kinds, *options, "-o", template] if "{{range .items}}" in template:
+            for _, kind, namespace, name in meant(objects, kinds, options):
+                if "deletionTimestamp" in template:
+                    say(f"{kind}/{name}")
+                elif ".kind" in template:
+                    say(f"{namespace or '-'} {kind} {name}")
+                else:
+                    sys.stdout.write(f"{name} ")
+        case ["delete", "namespace", name, "--ignore-not-found", "--wait", _]:
+            note("changes", ["delete", f"Namespace/{name}"])
+            remove(objects, f"Namespace/{name}")
+        case ["delete", kinds, *options]:
+            for key, *_ in list(meant(objects, kinds, options)):
+                note("changes", ["delete", key])
+                remove(objects, key)
+        case ["patch", kind, name, "-n", namespace, "--type=merge", "--patch", _]:
+            if f"{KINDS.get(kind, kind)}/{namespace}/{name}" not in objects:
+                stop(f'Error from server (NotFound): {kind} "{name}" not found')
+        case ["patch", "namespace", name, "--type=merge", "--patch", _]:
+            objects[f"Namespace/{name}"]["labels"] = {}
         case _:
             stop(f"fake kubectl does not know: {args}", 64)
     with open(CLUSTER, "wb") as file:

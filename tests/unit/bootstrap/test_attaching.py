@@ -59,7 +59,7 @@ def on_a_terminal(edge, script, keys):
 def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge, centre):
     done = edge.run("--yes")
     assert (done.returncode, done.stderr) == (0, "")
-    assert edge.changes == [ANCHOR, NAMESPACE, *SECRETS, *SELF_LINK]
+    assert edge.changes == [ANCHOR, ["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
     [request] = centre.requests
     assert request["path"] == "/v1/register"
     assert request["authorization"] == f"Bearer {edge.token}"
@@ -78,7 +78,8 @@ def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edg
         "uuid": edge.cluster_uuid,
         "generation": "1",
     }
-    labels = {"edgewright.dev/cluster": edge.cluster_uuid, "edgewright.dev/generation": "1"}
+    identity = {"edgewright.dev/cluster": edge.cluster_uuid, "edgewright.dev/generation": "1"}
+    labels = {**identity, "edgewright.dev/part-of": "bootstrap"}
     assert edge.cluster["objects"]["Secret/edgewright/flux-secrets"]["labels"] == labels
     assert list(edge.tmp.iterdir()) == []
 
@@ -316,7 +317,7 @@ def test_yes_on_the_terminal_attaches(edge, centre):
 def test_anything_else_on_the_terminal_changes_nothing(edge, centre):
     code, shown = on_a_terminal(edge, edge.render(), b"\n")
     assert (code, edge.changes, centre.requests) == (2, [], [])
-    assert "nothing was changed" in shown
+    assert "Nothing was changed" in shown
 
 
 FLUX = """---

@@ -3,110 +3,11 @@
 However they meet, the edge ends with what the centre knows, and a run that is refused takes nothing from another.
 """
 
-import os
-import signal
-import subprocess
-import time
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
+from bootstrap_runs import ANCHOR, DEAD, GOOD, MADE, READS, REQUESTS, Run, held_on, is_attached
 
-GOOD, DEAD = "reg.good", "reg.replaced"
-SECRETS = ("flux-secrets", "edgewright-agent")
-READS = 5
-"""Requests with which a run begins: version, rights, identity; where it stands then makes no difference."""
 KILLED = 18
 """Request before which a run is killed that leaves an anchor and no credentials."""
-REQUESTS = 32
-"""Of a run on a cluster on which nothing is yet; a test below counts them."""
-
-
-@dataclass
-class Register:
-    """What a centre knows of one cluster: as ``EdgeRegistration`` and ``CredentialProof`` of the product have it."""
-
-    held: tuple[str, str] | None = None
-    spent: bool = False
-    lost: bool = False
-    """The answer to the next registration is a proxy's."""
-
-    def decide(self, request):
-        if request["authorization"] == f"Bearer {DEAD}":
-            return 403, {"code": "token_replaced", "detail": "The registration token was replaced by a newer one."}
-        offered = request["flux_secret"], request["agent_secret"]
-        if self.spent and offered != self.held:
-            return 403, {"code": "token_spent", "detail": "The registration token was used already."}
-        self.held = offered
-        if self.lost:
-            self.lost, self.spent = False, True
-            return 504, {"detail": "The proxy has given up."}
-        return 200, {"state": "accepted", "short_code": "7KQ-2MX"}
-
-
-@pytest.fixture
-def register(centre):
-    made = Register()
-    centre.decide = made.decide
-    return made
-
-
-class Run:
-    """One run, up to where it stands still, or is killed.
-
-    Args:
-        at: the number of the request before which it does.
-    """
-
-    def __init__(self, site, token: str, *, at: int = 0, then: str = "stand") -> None:
-        self._gate = site.folder / f"gate-{time.monotonic_ns()}"
-        gated = {"GATE_FILE": str(self._gate), "GATE_AT": str(at), "GATE": then}
-        self._running = subprocess.Popen(
-            [*site.shell, "-s", "--", "--yes"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=site.environment(**gated),
-            start_new_session=True,
-            text=True,
-        )
-        assert self._running.stdin
-        self._running.stdin.write(site.render(token=token))
-        self._running.stdin.close()
-        self._running.stdin = None
-
-    def await_gate(self) -> bool:
-        """Whether it stands still; False: it has ended before."""
-        while not Path(f"{self._gate}.reached").exists():
-            if self._running.poll() is not None:
-                return False
-            time.sleep(0.005)
-        return True
-
-    def end(self) -> tuple[int, str]:
-        """Lets it go on; its exit code, and all that it has said."""
-        Path(f"{self._gate}.open").touch()
-        try:
-            said = "".join(self._running.communicate(timeout=60))
-        finally:
-            if self._running.poll() is None:
-                os.killpg(self._running.pid, signal.SIGKILL)
-        return self._running.returncode, said
-
-    @property
-    def requests(self) -> int:
-        return self._gate.stat().st_size
-
-
-def held_on(site) -> tuple[str, str] | None:
-    """The credentials that the edge lives on."""
-    found = [site.secret(name) for name in SECRETS]
-    return None if None in found else (found[0]["password"], found[1]["password"])
-
-
-def is_attached(site, register) -> bool:
-    there = {"ClusterRole/edgewright-anchor", "Namespace/edgewright", "Kustomization/edgewright/self-link"}
-    return there <= site.cluster["objects"].keys() and held_on(site) == register.held is not None
 
 
 def test_a_run_makes_as_many_requests_as_are_tried(site, register) -> None:
@@ -161,7 +62,7 @@ def test_a_killed_run_is_gone_on_with(site, register, at: int) -> None:
 def test_a_refused_run_beside_an_anchor_takes_nothing_from_one_that_was_accepted(site, register, at: int) -> None:
     """A run that was killed has left its anchor, so that the refused one undoes single Secrets."""
     assert Run(site, GOOD, at=KILLED, then="kill").end()[0] != 0
-    assert "ClusterRole/edgewright-anchor" in site.cluster["objects"]
+    assert ANCHOR in site.cluster["objects"]
     assert held_on(site) is None
     refused = Run(site, DEAD, at=at)
     stands = refused.await_gate()
@@ -212,4 +113,34 @@ def test_the_run_that_draws_decides_for_all_that_start_with_it(site, register) -
     """No order of ours: they race."""
     runs = [Run(site, GOOD) for _ in range(4)]
     assert [code for code, _ in [run.end() for run in runs]] == [0, 0, 0, 0]
+    assert is_attached(site, register)
+
+
+@pytest.mark.parametrize("at", range(MADE, REQUESTS + 1))
+def test_whoever_has_changed_something_does_not_say_that_nothing_was(site, register, at: int) -> None:
+    older = Run(site, at=at)
+    assert older.await_gate()
+    assert ANCHOR in site.cluster["objects"]
+    assert Run(site, generation=2).end()[0] == 0
+    living = held_on(site)
+    code, said = older.end()
+    assert "Nothing was changed" not in said
+    assert held_on(site) == living
+    assert code == 0 or "generation 2" in said
+
+
+@pytest.mark.parametrize("at", range(MADE, REQUESTS, 2))
+def test_a_late_run_of_an_older_line_takes_neither_generation_nor_mark_of_a_newer_one(
+    site, register, at: int
+) -> None:
+    assert Run(site).end()[0] == 0
+    older = Run(site, at=at, generation=2)
+    assert older.await_gate()
+    assert Run(site, at=REQUESTS - 1, then="kill", generation=3).end()[0] != 0
+    anchor = site.cluster["objects"][ANCHOR]
+    older.end()
+    now = site.cluster["objects"][ANCHOR]
+    assert anchor["run"] and now["run"] == anchor["run"]
+    assert now["labels"]["edgewright.dev/generation"] == "3"
+    assert Run(site, generation=3).end()[0] == 0
     assert is_attached(site, register)

@@ -10,6 +10,7 @@ import pytest
 from command_line import CommandLine, ServedCentre, Terminal
 from edge_cluster.certificates import Authority
 
+from edgewright.bootstrap import render_uninstall
 from edgewright.domain.cluster import Acceptance, Desired, StepName
 from edgewright.domain.projection import StepRecord
 
@@ -64,6 +65,20 @@ def test_a_line_that_is_longer_than_terminals_take_says_so(
     monkeypatch.setattr(centre.centre.app.state, "gateway", replace(centre.centre.gateway, ca_bundle=bundle))
     centre.create("press-shop")
     assert "takes no more than 4,095 when they are pasted" in edgewright.ok("cluster", "bootstrap", "press-shop").err
+
+
+def test_uninstall_script_is_printed_without_a_centre(
+    edgewright: CommandLine, centre: ServedCentre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEWRIGHT_URL", "http://127.0.0.1:1")
+    assert edgewright.ok("cluster", "uninstall-script").out == render_uninstall()
+
+
+def test_a_line_for_a_cluster_that_is_gone_names_the_uninstall_script(
+    edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    for name in ("never-was", "6f5c1c1e-0000-4000-8000-3f0f5f5f9a99"):
+        assert "cluster uninstall-script" in edgewright("cluster", "bootstrap", name).err
 
 
 def test_bootstrap_line_lives_as_long_as_is_wished(edgewright: CommandLine, centre: ServedCentre) -> None:

@@ -1,0 +1,79 @@
+"""What a cluster's release leaves on its edge, who takes it away, and who goes on with its keys."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from edge_cluster.chart_release import HOME, Release, deployment, opened, options, sealed
+from edge_cluster.contents import contents
+from edge_cluster.controllers import SealedSecrets
+from supervised import eventually
+
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
+from edgewright.bootstrap import render_uninstall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from edge_cluster.cluster import Cluster
+    from edge_cluster.helm import Helm
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+
+def taken_away(cluster: Cluster, folder: Path, *options: str) -> str:
+    """What the script of ``edgewright cluster uninstall-script`` says when it has run."""
+    tools = folder / "bin"
+    tools.mkdir(exist_ok=True)
+    (tools / "kubectl").unlink(missing_ok=True)
+    (tools / "kubectl").symlink_to(cluster.kubectl.program)
+    path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["/bin/sh", "-s", "--", "--yes", *options],
+        input=render_uninstall(),
+        env={**os.environ, "PATH": path, "KUBECONFIG": str(cluster.kubectl.config)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_same_keys(
+    cluster: Cluster, helm: Helm, published: Callable[[SealedSecretsChart], Path], archive: Path, tmp_path: Path
+) -> None:
+    chart, before = published(SealedSecretsChart(archive.as_uri())), contents(cluster)
+    older, newer = Release(helm, tmp_path), Release(helm, tmp_path, uuid=uuid4())
+    older.installed(chart)
+    controller = SealedSecrets(cluster, options=options(cluster), installed=True)
+    controller.start()
+    [key] = controller.keys()
+    cluster.kubectl.apply(sealed(controller, "kept", "of an earlier life"))
+    eventually(lambda: opened(cluster, "kept") == "of an earlier life")
+    kept = contents(cluster)
+    taken_away(cluster, tmp_path, "--keep-releases")
+    assert contents(cluster).keys() == kept.keys()
+    assert "sealed-secrets already" in newer.refused(chart)
+    taken_away(cluster, tmp_path, "--leftovers", "--cluster", older.name.removeprefix("edge-cluster-"))
+    assert contents(cluster).keys() == kept.keys(), "a cluster's own release is no leftover"
+
+    said = taken_away(cluster, tmp_path, "--leftovers", "--cluster", newer.name.removeprefix("edge-cluster-"))
+    assert f"The Helm release {older.name} is gone" in said
+    assert deployment(cluster) is None and cluster.find("configmap", "edgewright-cluster", namespace=HOME) is None
+    newer.installed(chart)
+    controller.restart()
+    assert controller.keys() == [key]
+    cluster.kubectl("delete", "secret", "kept")
+    eventually(lambda: opened(cluster, "kept") == "of an earlier life")
+
+    said = taken_away(cluster, tmp_path)
+    assert f"The Helm release {newer.name} is gone" in said and "--purge takes them" in said
+    assert opened(cluster, "kept") == "of an earlier life" and controller.keys() == [key]
+    assert "keys are gone" in taken_away(cluster, tmp_path, "--purge")
+    eventually(lambda: contents(cluster).keys() <= before.keys())

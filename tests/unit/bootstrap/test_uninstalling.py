@@ -1,0 +1,123 @@
+"""The script that takes Edgewright away: for whatever cluster the edge is attached as, and with its anchor gone."""
+
+from edgewright.bootstrap import render_uninstall
+
+ANCHOR = "ClusterRole/edgewright-anchor"
+OTHER = "6f5c1c1e-0000-4000-8000-3f0f5f5f9a99"
+
+
+def left(edge):
+    return [key for key, held in edge.cluster["objects"].items() if "edgewright.dev/cluster" in held["labels"]]
+
+
+def without_anchor(edge):
+    """As after somebody has deleted it and the garbage collector has missed what owned nothing of it any more."""
+    objects = edge.cluster["objects"]
+    del objects[ANCHOR]
+    for held in objects.values():
+        held.pop("owned_by", None)
+    edge.set_cluster(objects=objects)
+
+
+def test_it_needs_no_cluster_and_holds_no_secret(edge):
+    script = render_uninstall()
+    assert edge.cluster_uuid not in script and edge.token not in script
+    edge.run("--yes")
+    done = edge.run("--yes", script=script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert edge.cluster_uuid in done.stdout
+    assert left(edge) == []
+    assert list(edge.tmp.iterdir()) == []
+
+
+def test_a_line_with_uninstall_runs_the_script_of_its_centre(edge, centre):
+    edge.run("--yes")
+    done = edge.run("--yes", "--uninstall")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert centre.fetched == [("/v1/uninstall.sh", None)]
+    assert left(edge) == []
+
+
+def test_an_edge_without_its_agent_secret_can_be_cleaned(edge):
+    edge.run("--yes")
+    edge.drop("Secret/edgewright/edgewright-agent")
+    assert edge.run("--yes", script=render_uninstall()).returncode == 0
+    assert left(edge) == []
+
+
+def test_without_its_anchor_what_bears_the_mark_goes(edge):
+    edge.run("--yes")
+    without_anchor(edge)
+    for script in (render_uninstall(), render_uninstall(edge.wanted)):
+        dry = edge.run("--dry-run", script=script)
+        assert "all that it owned" in dry.stdout and "edgewright-agent" in dry.stdout
+    done = edge.run("--yes", script=render_uninstall())
+    assert done.returncode == 0, done.stderr
+    assert left(edge) == []
+    assert "Nothing was installed here" in edge.run("--yes", script=render_uninstall()).stdout
+
+
+def test_marks_of_several_clusters_are_told_apart(edge):
+    edge.run("--yes")
+    without_anchor(edge)
+    edge.put("ConfigMap/other/marked", {"cluster": OTHER, "part-of": "bootstrap"})
+    done = edge.run("--yes", script=render_uninstall())
+    assert done.returncode == 2
+    assert OTHER in done.stderr and edge.cluster_uuid in done.stderr
+    assert edge.run("--yes", "--cluster", edge.cluster_uuid, script=render_uninstall()).returncode == 0
+    assert left(edge) == ["ConfigMap/other/marked"]
+
+
+def test_an_anchor_that_edgewright_did_not_make_stays(edge):
+    edge.put(ANCHOR)
+    done = edge.run("--yes", script=render_uninstall())
+    assert (done.returncode, "did not make" in done.stderr) == (6, True)
+    assert ANCHOR in edge.cluster["objects"]
+
+
+def test_another_clusters_line_names_the_script(edge):
+    edge.put(ANCHOR, {"cluster": OTHER, "generation": "1"})
+    for options in (["--yes"], ["--yes", "--uninstall"]):
+        done = edge.run(*options)
+        assert done.returncode == 6
+        assert "edgewright cluster uninstall-script" in done.stderr
+
+
+def test_wrong_options_are_refused(edge):
+    for options in (["--frobnicate"], ["--cluster"], ["--cluster", "a b"], ["--keep-releases", "--purge"]):
+        assert edge.run(*options, script=render_uninstall()).returncode == 2
+    shown = edge.run("--help", script=render_uninstall())
+    assert shown.returncode == 0
+    for told in ("--keep-releases", "--purge", "--cluster UUID", "--dry-run", "--context", "--yes"):
+        assert told in shown.stdout
+
+
+def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge, centre):
+    old = f"edge-cluster-{OTHER}"
+    edge.set_cluster(releases=["somebody-elses", f"edge-cluster-{edge.cluster_uuid}", old])
+    assert f"Helm release {old}" in edge.run("--dry-run").stdout
+    assert centre.fetched == [] and edge.changes == []
+    done = edge.run("--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"The Helm release {old} is gone" in done.stdout
+    assert "somebody-elses" not in done.stdout
+    assert "Kustomization/edgewright/self-link" in edge.cluster["objects"]
+    assert edge.cluster["releases"] == ["somebody-elses", f"edge-cluster-{edge.cluster_uuid}"]
+
+
+def test_a_release_of_an_earlier_life_needs_an_administrator(edge, centre):
+    edge.set_cluster(releases=[f"edge-cluster-{OTHER}"], forbidden=["delete pods"])
+    done = edge.run("--yes")
+    assert (done.returncode, "all rights" in done.stderr) == (4, True)
+    assert edge.changes == [] and centre.requests == []
+
+
+def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge):
+    own = f"edge-cluster-{edge.cluster_uuid}"
+    for options, there in (["--keep-releases"], [own, "theirs"]), ([], ["theirs"]):
+        edge.run("--yes")
+        edge.set_cluster(releases=[own, "theirs"])
+        done = edge.run("--yes", *options, script=render_uninstall())
+        assert (done.returncode, done.stderr) == (0, "")
+        assert edge.cluster["releases"] == there
+        assert left(edge) == []
