@@ -274,6 +274,8 @@ users=$(printf '%s\n' "$users" | sed -n 's/^\([^ ]*\) .*sealed-secrets-controlle
 if [ -n "$purge" ] && [ -n "$users" ]; then
 	say "The kind SealedSecret and the sealing keys stay: they are in use by $users"
 elif [ -n "$purge" ]; then
+	# First with what was opened, which the garbage collector finds only as long as it knows the kind.
+	[ -z "$sealed" ] || gone 300 sealedsecrets.bitnami.com --all --all-namespaces --cascade=foreground || stuck "What was sealed"
 	gone 120 customresourcedefinitions sealedsecrets.bitnami.com || stuck "The kind SealedSecret"
 	gone 60 secrets --all-namespaces -l "$keys" || stuck "The sealing keys"
 	say "The kind SealedSecret and the sealing keys are gone."

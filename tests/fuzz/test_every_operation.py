@@ -37,7 +37,16 @@ def test_every_operation_is_reached_with_success(live: LiveGateway, population: 
 def look_around(tour: Tour, population: Population) -> None:
     """Everything that is read, and what has to be there for that."""
     cluster = {"uuid": population.active}
-    for path in ("/ping", "/healthz", "/readyz", "/metrics", "/v1/cluster", "/v1/residue", "/v1/token"):
+    for path in (
+        "/ping",
+        "/healthz",
+        "/readyz",
+        "/v1/uninstall.sh",
+        "/metrics",
+        "/v1/cluster",
+        "/v1/residue",
+        "/v1/token",
+    ):
         tour.visit(f"GET {path}")
     tour.visit("GET /v1/events", params={"after": 0})
     for end in ("", "/status", "/ready", "/timeline", "/secret"):

@@ -48,6 +48,8 @@ def taken_away(cluster: Cluster, folder: Path, *options: str) -> str:
 def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_same_keys(
     cluster: Cluster, helm: Helm, published: Callable[[SealedSecretsChart], Path], archive: Path, tmp_path: Path
 ) -> None:
+    by_kubernetes = {f"ConfigMap/{HOME}/kube-root-ca.crt", f"ServiceAccount/{HOME}/default"}
+    eventually(lambda: by_kubernetes <= contents(cluster).keys())
     chart, before = published(SealedSecretsChart(archive.as_uri())), contents(cluster)
     older, newer = Release(helm, tmp_path), Release(helm, tmp_path, uuid=uuid4())
     older.installed(chart)
@@ -76,4 +78,5 @@ def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_
     assert f"The Helm release {newer.name} is gone" in said and "--purge takes them" in said
     assert opened(cluster, "kept") == "of an earlier life" and controller.keys() == [key]
     assert "keys are gone" in taken_away(cluster, tmp_path, "--purge")
+    assert opened(cluster, "kept") is None
     eventually(lambda: contents(cluster).keys() <= before.keys())
