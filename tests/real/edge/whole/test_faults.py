@@ -168,7 +168,7 @@ def test_parts_of_the_centre_that_die_while_an_edge_reseals_lose_no_value(
         assert asked.status_code == 202, asked.text
         kill(attaching, part)
         eventually(lambda: states(attaching, attached) == {"current"})
-    attaching.fetch_now()
+        attaching.fetch_now()  # the next re-sealing begins with what is on the edge
     eventually(lambda: attaching.condition(attached, "Synced")[0] == "True")
     assert expected.items() <= on_the_edge(attaching).items()
 
