@@ -8,11 +8,12 @@ ENVIRONMENT := .venv/.complete
 # How many test processes; the tests often wait for real servers, so twice as many as cores keep both of those busy.
 TEST_PROCESSES ?= 4
 
-# Tests that kill whole centres or take their disks away, fill whole histories or live whole lives: minutes of waiting,
-# so they run while real components are built, and before the tests against those.
+# Tests that kill whole centres or take their disks away, fill whole histories, live whole lives, or stop a script at each
+# of its requests: minutes, so they run while real components are built, and before the tests against those.
 LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py \
 	tests/workflows/test_long_life.py tests/fuzz tests/faults tests/security \
-	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py
+	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py \
+	tests/unit/bootstrap/test_two_runs.py tests/unit/bootstrap/test_beside_uninstall.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 SIDE_BY_SIDE = $(BIN)/python tests/support/side_by_side.py

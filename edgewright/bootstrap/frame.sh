@@ -371,7 +371,7 @@ make_namespace() { # NAME: one of others stays
 		apply <"$work/namespace" >/dev/null || unwritten "The namespace '$1'"
 		return 0
 	fi
-	kc create -f - <"$work/namespace" >/dev/null || {
+	kc create -f - --field-manager=edgewright-bootstrap <"$work/namespace" >/dev/null || {
 		has AlreadyExists || unwritten "The namespace '$1'"
 		return 0 # by another run
 	}

@@ -26,7 +26,7 @@ for _name, _command, _panel, _example in (
     ("show", cluster_views.show, _SIGHT, "cluster show press-shop"),
     ("timeline", cluster_views.timeline, _SIGHT, "cluster timeline press-shop --follow"),
     ("bootstrap", cluster_edge.bootstrap, _EDGE, "cluster bootstrap press-shop --expires-in 2h"),
-    ("uninstall-script", cluster_edge.uninstall_script, _EDGE, "cluster uninstall-script > uninstall.sh"),
+    ("uninstall-script", cluster_edge.uninstall_script, _EDGE, "cluster uninstall-script"),
     ("accept", cluster_edge.accept, _EDGE, "cluster accept press-shop"),
     ("reject", cluster_edge.reject, _EDGE, "cluster reject press-shop"),
     ("rotate", cluster_edge.rotate, _EDGE, "cluster rotate press-shop --role flux"),

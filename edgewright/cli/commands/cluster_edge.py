@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from edgewright import __version__
-from edgewright.bootstrap import render_uninstall
 from edgewright.cli.client import connect
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, until
@@ -81,6 +80,8 @@ def _without_agent(line: Document) -> Iterator[str]:
 
 def uninstall_script() -> None:
     """Print the script that takes Edgewright off any edge; it holds no secret and needs no centre."""
+    from edgewright.bootstrap import render_uninstall  # noqa: PLC0415 - it loads much, and help needs none of it
+
     result(render_uninstall().rstrip("\n"))
 
 

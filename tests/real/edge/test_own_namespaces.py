@@ -20,8 +20,6 @@ from edgewright.domain.rendering.manifests import manifest_key
 from edgewright.ports.git_server import CommitMessage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from edge_cluster.contents import Contents
     from edge_cluster.grounds import Attached, Grounds
 
@@ -81,7 +79,7 @@ def applied(grounds: Grounds) -> str:
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["script", "manifests"])
 def test_a_namespace_of_ours_that_a_file_took_over_outlives_the_file(
-    grounds: Grounds, before: Contents, tmp_path: Path, *, by_hand: bool
+    grounds: Grounds, before: Contents, *, by_hand: bool
 ) -> None:
     attached = grounds.attach(f"adopted-{by_hand}", by_hand=by_hand)
     ours = {name: found(grounds, "namespace", name)["metadata"] for name in (NAMESPACE, FLUX_NAMESPACE)}
@@ -89,29 +87,29 @@ def test_a_namespace_of_ours_that_a_file_took_over_outlives_the_file(
     installed = marked(grounds)
     assert {"Secret", "Deployment", "Kustomization", "ClusterRole"} <= {key.partition("/")[0] for key in installed}
     assert installed <= {f"{key.kind}/{key.namespace}/{key.name}" for key in known(attached)}, "pushes may bring none"
-    with attached.source(tmp_path) as source:
-        deliver(attached, namespaces(*ours, THEIRS))
-        source.fetch()
-        for name in (*ours, THEIRS):
-            eventually(
-                lambda name=name: (
-                    (found(grounds, "namespace", name) or {"metadata": {}})["metadata"].get("labels", {}).get(ADOPTED)
-                    == "by-hand"
-                ),
-                seconds=LETTING_GO,
-            )
+    deliver(attached, namespaces(*ours, THEIRS))
+    grounds.cluster.fetch_now()
+    for name in (*ours, THEIRS):
+        eventually(
+            lambda name=name: (
+                (found(grounds, "namespace", name) or {"metadata": {}})["metadata"].get("labels", {}).get(ADOPTED)
+                == "by-hand"
+            ),
+            seconds=LETTING_GO,
+        )
 
-        removal = deliver(attached, None)
-        source.fetch()
-        eventually(lambda: applied(grounds) == removal, seconds=LETTING_GO)
-        eventually(lambda: found(grounds, "namespace", THEIRS) is None, seconds=LETTING_GO)
-        for name, metadata in ours.items():
-            left = found(grounds, "namespace", name)["metadata"]
-            assert left["uid"] == metadata["uid"] and "deletionTimestamp" not in left
-        assert attached.condition("Available")[0] == "True"
+    removal = deliver(attached, None)
+    grounds.cluster.fetch_now()
+    eventually(lambda: applied(grounds) == removal, seconds=LETTING_GO)
+    eventually(lambda: found(grounds, "namespace", THEIRS) is None, seconds=LETTING_GO)
+    for name, metadata in ours.items():
+        left = found(grounds, "namespace", name)["metadata"]
+        assert left["uid"] == metadata["uid"] and "deletionTimestamp" not in left
+    assert attached.condition("Available")[0] == "True"
 
-        attached.delete()
-        eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
-        source.fetch()
-        eventually(attached.is_gone, seconds=LETTING_GO)
+    attached.delete()
+    eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
+    if by_hand:  # its agent has no right to ask
+        grounds.cluster.fetch_now()
+    eventually(attached.is_gone, seconds=LETTING_GO)
     eventually(grounds.comparison(before), seconds=LETTING_GO)

@@ -43,7 +43,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     found: dict[str, set[str]] = {group: set() for group in GROUPS}
     for group, name, _ in commands():
         found[group].add(name)
-    life = {"create", "wait", "bootstrap", "delete", "undelete", "recreate"}
+    life = {"create", "wait", "bootstrap", "uninstall-script", "delete", "undelete", "recreate"}
     sight = {"list", "show", "timeline"}
     steering = {"accept", "reject", "certificate", "rotate", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
