@@ -48,9 +48,9 @@ class ClusterActivities:
         seed = row.projection if row and question.seed else None
         if row is not None and wanted.desired is Desired.PRESENT:
             wanted = await self._with_rendering(wanted, row)
-        head = await self._head(question.cluster)
-        newest = head or question.desired_revision
-        if wanted.observed_revision and newest:
+        if wanted.observed_revision and question.desired_revision:
+            head = await self._head(question.cluster)
+            newest = head or question.desired_revision
             descends = await self._descends(question.cluster, newest, wanted.observed_revision)
             wanted = wanted.model_copy(update={"head": head, "observed_descends": descends})
         if row is not None and row.edge_status is not None:

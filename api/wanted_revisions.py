@@ -1,8 +1,12 @@
-"""What Flux is to fetch on an edge: the heads of the repositories that its sources name."""
+"""What Flux is to fetch on an edge: the heads of the repositories that its sources name.
+
+Heartbeats must not wait for a disk. Heads are read in threads of their own, an answer that waits for one longer than
+a second goes without, and while too many reads have not come back, none is begun.
+"""
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 from api.event_streams import SharedAnswer
@@ -12,12 +16,24 @@ from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import NotFound, Stalled, Waiting
 from edgewright.ports.git_server import CommitId, GitServer
 
+PATIENCE_SECONDS = 1.0
+THREADS = 4
+MOST_UNDER_WAY = 256
+"""Reads; a read takes less than a millisecond."""
+
 
 class WantedRevisions:
-    """Reads them. The head counts whoever has committed it: a push as well."""
+    """Reads them. The head counts whoever has committed it: a push as well.
 
-    def __init__(self, git: GitServer) -> None:
+    Args:
+        patience: seconds that an answer waits for a read.
+    """
+
+    def __init__(self, git: GitServer, *, patience: float = PATIENCE_SECONDS) -> None:
         self._git = git
+        self._patience = patience
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="heads")
+        self._under_way = 0
         self._charts: SharedAnswer[CommitId | None] = SharedAnswer()
 
     async def of(self, cluster: UUID) -> Mapping[str, CommitId]:
@@ -30,6 +46,17 @@ class WantedRevisions:
         return await self._charts.of("charts", lambda: self._head(REPOSITORY_HELM_CHARTS))
 
     async def _head(self, repository: UUID) -> CommitId | None:
-        with suppress(NotFound, Waiting, Stalled):
-            return await asyncio.to_thread(self._git.head, repository)
-        return None
+        if self._under_way >= MOST_UNDER_WAY:
+            return None
+        self._under_way += 1
+        read = asyncio.get_running_loop().run_in_executor(self._threads, self._git.head, repository)
+        read.add_done_callback(self._ended)
+        try:
+            return await asyncio.wait_for(asyncio.shield(read), self._patience)
+        except (TimeoutError, NotFound, Waiting, Stalled):
+            return None
+
+    def _ended(self, read: "asyncio.Future[CommitId | None]") -> None:
+        self._under_way -= 1
+        if not read.cancelled():
+            read.exception()  # nobody else may be left to take note of it

@@ -1,6 +1,7 @@
 """A heartbeat that is held back until something is wanted of its edge."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from reporting_agent import beat, certificate
 
 from api.connections.limits import ConnectionLimits
 from api.held_beats import AT_ONCE, HeldBeats, Seat
+from api.wanted_revisions import MOST_UNDER_WAY, THREADS, WantedRevisions
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitMessage
@@ -277,3 +279,30 @@ async def test_a_database_that_did_not_change_is_not_asked() -> None:
 
 def event(cluster: UUID, kind: str) -> NewEvent:
     return NewEvent(id=uuid4(), cluster=cluster, actor="token:test", kind=kind, message="It happened.")
+
+
+class StuckDisk:
+    """Git on a disk that does not answer until it is mended."""
+
+    def __init__(self) -> None:
+        self.mended, self.asked = threading.Event(), 0
+
+    def head(self, _repository: UUID) -> str:
+        self.asked += 1
+        self.mended.wait(60)
+        return "a" * 40
+
+
+async def test_a_disk_that_hangs_keeps_no_heartbeat_and_no_other_thread_waiting() -> None:
+    disk = StuckDisk()
+    wanted = WantedRevisions(disk, patience=0.05)  # type: ignore[arg-type] - the one question that it asks
+    try:
+        told = await asyncio.wait_for(asyncio.gather(*(wanted.of(uuid4()) for _ in range(2 * MOST_UNDER_WAY))), 20)
+        assert set(map(len, told)) == {0}
+        assert disk.asked <= THREADS
+        assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 10) == "free"
+    finally:
+        disk.mended.set()
+    async with asyncio.timeout(20):
+        while not await wanted.of(uuid4()):
+            await asyncio.sleep(0.05)
