@@ -22,6 +22,8 @@ OPEN = {
     ("GET", "/ping"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
+    # It holds no secret, and whoever needs it may have no cluster and no token any more.
+    *((method, "/v1/uninstall.sh") for method in ("GET", "HEAD")),
     # The bootstrap path wants its token in the query and answers with a script; see test_bootstrap.
     *((method, f"/v1/cluster/{{uuid}}/bootstrap{slash}") for method in ("GET", "HEAD") for slash in ("", "/")),
 }
