@@ -94,6 +94,7 @@ class HeldBeats:
         self._stamped: int | None = None
         self._charts_seen: CommitId | None = None
         self._charts_at = -math.inf
+        self._is_blind = False
         self._recent: dict[UUID, float] = {}
         self._own: dict[UUID, None] = {}
         self._common: dict[UUID, None] = {}
@@ -139,8 +140,11 @@ class HeldBeats:
         try:
             await self._look_at_events()
             await self._look_at_charts()
+            self._is_blind = False
         except EdgewrightError as error:  # they wait on: nothing can be wanted of them now either
-            _log.warning("held heartbeats wait for the database or Git", reason=error.detail)
+            if not self._is_blind:
+                _log.warning("held heartbeats wait for the database", reason=error.detail)
+            self._is_blind = True
         self._wake_some()
 
     async def _look_at_events(self) -> None:

@@ -12,11 +12,13 @@ import httpx
 import pytest
 from gateway_centre import Edge, GatewayCentre, gateway_centre
 from reporting_agent import beat, certificate
+from structlog.testing import capture_logs
 
 from api.connections.limits import ConnectionLimits
 from api.held_beats import AT_ONCE, HeldBeats, Seat
 from api.wanted_revisions import MOST_UNDER_WAY, THREADS, WantedRevisions
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.errors import Waiting
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitMessage
 
@@ -279,6 +281,28 @@ async def test_a_database_that_did_not_change_is_not_asked() -> None:
 
 def event(cluster: UUID, kind: str) -> NewEvent:
     return NewEvent(id=uuid4(), cluster=cluster, actor="token:test", kind=kind, message="It happened.")
+
+
+async def test_a_database_that_is_away_is_told_of_once_and_keeps_all_waiting() -> None:
+    class Away(Happenings):
+        async def last_position(self) -> int:
+            raise Waiting("The database is away.", code="database_unavailable")
+
+    async def head() -> None:
+        return None
+
+    beats = HeldBeats(
+        Away(),  # type: ignore[arg-type] - the two questions that it asks
+        stamp=None,
+        charts=head,
+        room=1000,
+        closing=asyncio.Event(),
+    )
+    with capture_logs() as logged, beats.seat(uuid4()) as seat:
+        for _ in range(5):
+            await beats.look()
+        assert seat is not None and not await seat.has_news(0)
+    assert len(logged) == 1
 
 
 class StuckDisk:

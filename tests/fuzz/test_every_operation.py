@@ -57,7 +57,8 @@ def look_around(tour: Tour, population: Population) -> None:
     file = flux_file()
     tour.visit("PUT /v1/flux", content=file, params={"sha256": sha256_of(file)})
     tour.visit("GET /v1/flux")
-    tour.visit("GET /v1/cluster/{uuid}/install/flux", fill=cluster)
+    for what in ("flux", "fetching-policy", "fetching-right"):
+        tour.visit(f"GET /v1/cluster/{{uuid}}/install/{what}", fill=cluster)
     tour.visit("POST /v1/webhook", json={"url": "https://alerts.example.com/edgewright"})
     tour.visit("GET /v1/webhook")
     tour.visit("DELETE /v1/webhook")
