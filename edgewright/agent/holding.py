@@ -21,7 +21,7 @@ SHORTER = 0.7
 CUTS_FORGOTTEN = 3600.0
 """Seconds after which the longest wait is tried again."""
 SPREAD = 30.0
-"""Seconds over which those come back who were all sent away at once, such as by a gateway that ends."""
+"""Seconds over which those come back who were all cut off at once; fewer where the lease is short."""
 LONGEST_HASTE = 2 * SHORTEST_INTERVAL
 """Seconds between two calls, at most, while the centre wants something else each time."""
 FULL = 0.9
@@ -39,6 +39,7 @@ class Holding:
         self._cuts = 0
         self._is_wary = False
         self._hasty = 0
+        self._interval = SPREAD
         self.wants_digest: str | None = None
         """What the last answer said; None: this centre holds nothing back."""
         self.revisions: Mapping[str, str] = {}
@@ -47,6 +48,7 @@ class Holding:
         """Seconds for which the next answer may be held back; the centre wants a heartbeat each ``interval``."""
         if self._longest < LONGEST_WAIT and self._clock.monotonic() - self._shortened_at >= CUTS_FORGOTTEN:
             self._longest, self._cuts = LONGEST_WAIT, 1
+        self._interval = interval
         return 0.0 if self._is_wary else min(self._longest, interval)
 
     def forget(self) -> None:
@@ -72,7 +74,7 @@ class Holding:
             return self._hastily(seconds, answer.interval)
         # No room at the centre, or it ends: then all come back.
         self._hasty = 0
-        return self._chance.uniform(SHORTEST_PAUSE, max(SPREAD, until_next_beat(answer.interval, self._chance)))
+        return self._chance.uniform(SHORTEST_PAUSE, until_next_beat(answer.interval, self._chance))
 
     def was_cut(self, beat: Heartbeat, trouble: EdgewrightError, seconds: float) -> float | None:
         """The seconds to the next heartbeat, if this one broke off while its answer was held back; else None."""
@@ -84,7 +86,7 @@ class Holding:
             shorter = SHORTER * min(seconds, beat.wait)
             self._longest = shorter if shorter >= SHORTEST_INTERVAL else 0.0
             self._shortened_at = self._clock.monotonic()
-        return self._chance.uniform(SHORTEST_PAUSE, SPREAD)
+        return self._chance.uniform(SHORTEST_PAUSE, max(SHORTEST_PAUSE, min(SPREAD, self._interval)))
 
     def _hastily(self, seconds: float, interval: float) -> float:
         self._hasty = 0 if seconds >= SHORTEST_PAUSE else self._hasty + 1

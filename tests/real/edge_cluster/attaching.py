@@ -136,7 +136,8 @@ class Attaching:
 
     def _password(self, secret: str, namespace: str) -> str | None:
         found = self.factory.cluster.find("secret", secret, namespace=namespace)
-        return base64.b64decode(found["data"]["password"]).decode() if found else None
+        held = (found or {}).get("data", {}).get("password")  # one that is only reserved has none yet
+        return base64.b64decode(held).decode() if held else None
 
     def agent_said(self, key: str = "state") -> list[str]:
         """Of its centre, since it was started last."""

@@ -120,3 +120,15 @@ def test_not_every_failure_is_a_cut(seconds: float, trouble: Exception) -> None:
     talk = Talk()
     talk.heard(0.1)
     assert talk.cut(seconds, trouble) is None
+
+
+def test_no_pause_is_longer_than_a_short_lease_lets_it_be() -> None:
+    """A third of the lease is the interval: who comes back later is taken for silent."""
+    talk = Talk()
+    pauses = []
+    for _ in range(100):
+        talk.holding.offer(5)
+        beat = Heartbeat(START, "n", wait=5, wants_digest="same", revisions={})
+        pauses.append(talk.holding.answered(beat, HeartbeatAnswer("active", 5, wants_digest="same"), 0.1))
+        pauses.append(talk.holding.was_cut(beat, AWAY, 3.0) or 0.0)
+    assert max(pauses) <= 5.5

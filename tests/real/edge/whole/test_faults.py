@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
-CALLS = {"the script": 1, "Flux": 2, "the agent": 3, "the registration": 4}
+CALLS = {"the script": 1, "Flux": 2, "the agent": 3, "the policy": 4, "the right": 5, "the registration": 6}
 """What the line asks the centre for, in order."""
 REFUSED_OR_CUT_OFF = ("curl: (7)", "curl: (52)", "curl: (56)")
 """What curl says while a server dies: its socket may outlive it by a moment."""
