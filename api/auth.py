@@ -202,14 +202,15 @@ async def same_agent(gateway: Gateway, agent: EdgeCaller) -> EdgeCaller:
     """The same caller as it is now, with what has become of its cluster and its credential since.
 
     Raises:
-        Unauthenticated: the cluster or the credential is gone.
+        Unauthenticated: the cluster is gone, or the credential, or it is of earlier hardware by now.
     """
     known = await gateway.edge_access.with_credentials(agent.cluster)
-    row, held = known or (agent.row, ())
-    credential = next((each for each in held if each.id == agent.credential.id), None)
-    if credential is None:
-        raise Unauthenticated("These credentials are not valid any more.", hint=FRESH_LINE)
-    return EdgeCaller(credential, row, held)
+    if known is not None:
+        row, held = known
+        for credential in held:
+            if credential.id == agent.credential.id and _counts(credential, row.generation):
+                return EdgeCaller(await proven(gateway, credential, row.acceptance), row, held)
+    raise Unauthenticated("These credentials are not valid any more.", hint=FRESH_LINE)
 
 
 async def accepted_agent(agent: Annotated[EdgeCaller, Depends(agent_door)]) -> EdgeCaller:
@@ -355,12 +356,16 @@ async def matched(
     for credential in held:
         if (
             credential.role is spelled.role
-            and credential.generation == generation
-            and credential.state is not CredentialState.REVOKED
+            and _counts(credential, generation)
             and spelling.matches(spelled.text, credential.secret_sha256)
         ):
             return await proven(gateway, credential, acceptance)
     return None
+
+
+def _counts(credential: Credential, generation: int) -> bool:
+    """Whether it is one of the present hardware's, in whatever state but revoked."""
+    return credential.generation == generation and credential.state is not CredentialState.REVOKED
 
 
 async def proven(gateway: Gateway, credential: Credential, acceptance: Acceptance) -> Credential:

@@ -35,7 +35,7 @@ async def flux_manifests(*, _cluster: Installed, gateway: TheGateway) -> Respons
     if stored is None:
         raise not_imported()
     text = await asyncio.to_thread(stored[0].for_script, mirror=gateway.registry_mirror)
-    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)
+    return _manifests(text)
 
 
 @router.get(
@@ -52,8 +52,7 @@ async def agent_manifests(*, cluster: Installed, gateway: TheGateway) -> Respons
             code="agent_image_unset",
             hint="Build and push one, and set EDGEWRIGHT_AGENT_IMAGE where the gateway runs.",
         )
-    text = render_agent(namespace=cluster.spec.namespace, image=gateway.agent_image)
-    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)
+    return _manifests(render_agent(namespace=cluster.spec.namespace, image=gateway.agent_image))
 
 
 @router.get(
@@ -64,8 +63,7 @@ async def agent_manifests(*, cluster: Installed, gateway: TheGateway) -> Respons
 )
 async def fetching_policy_manifests(*, cluster: Installed) -> Response:
     """A ValidatingAdmissionPolicy, for Kubernetes 1.30 and newer."""
-    text = render_fetching_policy(namespace=cluster.spec.namespace)
-    return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)
+    return _manifests(render_fetching_policy(namespace=cluster.spec.namespace))
 
 
 @router.get(
@@ -76,5 +74,8 @@ async def fetching_policy_manifests(*, cluster: Installed) -> Response:
 )
 async def fetching_right_manifests(*, cluster: Installed) -> Response:
     """To be granted once the policy denies, and not before."""
-    text = render_fetching_right(namespace=cluster.spec.namespace)
+    return _manifests(render_fetching_right(namespace=cluster.spec.namespace))
+
+
+def _manifests(text: bytes) -> Response:
     return Response(text, media_type=MEDIA_TYPE, headers=HEADERS)

@@ -1,7 +1,7 @@
 """Asks Flux to fetch at once what the centre wants fetched, instead of at its next interval.
 
 It sets the annotation that Flux's own command sets, and may change nothing else of a source: a policy of the API
-server sees to that (``fetching.yaml``). Where there is none it has no right to, and the interval stays.
+server sees to that (``fetching-policy.yaml``). Where there is none it has no right to, and the interval stays.
 """
 
 import math
@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Protocol
 
-from edgewright.agent.observation import Fetched, Observation
+from edgewright.agent.observation import OWN_SOURCE, Fetched, Observation
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError, Forbidden
 
-SOURCES = ("self-link", "helm-charts")
-"""What the agent may ask for; see ``fetching.yaml``."""
+SOURCES = (OWN_SOURCE, "helm-charts")
+"""What the agent may ask for; see ``fetching-right.yaml``."""
 AGAIN_SECONDS = 30.0
 """After which the same commit is asked for again, if it was not fetched."""
 REFUSED_SECONDS, LONGEST_REFUSED = 10.0, 600.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from random import Random
 
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
-from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, until_next_beat
+from edgewright.agent.pauses import LONGEST_ASKED, SHORTEST_INTERVAL, SHORTEST_PAUSE, until_next_beat
 from edgewright.agent.timing import Clock
 from edgewright.errors import EdgewrightError, Waiting
 
@@ -44,12 +44,21 @@ class Holding:
         """What the last answer said; None: this centre holds nothing back."""
         self.revisions: Mapping[str, str] = {}
 
+    @property
+    def known_digest(self) -> str | None:
+        """What to say that is known; None: the answer is to come at once, and tells what is wanted all the same."""
+        return None if self._is_wary or not self._may_hold else self.wants_digest
+
+    @property
+    def _may_hold(self) -> bool:
+        return self._longest >= SHORTEST_INTERVAL
+
     def offer(self, interval: float) -> float:
         """Seconds for which the next answer may be held back; the centre wants a heartbeat each ``interval``."""
         if self._longest < LONGEST_WAIT and self._clock.monotonic() - self._shortened_at >= CUTS_FORGOTTEN:
             self._longest, self._cuts = LONGEST_WAIT, 1
         self._interval = interval
-        return 0.0 if self._is_wary else min(self._longest, interval)
+        return min(max(self._longest, SHORTEST_INTERVAL), interval)
 
     def forget(self) -> None:
         """It is another centre, or another credential."""
@@ -63,14 +72,14 @@ class Holding:
         """
         self._is_wary = False
         is_news = answer.wants_digest != self.wants_digest or dict(answer.revisions) != dict(self.revisions)
-        was_offered = beat.wait > 0 and beat.wants_digest is not None
+        could_be_held = beat.wants_digest is not None
         self.wants_digest, self.revisions = answer.wants_digest, answer.revisions
-        if answer.wants_digest is None:
+        if answer.wants_digest is None or not self._may_hold:
             return until_next_beat(answer.interval, self._chance)
-        if was_offered and seconds >= FULL * beat.wait:
+        if could_be_held and seconds >= FULL * beat.wait:
             self._cuts = self._hasty = 0
             return self._chance.uniform(0.0, SHORTEST_PAUSE)
-        if is_news or not was_offered:
+        if is_news or not could_be_held:
             return self._hastily(seconds, answer.interval)
         # No room at the centre, or it ends: then all come back.
         self._hasty = 0
@@ -78,15 +87,15 @@ class Holding:
 
     def was_cut(self, beat: Heartbeat, trouble: EdgewrightError, seconds: float) -> float | None:
         """The seconds to the next heartbeat, if this one broke off while its answer was held back; else None."""
-        if beat.wants_digest is None or beat.wait <= 0 or seconds < LEAST_CUT or not isinstance(trouble, Waiting):
+        if beat.wants_digest is None or seconds < LEAST_CUT or not isinstance(trouble, Waiting):
             return None
-        self._cuts += 1
+        self._cuts, self._hasty = self._cuts + 1, 0
         self._is_wary = True  # whether the centre is there at all is asked without waiting
         if self._cuts > 1:
-            shorter = SHORTER * min(seconds, beat.wait)
-            self._longest = shorter if shorter >= SHORTEST_INTERVAL else 0.0
+            self._longest = SHORTER * min(seconds, beat.wait)
             self._shortened_at = self._clock.monotonic()
-        return self._chance.uniform(SHORTEST_PAUSE, max(SHORTEST_PAUSE, min(SPREAD, self._interval)))
+        spread = self._chance.uniform(SHORTEST_PAUSE, max(SHORTEST_PAUSE, min(SPREAD, self._interval)))
+        return spread + min(trouble.retry_after, LONGEST_ASKED)
 
     def _hastily(self, seconds: float, interval: float) -> float:
         self._hasty = 0 if seconds >= SHORTEST_PAUSE else self._hasty + 1

@@ -19,7 +19,7 @@ from edgewright.agent.messages import ACTIVE, PENDING, Heartbeat, HeartbeatAnswe
 from edgewright.agent.moving import Moving
 from edgewright.agent.nonces import Nonces
 from edgewright.agent.passwords import AGENT
-from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff
+from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff, until_next_beat
 from edgewright.agent.rotation import Rotation
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -135,8 +135,8 @@ class Reporter:
             inventory_empty=self._leaving.says_empty(self._watch.seen),
             previous_nonce=self._nonces.previous,
             where=self._moving.where(self._centre.attachment),
-            wait=0.0 if self._leaving.expects_news else self._holding.offer(self._interval),
-            wants_digest=self._holding.wants_digest,
+            wait=self._holding.offer(self._interval),
+            wants_digest=None if self._leaving.expects_news else self._holding.known_digest,
             revisions=self._holding.revisions,
         )
         self._leaving.told(empty=beat.inventory_empty)
@@ -147,7 +147,7 @@ class Reporter:
             cut = self._holding.was_cut(beat, trouble, self._clock.monotonic() - began)
             if cut is not None:
                 return SHORTEST_PAUSE if await self._has_moved() else cut
-            beat = replace(beat, wait=0.0)
+            beat = _to_be_answered_at_once(beat)
             self._takes_status = False
             state = "refused" if isinstance(trouble, Refused) else "away"
             self._matter.trouble(state, detail=trouble.detail, code=trouble.code)
@@ -166,13 +166,15 @@ class Reporter:
         self._obey(answer)
         await self._fetching.heard(answer.revisions, self._watch.seen)
         await self._leaving.heard(answer, self._centre.attachment)
-        if await self._has_rotated(answer) or await self._has_followed(answer, replace(beat, wait=0.0)):
+        if await self._has_rotated(answer) or await self._has_followed(answer, _to_be_answered_at_once(beat)):
             return SHORTEST_PAUSE
+        if self._leaving.expects_news:  # what the centre waits for is said at once, whatever this is
+            pause = until_next_beat(answer.interval, self._chance)
         return self._leaving.pause(pause)
 
     async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer:
         """The centre's, however long it is held back; what is seen meanwhile is reported at once."""
-        if beat.wait <= 0:
+        if beat.wants_digest is None:
             return await self._centre.heartbeat(beat)
         answer = asyncio.ensure_future(self._centre.heartbeat(beat))
         news: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -183,6 +185,7 @@ class Reporter:
                 if status is not None and self._clock.monotonic() >= self._status_at:
                     await self._report(status)
                     continue
+                await self._fetching.heard(beat.revisions, self._watch.seen)
                 news.cancel()
                 news = asyncio.ensure_future(self._watch.news.wait())
                 await asyncio.wait({answer, news}, return_when=asyncio.FIRST_COMPLETED)
@@ -319,6 +322,10 @@ class Reporter:
         self._digest, self._offered = None, None
         self._matter.well("attachment_changed", url=found.url, generation=found.generation)
         return True
+
+
+def _to_be_answered_at_once(beat: Heartbeat) -> Heartbeat:
+    return replace(beat, wants_digest=None)
 
 
 def _asked_by(trouble: EdgewrightError) -> float:

@@ -70,7 +70,7 @@ case $yes in 0 | n | no | false) yes= ;; esac
 needs() { # TOOL [WORDS]
 	command -v "$1" >/dev/null 2>&1 || fail 3 "${2:-}'$1' is needed and was not found on this machine.$unchanged"
 }
-for tool in kubectl curl base64 grep tr sed mktemp; do needs $tool; done
+for tool in kubectl curl base64 grep tr sed mktemp sleep; do needs $tool; done
 command -v od >/dev/null 2>&1 || needs hexdump "'od' or "
 
 settle
@@ -292,7 +292,7 @@ EOF
 [ -z "$install_flux" ] || fetch flux
 [ -z "$agent_image" ] || fetch agent
 asks=
-if [ -n "$agent_image" ] && [ -n "$flux_files" ] &&
+if [ -n "$everything" ] && [ -n "$agent_image" ] && [ -n "$flux_files" ] &&
 	kc get validatingadmissionpolicies.v1.admissionregistration.k8s.io -o name >/dev/null; then
 	fetch fetching-policy
 	fetch fetching-right

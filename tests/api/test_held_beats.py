@@ -120,6 +120,16 @@ async def test_a_credential_that_is_revoked_meanwhile_is_refused(
             await answered(task)
 
 
+async def test_an_edge_that_new_hardware_replaces_meanwhile_is_refused(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    async with held(centre, edge) as task:
+        moved = await admin.post(f"/v1/cluster/{edge.cluster}/recreate", json={"new_hardware": True})
+        assert moved.status_code in {200, 202}, moved.text
+        with pytest.raises(AssertionError, match="not valid any more"):
+            await answered(task)
+
+
 async def test_a_status_that_is_reported_meanwhile_is_not_asked_for(centre: GatewayCentre, edge: Edge) -> None:
     agent = centre.client(edge.as_agent)
     first = await agent.put("/v1/agent/status", json={"kubeseal_cert": certificate()})

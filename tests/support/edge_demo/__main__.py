@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -128,7 +129,7 @@ def serve(folder: Path) -> int:
             draft = folder / "ready.new"
             draft.write_text(text)
             draft.replace(folder / "ready")
-            stage.go_on()
+            threading.Event().wait()
     except CliError as error:
         say(f"{error}\n{error.hint or ''}".rstrip())
     except (ComponentMissing, RuntimeError) as error:

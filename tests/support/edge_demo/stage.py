@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -30,7 +30,6 @@ COMPONENTS = (
 )
 PATIENCE = 300.0
 """Seconds for what takes one or two on a quiet machine."""
-FETCH_SECONDS = 3.0
 Say = Callable[[str], None]
 
 
@@ -79,13 +78,6 @@ class Stage:
         install_release(self._helm, git, UUID(self.uuid), self.folder / "charts")
         sealing.start()
         self._until(self._is_available)
-
-    def go_on(self) -> None:
-        """Asks Flux to fetch, for its interval is long, until it is interrupted."""
-        while True:
-            with suppress(RuntimeError):  # whatever it was, it is asked again
-                self.cluster.fetch_now()
-            self.cluster.supervisor.wait_for(lambda: False, seconds=FETCH_SECONDS)
 
     def stop(self) -> None:
         """Ends everything, in the opposite order of its start."""

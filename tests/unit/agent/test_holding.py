@@ -10,11 +10,11 @@ from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
 from edgewright.errors import Forbidden, Waiting
 
 INTERVAL = 100.0
-AWAY = Waiting("The centre cannot be reached.", code="centre_away")
+AWAY = Waiting("The centre cannot be reached.", code="centre_away", retry_after=0)
 
 
 class Talk:
-    """An agent that talks to a centre which holds answers back."""
+    """An agent that talks to a centre which holds answers back, if it offers to wait."""
 
     def __init__(self) -> None:
         self.clock = QuickClock(1e9)
@@ -23,13 +23,13 @@ class Talk:
     def beat(self) -> Heartbeat:
         holding = self.holding
         return Heartbeat(
-            START, "n", wait=holding.offer(INTERVAL), wants_digest=holding.wants_digest, revisions=holding.revisions
+            START, "n", wait=holding.offer(INTERVAL), wants_digest=holding.known_digest, revisions=holding.revisions
         )
 
     def heard(self, seconds: float, digest: str | None = "same", **revisions: str) -> float:
-        return self.holding.answered(
-            self.beat(), HeartbeatAnswer("active", INTERVAL, wants_digest=digest, revisions=revisions), seconds
-        )
+        beat = self.beat()
+        told = {"wants_digest": digest, "revisions": revisions} if beat.wait > 0 else {}
+        return self.holding.answered(beat, HeartbeatAnswer("active", INTERVAL, **told), seconds)
 
     def cut(self, seconds: float, trouble: Exception = AWAY) -> float | None:
         assert isinstance(trouble, Waiting | Forbidden)
@@ -83,8 +83,9 @@ def test_one_cut_is_a_gateway_that_starts_anew() -> None:
         pause = talk.cut(20.0)
         assert pause is not None
         pauses.append(pause)
-        assert talk.beat().wait == 0, "whether it is there is asked without waiting"
-        talk.heard(0.1)
+        assert talk.beat().wants_digest is None, "whether it is there is asked without waiting"
+        assert talk.heard(0.1) <= 2, "and then it waits again: whatever is wanted meanwhile must not take minutes"
+        assert talk.beat().wants_digest is not None
         talk.heard(LONGEST_WAIT)
         assert talk.beat().wait == LONGEST_WAIT
     assert min(pauses) < 5 and max(pauses) > SPREAD - 5, "all edges come back from this, so not at once"
@@ -106,13 +107,22 @@ def test_a_proxy_that_cuts_is_given_less_and_not_for_ever() -> None:
     assert talk.beat().wait == pytest.approx(21.0), "once is enough now"
 
 
-def test_where_nothing_can_be_held_nothing_is_offered() -> None:
+def test_where_nothing_can_be_held_each_heartbeat_still_hears_what_is_wanted() -> None:
     talk = Talk()
     talk.heard(0.1)
     for _ in range(2):
         talk.cut(4.0)
         talk.heard(0.1)
-    assert talk.beat().wait == 0
+    assert talk.beat().wants_digest is None
+    assert 90 <= talk.heard(0.1, **{"self-link": "b" * 40}) <= 110
+    assert talk.holding.revisions == {"self-link": "b" * 40}
+
+
+def test_a_centre_that_says_when_to_come_back_is_not_called_before() -> None:
+    talk = Talk()
+    talk.heard(0.1)
+    pause = talk.cut(20.0, Waiting("It ends.", code="centre_busy", retry_after=40))
+    assert pause is not None and pause > 40
 
 
 @pytest.mark.parametrize(("seconds", "trouble"), [(0.5, AWAY), (20.0, Forbidden("No.", code="refused_by_centre"))])

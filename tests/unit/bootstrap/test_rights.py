@@ -23,8 +23,7 @@ RESOURCES = {
     "Secret": "secrets",
     "ServiceAccount": "serviceaccounts",
 }
-POLICIES = "validatingadmissionpolicies.v1.admissionregistration.k8s.io"
-WITHOUT = {"nodes", "secrets", "service", POLICIES, "-f", "--raw"}
+WITHOUT = {"nodes", "secrets", "service", "-f", "--raw"}
 """What ``get`` may be refused: the script goes on without, or everybody may."""
 
 
