@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -129,7 +128,7 @@ def serve(folder: Path) -> int:
             draft = folder / "ready.new"
             draft.write_text(text)
             draft.replace(folder / "ready")
-            threading.Event().wait()
+            stage.go_on()
     except CliError as error:
         say(f"{error}\n{error.hint or ''}".rstrip())
     except (ComponentMissing, RuntimeError) as error:

@@ -61,7 +61,7 @@ class Stage:
         self._open = ExitStack()
 
     def start(self) -> None:
-        """Returns when the cluster is Available."""
+        """Returns when the cluster is Available and takes secrets."""
         self._say("Starting the Kubernetes cluster: etcd, API server, controller manager, kwok.")
         self.cluster.start()
         self._say("Starting the centre.")
@@ -77,7 +77,11 @@ class Stage:
         git = BareGitServer(self.centre.home / "repositories")
         install_release(self._helm, git, UUID(self.uuid), self.folder / "charts")
         sealing.start()
-        self._until(self._is_available)
+        self._until(self._takes_secrets)
+
+    def go_on(self) -> None:
+        """Brings back whatever dies, until it is interrupted."""
+        self.cluster.supervisor.watch()
 
     def stop(self) -> None:
         """Ends everything, in the opposite order of its start."""
@@ -133,9 +137,11 @@ It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
 
-    def _is_available(self) -> bool:
+    def _takes_secrets(self) -> bool:
+        """Whether the edge is there, and has told its sealing certificate."""
         conditions = self.centre.api("GET", f"/v1/cluster/{self.uuid}").json()["conditions"]
-        return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
+        states = {each["type"]: each["status"] for each in conditions}
+        return states.get("Available") == states.get("SealingKeyCurrent") == "True"
 
     def _until(self, condition: Callable[[], bool]) -> None:
         self._demand(self.cluster.supervisor.wait_for(condition, seconds=PATIENCE))
