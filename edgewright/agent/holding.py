@@ -22,8 +22,9 @@ CUTS_FORGOTTEN = 3600.0
 """Seconds after which the longest wait is tried again."""
 SPREAD = 30.0
 """Seconds over which those come back who were all cut off at once; fewer where the lease is short."""
-LONGEST_HASTE = 2 * SHORTEST_INTERVAL
-"""Seconds between two calls, at most, while the centre wants something else each time."""
+HASTY_CALLS, HASTY_SECONDS = 30, 2 * SHORTEST_INTERVAL
+"""So many times in a row the centre is called at once when it wanted something else, then each time so many seconds
+later, which also is how long it takes to earn one more such call. Somebody may put many secrets one by one."""
 FULL = 0.9
 """Of the time that was offered: from then on it was used up."""
 
@@ -38,7 +39,7 @@ class Holding:
         self._shortened_at = 0.0
         self._cuts = 0
         self._is_wary = False
-        self._hasty = 0
+        self._hasty, self._hasty_at = float(HASTY_CALLS), clock.monotonic()
         self._interval = SPREAD
         self.wants_digest: str | None = None
         """What the last answer said; None: this centre holds nothing back."""
@@ -77,19 +78,20 @@ class Holding:
         if answer.wants_digest is None or not self._may_hold:
             return until_next_beat(answer.interval, self._chance)
         if could_be_held and seconds >= FULL * beat.wait:
-            self._cuts = self._hasty = 0
+            self._cuts = 0
             return self._chance.uniform(0.0, SHORTEST_PAUSE)
-        if is_news or not could_be_held:
-            return self._hastily(seconds, answer.interval)
+        if not could_be_held:
+            return SHORTEST_PAUSE
+        if is_news:
+            return self._soon()
         # No room at the centre, or it ends: then all come back.
-        self._hasty = 0
         return self._chance.uniform(SHORTEST_PAUSE, until_next_beat(answer.interval, self._chance))
 
     def was_cut(self, beat: Heartbeat, trouble: EdgewrightError, seconds: float) -> float | None:
         """The seconds to the next heartbeat, if this one broke off while its answer was held back; else None."""
         if beat.wants_digest is None or seconds < LEAST_CUT or not isinstance(trouble, Waiting):
             return None
-        self._cuts, self._hasty = self._cuts + 1, 0
+        self._cuts += 1
         self._is_wary = True  # whether the centre is there at all is asked without waiting
         if self._cuts > 1:
             self._longest = SHORTER * min(seconds, beat.wait)
@@ -97,7 +99,8 @@ class Holding:
         spread = self._chance.uniform(SHORTEST_PAUSE, max(SHORTEST_PAUSE, min(SPREAD, self._interval)))
         return spread + min(trouble.retry_after, LONGEST_ASKED)
 
-    def _hastily(self, seconds: float, interval: float) -> float:
-        self._hasty = 0 if seconds >= SHORTEST_PAUSE else self._hasty + 1
-        longest = min(SHORTEST_PAUSE * 2 ** min(self._hasty, 10), LONGEST_HASTE, max(interval, SHORTEST_PAUSE))
-        return self._chance.uniform(longest / 2, longest) if longest > SHORTEST_PAUSE else SHORTEST_PAUSE
+    def _soon(self) -> float:
+        now = self._clock.monotonic()
+        earned = min(self._hasty + (now - self._hasty_at) / HASTY_SECONDS, HASTY_CALLS)
+        self._hasty, self._hasty_at = max(earned - 1, -1.0), now
+        return max(SHORTEST_PAUSE, min(-self._hasty * HASTY_SECONDS, self._interval))
