@@ -12,7 +12,7 @@ def detach_order(agent: EdgeCaller) -> DetachOrder | None:
     It stands while a deletion waits for the goodbye, and for an edge that comes back after a deletion without one.
     """
     row = agent.row
-    asked = row.projection is not None and row.projection.order is Order.DETACH and row.desired is Desired.DELETED
+    asked = row.order is Order.DETACH and row.desired is Desired.DELETED
     if agent.state is CredentialState.DETACH_ONLY or (agent.state is CredentialState.ACTIVE and asked):
         return DetachOrder(cluster=row.uuid, generation=row.generation, workloads=row.workloads)
     return None

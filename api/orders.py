@@ -68,14 +68,13 @@ async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
 
 def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
     known = agent.row.status_etag
-    projection = agent.row.projection
-    report_empty = projection is not None and projection.order is Order.REPORT_EMPTY
+    report_empty = agent.row.order is Order.REPORT_EMPTY
     order = detach_order(agent)
     return {
         "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
         "suspended": False,
         "report_empty": report_empty,
-        "revision": projection.desired_revision if projection is not None and report_empty else None,
+        "revision": agent.row.desired_revision if report_empty else None,
         "detach": order is not None,
         "detach_order": order,
     }

@@ -100,9 +100,13 @@ class _Edge:
             + body
         )
         head = await reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 "), head[:200]
         [length] = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-        told = json.loads(await reader.readexactly(length))
+        answer = await reader.readexactly(length)
+        if head.startswith(b"HTTP/1.1 503 ") and b"close" not in head.lower():  # it comes again, as the agent does
+            await asyncio.sleep(1)
+            return
+        assert head.startswith(b"HTTP/1.1 200 "), head + answer
+        told = json.loads(answer)
         known = {"wants_digest": told["wants_digest"], "revisions": told["revisions"]}
         if known != self.known:
             self.known, self.told_at = known, time.monotonic()

@@ -15,6 +15,7 @@ from edgewright.domain.cluster import (
     Desired,
     Fence,
     Lease,
+    Order,
     Phase,
     ProposedCertificate,
     StepName,
@@ -28,7 +29,7 @@ from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 from edgewright.ports.git_server import CommitId
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ClusterRow:
     """Everything the gateway shows of one cluster.
 
@@ -37,6 +38,8 @@ class ClusterRow:
         spec_etag: its revision; None while there is no entry.
         certificate_pem: the sealing certificate in use.
         proposed_pem: the one that a signal proposed and nobody has confirmed.
+        projection: None also where it was left out.
+        order, desired_revision: of the projection, also where that was left out.
         edge_status: the *Edge cluster status* entry; None also where it was left out.
         status_etag: its revision; None while there is no entry.
         resealing: the re-sealing under way, or the last one that has found something unreadable.
@@ -64,6 +67,8 @@ class ClusterRow:
     paused_reason: str = ""
     projection: Projection | None = None
     projected_at: datetime | None = None
+    order: Order = Order.NONE
+    desired_revision: str | None = None
     lease: Lease = Lease()
     certificate: CertificateFacts | None = None
     certificate_pem: str | None = None

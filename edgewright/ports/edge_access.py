@@ -117,7 +117,7 @@ class EdgeAccess(Protocol):
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
         """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster.
 
-        Its ``edge_status`` is left out: it may be large, and every heartbeat asks for this.
+        Its ``edge_status`` and ``projection`` are left out: they may be large, and every heartbeat asks for this.
         """
 
     async def holder(self, cluster: UUID) -> Holder | None:

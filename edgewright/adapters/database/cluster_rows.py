@@ -21,6 +21,7 @@ from edgewright.domain.cluster import (
     Fence,
     Lease,
     LeaseState,
+    Order,
     ProposedCertificate,
     Role,
     Workloads,
@@ -285,13 +286,16 @@ _WHOLE = _WITHOUT_STATUS.add_columns(_status.c.body.label("edge_status"), _CAN_A
 async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
     """Everything of one cluster; None for a UUID that was never a cluster."""
     row = (await connection.execute(_WHOLE, {"here": cluster})).one_or_none()
-    return None if row is None else _cluster_row(row, row.edge_status, can_answer=row.can_answer)
+    if row is None:
+        return None
+    projection = None if row.projection is None else Projection.model_validate(row.projection)
+    return _cluster_row(row, row.edge_status, projection=projection, can_answer=row.can_answer)
 
 
-async def read_row_without_status(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
-    """``read_row``, but for ``edge_status``."""
+async def read_row_for_edge(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
+    """``read_row``, but for ``edge_status`` and ``projection``: 10,000 edges that wait each keep what was read."""
     row = (await connection.execute(_WITHOUT_STATUS, {"here": cluster})).one_or_none()
-    return None if row is None else _cluster_row(row, None)
+    return None if row is None else _cluster_row(row, None, projection=None)
 
 
 async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow:
@@ -303,8 +307,13 @@ async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRo
 
 
 def _cluster_row(
-    row: Row[Any], edge_status: Mapping[str, Any] | None, *, can_answer: bool | None = None
+    row: Row[Any],
+    edge_status: Mapping[str, Any] | None,
+    *,
+    projection: Projection | None,
+    can_answer: bool | None = None,
 ) -> ClusterRow:
+    projected = row.projection or {}
     return ClusterRow(
         uuid=row.uuid,
         generation=row.generation,
@@ -321,8 +330,10 @@ def _cluster_row(
         short_code=row.short_code,
         paused=row.paused,
         paused_reason=row.paused_reason,
-        projection=None if row.projection is None else Projection.model_validate(row.projection),
+        projection=projection,
         projected_at=row.projected_at,
+        order=Order(projected.get("order", Order.NONE)),
+        desired_revision=projected.get("desired_revision"),
         lease=lease_from(row),
         certificate=certificate_from(row),
         certificate_pem=row.certificate_pem,

@@ -25,7 +25,7 @@ from edgewright.adapters.database.cluster_rows import (
     open_row,
     present_row,
     raise_change,
-    read_row_without_status,
+    read_row_for_edge,
 )
 from edgewright.adapters.database.credential_proof import CredentialProof
 from edgewright.adapters.database.events import record
@@ -143,7 +143,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
 
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
         async with self._database.read() as connection:
-            row = await read_row_without_status(connection, cluster)
+            row = await read_row_for_edge(connection, cluster)
             held = await living_credentials(connection, cluster)
         return None if row is None else (row, [_credential(credential) for credential in held])
 

@@ -15,11 +15,13 @@ from edgewright.domain.cluster import (
     ClusterSettings,
     CredentialState,
     Fence,
+    Order,
     Phase,
     Role,
     StepName,
     TokenState,
 )
+from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import Holder, Registration
@@ -121,7 +123,7 @@ async def test_registration_binds_the_token_and_lets_the_cluster_in(store: Store
 
 async def as_let_in(store: Store, cluster: UUID) -> ClusterRow:
     """A row as whoever is let in gets it: without what only some routes need."""
-    return replace(await store.row(cluster), edge_status=None, can_answer=None)
+    return replace(await store.row(cluster), edge_status=None, projection=None, can_answer=None)
 
 
 async def test_a_cluster_is_read_with_its_credentials(store: Store) -> None:
@@ -147,6 +149,21 @@ async def test_what_a_heartbeat_is_let_in_by_does_not_hold_the_status(store: Sto
     assert whole.edge_status == {"hosts": []}
     assert known[0] == await as_let_in(store, cluster)
     assert whole.status_etag is not None
+
+
+async def test_what_an_edge_is_asked_to_do_is_known_without_the_rest_of_the_projection(store: Store) -> None:
+    cluster = await store.create("press-shop")
+    assert (await let_in(store, cluster)).order is Order.NONE, "its workflow has published nothing yet"
+    ordered = Projection(sequence=9, phase=Phase.DETACHING, ready=True, order=Order.DETACH, desired_revision="a" * 40)
+    await store.clusters.project(cluster, ordered, [])
+    row = await let_in(store, cluster)
+    assert (row.projection, row.order, row.desired_revision) == (None, Order.DETACH, "a" * 40)
+
+
+async def let_in(store: Store, cluster: UUID) -> ClusterRow:
+    known = await store.access.with_credentials(cluster)
+    assert known is not None
+    return known[0]
 
 
 async def test_what_credentials_are_worth_is_read_with_them(store: Store) -> None:
