@@ -59,7 +59,7 @@ class ClusterActivities:
 
     async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
         try:
-            collected = await self._render_inputs.collect(wanted.uuid, row.spec, row.proven_url)
+            collected = await self._render_inputs.collect(row)
             digest = await digest_of(collected)
             done = row.projection.done.rendered_digest if row.projection else None
             if digest != done:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
-from edgewright.ports.clusters import ClusterRow, Clusters, RecordedCommit
+from edgewright.ports.audit import RecordedCommit
+from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 
 LOOK_BACK = 200

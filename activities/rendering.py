@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
-from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import JsonObject
-from edgewright.domain.rendering import RENDERER_VERSION, RenderInput, render_digest, render_repository
+from edgewright.domain.rendering import (
+    FETCHED_BY_ITSELF,
+    FETCHED_WHEN_ASKED,
+    RENDERER_VERSION,
+    RenderInput,
+    render_digest,
+    render_repository,
+)
 from edgewright.domain.wellknown import (
     APP_FLUX_TEMPLATE,
     APP_HELM_CHART_TEMPLATE,
@@ -22,6 +28,7 @@ from edgewright.domain.wellknown import (
     SERVICE_CLUSTER_MANAGER,
 )
 from edgewright.errors import Stalled, Waiting
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import ConfigStore, Entry
 
 _INSTALLATION = (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
@@ -55,22 +62,21 @@ class RenderInputs:
         self._external_url = external_url
         self._rendered: dict[str, Mapping[str, bytes]] = {}
 
-    async def collect(self, cluster: UUID, spec: ClusterSpec, proven_url: str | None = None) -> Collected:
-        """The present templates of a cluster.
-
-        Args:
-            proven_url: base URL at which this edge is known to reach the gateway; None: that is not known.
+    async def collect(self, row: ClusterRow) -> Collected:
+        """The present templates of a cluster, and what its edge has shown: where it reaches the gateway, and whether
+        its Flux is asked to fetch.
 
         Raises:
             Stalled: a template is missing (code ``template_missing``).
             Waiting: ``renderer_not_in_force``: workers of another version render now.
         """
+        cluster, spec = row.uuid, row.spec
         chart = (APP_HELM_CHART_TEMPLATE, spec.chart or OBJECT_DEFAULT_CHART)
         release = (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE)
         flux = (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
         found = await self._entries.get_each((chart, release, flux, _INSTALLATION))
         _demand_renderer_in_force(found[3])
-        base = proven_url or self._external_url
+        base = row.proven_url or self._external_url
         return Collected(
             input=RenderInput(
                 uuid=cluster,
@@ -83,6 +89,7 @@ class RenderInputs:
                 flux_template=_template(found[2], flux, "Flux template"),
                 url_self=f"{base}/uuid/{cluster}",
                 url_helm=f"{base}/uuid/{REPOSITORY_HELM_CHARTS}",
+                fetch_interval=FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF,
             ),
             sources=(chart, release, flux),
         )

@@ -54,11 +54,11 @@ class RepositoryActivities:
     async def populate_repository(self, step: StepInput) -> StepResult:
         """Everything that is generated, in one commit; nothing if it is there."""
         row = await self._row(step.fence.cluster)
-        collected = await self._render_inputs.collect(row.uuid, row.spec, row.proven_url)
+        collected = await self._render_inputs.collect(row)
 
         async def rendering(_: CommitId | None, paths: list[str]) -> Changes:
             nonlocal collected
-            collected = await self._render_inputs.collect(row.uuid, row.spec, row.proven_url)
+            collected = await self._render_inputs.collect(row)
             return render_changes(await self._render_inputs.render(collected), paths)
 
         if row.projection is not None:

@@ -143,4 +143,5 @@ def _beat(gateway: Gateway, agent: EdgeCaller, wish: HeartbeatWish, reach: Reach
         reach=reach,
         is_where_wanted=reach is not None and gateway.door is not None and gateway.door.is_used(reach),
         is_usual=reach is not None and reach.url == gateway.external_url,
+        asks_flux=wish.asks_flux,
     )

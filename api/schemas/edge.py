@@ -66,6 +66,7 @@ class HeartbeatWish(BaseModel):
     ``holds_former``: it keeps where the centre was before.
     ``wait``: seconds for which the answer may be held back while nothing is wanted that was not before; it needs
     ``wants_digest`` and ``revisions`` as the last answer had them.
+    ``asks_flux``: Flux fetches when the agent asks it to, so its own interval may be long; absent: not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -84,6 +85,7 @@ class HeartbeatWish(BaseModel):
     wait: float = Field(default=0, ge=0)
     wants_digest: str | None = Field(default=None, max_length=128)
     revisions: dict[ShortText, ShortText] = Field(default_factory=dict, max_length=8)
+    asks_flux: bool | None = None
 
 
 class CheckInSpan(Answer):

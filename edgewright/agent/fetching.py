@@ -52,7 +52,16 @@ class Fetching:
         self._hurry = hurry
         self._asked: dict[str, tuple[str, float]] = {}
         self._refused_until, self._refused_for = -math.inf, REFUSED_SECONDS
+        self._refused_at: float | None = None
+        self._has_worked = False
         self._matter = Transitions("fetching")
+
+    @property
+    def works(self) -> bool | None:
+        """Whether Flux fetches when it is asked to; None: that is not known, or not for long enough."""
+        if self._refused_at is None:
+            return True if self._has_worked else None
+        return False if self._clock.monotonic() - self._refused_at >= LONGEST_REFUSED else None
 
     async def heard(self, revisions: Mapping[str, str], seen: Observation) -> None:
         """Asks for what is wanted and was not fetched yet."""
@@ -73,10 +82,12 @@ class Fetching:
         now = self._clock.monotonic()
         try:
             if not await self._edge.bounds_fetching():
+                self._refused_at = now if self._refused_at is None else self._refused_at
                 self._matter.trouble("unbounded", detail=UNBOUNDED)
                 return
             await self._edge.ask_to_fetch(self._namespace, name, self._clock.now())
         except Forbidden as trouble:
+            self._refused_at = now if self._refused_at is None else self._refused_at
             self._refused_until = now + self._refused_for
             self._refused_for = min(2 * self._refused_for, LONGEST_REFUSED)
             self._matter.trouble("not_allowed", detail=trouble.detail, code=trouble.code)
@@ -84,7 +95,7 @@ class Fetching:
         except EdgewrightError as trouble:
             self._matter.trouble("not_asked", detail=trouble.detail, code=trouble.code)
             return
-        self._refused_for = REFUSED_SECONDS
+        self._refused_for, self._refused_at, self._has_worked = REFUSED_SECONDS, None, True
         self._asked[name] = (commit, now)
         self._matter.well("asked")
         self._hurry(commit)

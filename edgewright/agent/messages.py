@@ -42,6 +42,7 @@ class Heartbeat:
         where: the centre is reached; None: that is not told.
         wait: seconds for which the answer may be held back; 0: not at all.
         wants_digest, revisions: what the last answer said.
+        asks_flux: Flux fetches when the agent asks it to; None: it has not tried yet.
     """
 
     sent_at: datetime
@@ -55,6 +56,7 @@ class Heartbeat:
     wait: float = 0.0
     wants_digest: str | None = None
     revisions: Mapping[str, str] = field(default_factory=dict)
+    asks_flux: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The body of the request."""
@@ -69,6 +71,7 @@ class Heartbeat:
             "wait": round(self.wait, 1) or None,
             "wants_digest": self.wants_digest,
             "revisions": dict(self.revisions) or None,
+            "asks_flux": self.asks_flux,
             **({} if self.where is None else self.where.to_json()),
         }
         return {name: value for name, value in said.items() if value is not None}

@@ -138,6 +138,7 @@ class Reporter:
             wait=self._holding.offer(self._interval),
             wants_digest=None if self._leaving.expects_news else self._holding.known_digest,
             revisions=self._holding.revisions,
+            asks_flux=self._fetching.works,
         )
         self._leaving.told(empty=beat.inventory_empty)
         began = self._clock.monotonic()

@@ -37,6 +37,8 @@ EventKind = Literal[
     "delete.refused",
     "edge.accepted",
     "edge.events_omitted",
+    "edge.fetching_asked",
+    "edge.fetching_unasked",
     "edge.fork_ended",
     "edge.forked",
     "edge.goodbye",

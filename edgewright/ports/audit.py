@@ -1,11 +1,13 @@
 """What happened, for ever: the timeline of a cluster and the audit log are one table."""
 
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
 from pydantic import AwareDatetime
 
 from edgewright.domain.events import EventKind, NewEvent
+from edgewright.ports.git_server import CommitId
 
 __all__ = ["LAST_POSITION", "AuditLog", "Event", "EventKind", "NewEvent"]
 
@@ -18,6 +20,21 @@ class Event(NewEvent):
 
     position: int
     at: AwareDatetime
+
+
+@dataclass(frozen=True)
+class RecordedCommit:
+    """One change in a repository that the timeline tells of; a commit may hold several.
+
+    Args:
+        secret: ``namespace/name/key`` of a value that it writes, or ``deletes``; None: none that has a name.
+        pushed: somebody has pushed it.
+    """
+
+    commit: CommitId
+    secret: str | None = None
+    deletes: bool = False
+    pushed: bool = False
 
 
 class AuditLog(Protocol):

@@ -24,7 +24,7 @@ from edgewright.domain.cluster import (
 )
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
-from edgewright.ports.audit import NewEvent
+from edgewright.ports.audit import NewEvent, RecordedCommit
 from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 from edgewright.ports.git_server import CommitId
 
@@ -45,6 +45,7 @@ class ClusterRow:
         resealing: the re-sealing under way, or the last one that has found something unreadable.
         reach: None: the agent has not said.
         proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
+        asks_flux: the agent has Flux fetch as soon as there is news.
         closed_at: when its deletion has finished; None: it lives.
         can_answer: whether the agent of the present generation has an active credential; None: not asked for.
         drift: what a repository or a database that was put back has lost; empty: nothing.
@@ -84,6 +85,7 @@ class ClusterRow:
     deadline: datetime | None = None
     reach: Reach | None = None
     proven_url: str | None = None
+    asks_flux: bool = False
     closed_at: datetime | None = None
     can_answer: bool | None = None
     drift: str = ""
@@ -167,21 +169,6 @@ class Once:
 
     verb: UUID
     run: str
-
-
-@dataclass(frozen=True)
-class RecordedCommit:
-    """One change in a repository that the timeline tells of; a commit may hold several.
-
-    Args:
-        secret: ``namespace/name/key`` of a value that it writes, or ``deletes``; None: none that has a name.
-        pushed: somebody has pushed it.
-    """
-
-    commit: CommitId
-    secret: str | None = None
-    deletes: bool = False
-    pushed: bool = False
 
 
 class Clusters(Protocol):

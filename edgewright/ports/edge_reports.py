@@ -23,6 +23,7 @@ class Heartbeat:
         reach: where it reaches the centre; None: as above.
         is_where_wanted: whether that is where the centre wants edges to reach it.
         is_usual: whether it has the URL that generated files name where nothing was proven.
+        asks_flux: whether its Flux fetches when the agent asks; None: the agent does not say.
     """
 
     cluster: UUID
@@ -33,6 +34,7 @@ class Heartbeat:
     reach: Reach | None = None
     is_where_wanted: bool = False
     is_usual: bool = False
+    asks_flux: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """When and where an edge is to call: what its agent is told, and what operators see of it."""
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,8 +9,10 @@ import httpx
 import pytest
 from gateway_centre import Edge, GatewayCentre
 
+from activities.rendering import RenderInputs
 from edgewright.domain.identity import FORK_BREAKS
 from edgewright.domain.reach import Door, ca_digest
+from edgewright.domain.rendering import render_repository
 
 OLD, NEW, PEM = "https://old.example.com", "https://new.example.com", "-----BEGIN CERTIFICATE-----\nAA=="
 
@@ -67,6 +70,23 @@ async def test_other_certificates_at_the_same_url_are_a_move_too(centre: Gateway
     wants(centre, Door(OLD, PEM))
     assert (await beat(centre, edge, centre_url=OLD))["move_to"] == {"url": OLD, "ca_bundle": PEM}
     assert "move_to" not in await beat(centre, edge, centre_url=OLD, centre_ca_sha256=ca_digest(f"\n{PEM}\n"))
+
+
+async def test_flux_looks_seldom_by_itself_where_the_agent_asks_it_to(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    async def interval() -> set[str]:
+        row = await centre.gateway.clusters.get(edge.cluster)
+        assert row is not None
+        collected = await RenderInputs(centre.gateway.config, OLD).collect(row)
+        files = render_repository(collected.input)
+        return set(re.findall(r"interval: (\S+)", files["edo/cluster/helm-charts.yaml"].decode()))
+
+    await beat(centre, edge, wait=50)
+    assert await interval() == {"3m"}
+    await beat(centre, edge, wait=50, asks_flux=True)
+    assert await interval() == {"10m"}
+    assert "edge.fetching_asked" in await kinds(admin, edge)
 
 
 async def test_what_is_rendered_follows_no_url_that_the_centre_has_not_named(

@@ -316,7 +316,7 @@ async def test_workers_of_two_renderer_versions_do_not_render_by_turns(idle_cent
         row = await idle_centre.row(cluster)
         inputs = RenderInputs(entries, "https://edgewright.example.com")
         with pytest.raises(Waiting, match=f"version {RENDERER_VERSION + 1} is in force"):
-            await inputs.collect(cluster, row.spec)
+            await inputs.collect(row)
         assert await commits(idle_centre, cluster) == before
         await entries.put(*place, {RENDERER_IN_FORCE: RENDERER_VERSION}, actor="centre")
         await eventually(lambda: has_commits(idle_centre, cluster, before + 1))

@@ -29,8 +29,7 @@ from edgewright.domain.wellknown import (
     APP_SPARKPLUG_ADDRESS,
 )
 from edgewright.errors import NotFound, Stalled, Superseded
-from edgewright.ports.audit import NewEvent
-from edgewright.ports.clusters import RecordedCommit
+from edgewright.ports.audit import NewEvent, RecordedCommit
 from edgewright.ports.git_server import CommitId
 
 _ENTRIES_OF_STEP = {

@@ -71,6 +71,8 @@ HARDWARE_UNKNOWN: Mapping[str, Any] = {
     "centre_ca": None,
     "centre_problem": None,
     "proven_url": None,
+    "asks_flux": None,
+    "asks_flux_since": None,
 }
 """What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""
 
@@ -349,6 +351,7 @@ def _cluster_row(
         deadline=row.deadline,
         reach=None if row.centre_url is None else Reach(row.centre_url, row.centre_ca, row.centre_problem),
         proven_url=row.proven_url,
+        asks_flux=bool(row.asks_flux),
         closed_at=row.closed_at,
         can_answer=can_answer,
         drift=row.drift or "",

@@ -15,6 +15,10 @@ from edgewright.ports.edge_reports import Heartbeat
 EDGE_FORKED: Final = "edge.forked"
 FORK_ENDED: Final = "edge.fork_ended"
 EDGE_MOVED: Final = "edge.moved"
+FETCHING_ASKED: Final = "edge.fetching_asked"
+FETCHING_UNASKED: Final = "edge.fetching_unasked"
+FETCHING_KEPT = timedelta(hours=1)
+"""So long the files stay as they are, whatever an edge says: each change of it is a commit."""
 
 
 def said_columns(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
@@ -34,7 +38,16 @@ def said_columns(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]
         "centre_ca": row.centre_ca if reach is None else reach.ca_sha256,
         "centre_problem": row.centre_problem if reach is None else reach.problem,
         "proven_url": reach.url if reach is not None and beat.is_where_wanted else row.proven_url,
+        **_fetching(row, beat, at),
     }
+
+
+def _fetching(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
+    before, since = row.asks_flux, row.asks_flux_since
+    is_settled = since is not None and timedelta(0) <= at - since < FETCHING_KEPT
+    if beat.asks_flux in (None, before) or is_settled:
+        return {"asks_flux": before, "asks_flux_since": since}
+    return {"asks_flux": beat.asks_flux, "asks_flux_since": at}
 
 
 def is_news(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
@@ -48,9 +61,10 @@ def is_news(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
 
 
 def is_rendered_anew(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
-    """Whether the generated files name another URL from now on."""
+    """Whether the generated files name another URL or interval from now on."""
     was_usual = row.proven_url is None and beat.is_usual
-    return said["proven_url"] != row.proven_url and not was_usual
+    moves = said["proven_url"] != row.proven_url and not was_usual
+    return moves or bool(said["asks_flux"]) is not bool(row.asks_flux)
 
 
 def events_of(row: Row[Any], said: dict[str, Any]) -> Iterator[NewEvent]:
@@ -62,6 +76,18 @@ def events_of(row: Row[Any], said: dict[str, Any]) -> Iterator[NewEvent]:
     if row.centre_url is not None and said["centre_url"] != row.centre_url:
         message = f"{row.name} reaches the centre at {said['centre_url']} now, not at {row.centre_url} any more."
         yield _event(row, EDGE_MOVED, message)
+    if bool(said["asks_flux"]) is not bool(row.asks_flux):
+        yield _fetching_event(row, is_asked=bool(said["asks_flux"]))
+
+
+def _fetching_event(row: Row[Any], *, is_asked: bool) -> NewEvent:
+    if is_asked:
+        return _event(row, FETCHING_ASKED, f"The agent of {row.name} asks Flux to fetch as soon as there is news.")
+    message = (
+        f"The agent of {row.name} may not ask Flux to fetch any more, so news wait for Flux's own interval. "
+        "A fresh bootstrap line brings the right and its bounds back."
+    )
+    return _event(row, FETCHING_UNASKED, message)
 
 
 def chain_of(row: Row[Any]) -> Chain:

@@ -111,6 +111,7 @@ HARMLESS: Final[Mapping[Column[Any], str]] = {
     clusters.c.certificate_taken_at: _SHOWN,
     clusters.c.proposed_not_after: _OF_CERTIFICATE,
     clusters.c.proposed_at: _SHOWN,
+    clusters.c.asks_flux_since: "one in the future holds nothing back",
     clusters.c.event_room_at: "the next event sets it to now, whatever it was",
     credentials.c.proven_at: _WHETHER,
     operator_tokens.c.expires_at: "it is mended with created_at; how long a token lives is its maker's choice",

@@ -154,6 +154,8 @@ clusters = Table(
     Column("events_omitted", Integer, nullable=False, server_default=text("0")),
     Column("drift", Text),
     Column("drift_lost", DOCUMENT),
+    Column("asks_flux", Boolean),
+    Column("asks_flux_since", MOMENT),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),

@@ -15,6 +15,8 @@ from edgewright.domain.rendering.layout import (
 )
 from edgewright.domain.rendering.removal import workload_removal
 from edgewright.domain.rendering.repository import (
+    FETCHED_BY_ITSELF,
+    FETCHED_WHEN_ASKED,
     RENDERER_VERSION,
     RenderInput,
     render_changes,
@@ -25,6 +27,8 @@ from edgewright.domain.rendering.repository import (
 __all__ = [
     "BY_HAND_FOLDER",
     "CLUSTER_FOLDER",
+    "FETCHED_BY_ITSELF",
+    "FETCHED_WHEN_ASKED",
     "README_PATH",
     "RENDERER_VERSION",
     "SECRETS_FOLDER",

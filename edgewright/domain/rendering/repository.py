@@ -35,6 +35,8 @@ from edgewright.domain.templates import TemplateError, check_bounds, expand, mer
 RENDERER_VERSION = 2
 """Raised by every change of this package that gives other bytes for an old input."""
 
+FETCHED_BY_ITSELF, FETCHED_WHEN_ASKED = "3m", "10m"
+"""How often Flux looks for news where nobody asks it to, and where the agent does."""
 DEFAULT_SOURCE = "helm-charts"
 """The GitRepository that a chart comes from if its template names none."""
 
@@ -59,6 +61,7 @@ class RenderInput:
         flux_template: entry of *Flux template*: file name -> list of manifests.
         url_self: URL of the cluster's driving repository, as the edge reaches it.
         url_helm: URL of the repository with the shared Helm charts, as the edge reaches it.
+        fetch_interval: how often Flux looks for news by itself.
     """
 
     uuid: UUID
@@ -71,6 +74,7 @@ class RenderInput:
     flux_template: JsonObject
     url_self: str
     url_helm: str
+    fetch_interval: str = FETCHED_BY_ITSELF
 
 
 def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
@@ -107,6 +111,7 @@ def render_digest(spec: RenderInput) -> str:
         "flux_template": spec.flux_template,
         "url_self": spec.url_self,
         "url_helm": spec.url_helm,
+        "fetch_interval": spec.fetch_interval,
     }
     try:
         canonical = canonical_json(described)
@@ -216,6 +221,7 @@ def _cluster_context(spec: RenderInput) -> Mapping[str, Json]:
         "name": spec.name,
         "namespace": spec.namespace,
         "url": {"self": spec.url_self, "helm": spec.url_helm},
+        "fetch": {"interval": spec.fetch_interval},
     }
 
 

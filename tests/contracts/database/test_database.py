@@ -269,6 +269,7 @@ OF_LATER_MIGRATIONS = (
     *("centre_url", "centre_problem", "proven_url", "centre_ca"),
     *("proposed_fingerprint", "proposed_not_after", "proposed_at", "proposed_pem"),
     *("event_room", "event_room_at", "events_omitted", "drift", "drift_lost"),
+    *("asks_flux", "asks_flux_since"),
 )
 
 

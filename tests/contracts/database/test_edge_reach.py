@@ -67,6 +67,30 @@ async def test_a_proven_move_raises_the_change_so_that_no_nudge_is_needed(timed:
     assert (await timed.kinds(cluster)).count("edge.moved") == 1
 
 
+async def test_an_edge_that_asks_flux_is_rendered_anew_and_not_by_turns(timed: Store) -> None:
+    """Each change is a commit: one that says this and that with each heartbeat makes one an hour."""
+    cluster = await timed.create()
+    before = (await timed.row(cluster)).change
+    await beat(timed, cluster)
+    timed.clock.advance(days=400)
+    assert not await beat(timed, cluster, asks_flux=False), "that is what is rendered already"
+    timed.clock.advance(days=-400)
+    assert await beat(timed, cluster, asks_flux=True), "a clock that was wrong for a while holds nothing back"
+    for says in (None, False, True, False):
+        timed.clock.advance(minutes=10)
+        assert not await beat(timed, cluster, asks_flux=says)
+    row = await timed.row(cluster)
+    assert (row.asks_flux, row.change) == (True, before + 1)
+    timed.clock.advance(minutes=20)
+    assert await beat(timed, cluster, asks_flux=False)
+    row = await timed.row(cluster)
+    assert (row.asks_flux, row.change) == (False, before + 2)
+    told = [kind for kind in await timed.kinds(cluster) if kind.startswith("edge.fetching")]
+    assert told == ["edge.fetching_asked", "edge.fetching_unasked"]
+    await timed.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    assert (await timed.row(cluster)).asks_flux is False
+
+
 async def test_who_is_elsewhere_is_listed_by_name(timed: Store) -> None:
     named = {name: await timed.commissioned(name) for name in ("c-there", "b-old", "a-silent", "d-alone")}
     for name in ("c-there", "b-old", "a-silent"):

@@ -115,3 +115,24 @@ async def test_without_the_policy_the_right_is_not_used(edge: Edge) -> None:
     assert [line["state"] for line in logged] == ["unbounded"]
     edge.flux.is_bounded = True
     assert await edge.hears(self_link=NEW) == [("line-4", "self-link")]
+
+
+async def test_the_centre_is_told_whether_flux_is_asked_once_that_is_sure(edge: Edge) -> None:
+    """Each change of it is a commit for this edge, and the right comes some seconds after the agent has started."""
+    assert edge.fetching.works is None
+    edge.flux.fails = Forbidden("No.", code="kubernetes_forbidden")
+    await edge.hears(self_link=NEW)
+    assert edge.fetching.works is None
+    edge.flux.fails = None
+    await edge.clock.sleep(10)
+    await edge.hears(self_link=NEW)
+    assert edge.fetching.works is True
+    edge.flux.is_bounded = False
+    await edge.hears(self_link="c" * 40)
+    assert edge.fetching.works is None, "the policy may only just be written anew"
+    await edge.clock.sleep(600)
+    await edge.hears(self_link="c" * 40)
+    assert edge.fetching.works is False
+    edge.flux.is_bounded = True
+    await edge.hears(self_link="c" * 40)
+    assert edge.fetching.works is True
