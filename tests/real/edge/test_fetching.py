@@ -44,7 +44,7 @@ def self_link(attached: Attached) -> dict[str, Any]:
 
 
 def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> None:
-    """Flux would fetch once in three minutes: the fetch that brings it is one that somebody has asked for."""
+    """Flux would fetch once in some minutes: the fetch that brings it is one that somebody has asked for."""
     cluster = attached.grounds.cluster
     for name in ("one", "two"):
         before = self_link(attached)["metadata"].get("annotations", {}).get(REQUESTED)
@@ -58,6 +58,10 @@ def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> Non
         each["manager"] for each in self_link(attached)["metadata"]["managedFields"] if REQUESTED in str(each)
     }
     assert managers == {AGENT}
+
+
+def test_flux_itself_looks_seldom_once_it_is_asked(attached: Attached) -> None:
+    eventually(lambda: self_link(attached)["spec"]["interval"] == "10m", seconds=LETTING_GO)
 
 
 def test_the_centre_hears_at_once_that_it_was_applied(attached: Attached) -> None:
