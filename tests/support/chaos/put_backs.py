@@ -42,9 +42,14 @@ class PutBack:
         """Whether all of an answered request lies between the copy and the put-back."""
         return line.outcome == "yes" and self._concerns(line) and self._is_between(line)
 
-    def seen_after(self, line: Line) -> Line | None:
-        """What may be held against the centre of an attempt since; None: nothing."""
-        if not self._concerns(line) or line.ended < self.copy_began or line.began > self.ended:
+    def seen_after(self, line: Line, since: float) -> Line | None:
+        """What may be held against the centre of an attempt since; None: nothing.
+
+        Args:
+            since: when its request was made first. One that is repeated may be answered with the commit of an
+                earlier attempt, which the repository has lost.
+        """
+        if not self._concerns(line) or line.ended < self.copy_began or since > self.ended:
             return line
         if line.verb == "secrets" and (line.outcome == "no" or self.loses(line)):
             return None
@@ -59,8 +64,13 @@ class PutBack:
 
 def after_put_backs(lines: Sequence[Line], put_backs: Sequence[PutBack]) -> list[Line]:
     """What the journal says of a centre whose repositories were put back, in this order."""
+    first: dict[str, float] = {}
+    for line in lines:
+        if line.wish:
+            first[line.wish] = min(line.began, first.get(line.wish, line.began))
     for put_back in put_backs:
-        lines = [kept for line in lines if (kept := put_back.seen_after(line)) is not None]
+        seen = (put_back.seen_after(line, first.get(line.wish, line.began)) for line in lines)
+        lines = [line for line in seen if line is not None]
     return list(lines)
 
 
