@@ -9,7 +9,7 @@ from pydantic import AwareDatetime
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.ports.git_server import CommitId
 
-__all__ = ["LAST_POSITION", "AuditLog", "Event", "EventKind", "NewEvent"]
+__all__ = ["LAST_POSITION", "AuditLog", "Event", "EventKind", "NewEvent", "RecordedCommit"]
 
 LAST_POSITION = 2**63 - 1
 """No position is larger; databases count in 64 bits."""
