@@ -15,8 +15,8 @@ from uuid import uuid4
 from process_watch import ProcessWatch
 from temporalio.client import Client
 
-WAITS = "import sys; sys.stdin.read()"
-"""A program that ends with its input."""
+WAITS = "import sys; print(flush=True); sys.stdin.read()"
+"""A program that says that it runs, and ends with its input."""
 
 
 def plant_in_files(home: Path, written: Mapping[str, bytes]) -> list[str]:
@@ -79,9 +79,12 @@ def plant_in_processes(watch: ProcessWatch, written: Mapping[str, bytes]) -> Non
     surroundings = {**os.environb, **{b"PLANTED_%d" % number: value for number, value in enumerate(arguments)}}
     reads = [sys.executable, "-c", WAITS]
     with (
-        subprocess.Popen([*reads, *arguments], stdin=subprocess.PIPE) as told,
-        subprocess.Popen(reads, stdin=subprocess.PIPE, env=surroundings) as surrounded,
+        subprocess.Popen([*reads, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as told,
+        subprocess.Popen(reads, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=surroundings) as surrounded,
     ):
+        for running in (told, surrounded):
+            assert running.stdout is not None
+            running.stdout.readline()  # within exec the kernel shows a process without environment
         watch.look()
         for running in (told, surrounded):
             running.communicate()
