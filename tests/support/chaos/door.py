@@ -16,6 +16,9 @@ TIMEOUT = 60.0
 """Longer than anything in the gateway waits: who gets no answer until then is not acted upon later either."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 """Seconds between two attempts."""
+TAKES_TOO_MUCH = (429, "too_many_requests")
+"""Of a gateway on a slow machine, before it has done anything: whoever is told so comes back."""
+SECOND_ANSWERS = {("DELETE", 404), ("PUT", 412), ("DELETE", 429), ("PUT", 429)}
 Facts = Callable[[httpx.Response], Mapping[str, Any]]
 
 
@@ -59,7 +62,7 @@ class Door:
     async def ask(
         self, wish: str, verb: str, cluster: str, asked: Mapping[str, Any], request: Request, facts: Facts = nothing
     ) -> Line | None:
-        """One attempt; None if it has reached nobody: nothing can have come of it."""
+        """One attempt; None if nothing can have come of it: nobody was reached, or the token has to wait its turn."""
         began = self.journal.now()
         answer: httpx.Response | None = None
         outcome: Outcome = "maybe"
@@ -78,6 +81,8 @@ class Door:
         line = Line(wish, verb, cluster, asked, began, self.journal.now(), outcome, status, code, said)
         if self._may_be_the_second(request, line):
             self.journal.write(replace(line, outcome="maybe", status=0, code="behind the proxy"))
+        if (status, code) == TAKES_TOO_MUCH:
+            return None
         self.journal.write(line)
         return line
 
@@ -85,9 +90,9 @@ class Door:
         """Whether the refusal may be the answer to a repetition by the proxy.
 
         A proxy sends an idempotent request once more when the gateway that had it dies. If that one had done it
-        already, the next one finds nothing to remove, or another revision.
+        already, the next one finds nothing to remove, or another revision; or it has no time for that token now.
         """
-        if self.address.authority is None or (request.method, line.status) not in {("DELETE", 404), ("PUT", 412)}:
+        if self.address.authority is None or (request.method, line.status) not in SECOND_ANSWERS:
             return False
         return any(kill.how == "kill" and kill.at >= line.began for kill in self.journal.kills)
 

@@ -40,6 +40,7 @@ class Refusing(Door):
         (requests.remove(CLUSTER), 404, True, False, ["no"]),
         (requests.remove(CLUSTER), 404, False, True, ["no"]),
         (requests.remove(CLUSTER), 409, True, True, ["no"]),
+        (WRITE, 429, True, True, ["maybe", "no"]),
         (requests.resume(CLUSTER), 404, True, True, ["no"]),
     ],
 )
@@ -63,3 +64,31 @@ async def test_a_refusal_may_follow_on_an_answer_that_died_with_its_gateway_behi
         await door.close()
     assert line is not None and line.outcome == "no"
     assert [each.outcome for each in read_lines(journal.path)] == outcomes
+
+
+class Busy(Door):
+    """A gateway that has no time for this token at first."""
+
+    def __init__(self, address: Address, journal: Journal, code: str) -> None:
+        super().__init__(address, journal)
+        self._code, self.asked = code, 0
+
+    async def _send(self, request: Request) -> httpx.Response:
+        self.asked += 1
+        return httpx.Response(204) if self.asked > 2 else httpx.Response(429, json={"code": self._code})
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "outcomes"), [("too_many_requests", 3, ["yes"]), ("edge_changes_too_often", 1, ["no"])]
+)
+async def test_whoever_is_told_to_wait_comes_back_and_claims_nothing_meanwhile(
+    tmp_path: Path, code: str, asked: int, outcomes: list[str]
+) -> None:
+    journal = Journal(tmp_path / "journal")
+    door = Busy(Address("http://centre", "token", "temporal"), journal, code)
+    try:
+        await door.insist("w", "secrets", CLUSTER, {}, Request("PUT", "/secret"), patience=60)
+    finally:
+        await door.close()
+        journal.close()
+    assert (door.asked, [line.outcome for line in journal.lines]) == (asked, outcomes)
