@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ async def _copy(home: Path, uuid: UUID, count: int, external_url: str) -> None:
             for name in names:
                 new = uuid4()
                 spec = original.row.spec.model_copy(update={"name": name})
-                digest = (await inputs.collect(new, spec)).digest
+                digest = (await inputs.collect(replace(original.row, uuid=new, spec=spec))).digest
                 for table, row in _copied(original, new, name, digest):
                     copies.setdefault(table, []).append(row)
                 await asyncio.to_thread(_copy_repository, home / "repositories", uuid, new)

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import cycle, product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -211,7 +212,7 @@ async def planner(target: Target) -> None:
         ("PATCH", f"/v1/cluster/{target.cluster}", values),
     ]
     async with _client(target, headers=token) as http:
-        await asyncio.gather(*(_lane(http, method, path, lambda b=body: b) for method, path, body in requests))
+        await asyncio.gather(*(_lane(http, method, path, partial(bytes, body)) for method, path, body in requests))
 
 
 async def signals(target: Target) -> None:
