@@ -25,7 +25,8 @@ Takes Edgewright away from the Kubernetes cluster of kubectl's current context; 
   --keep-releases  leave Edgewright's Helm release: its sealed-secrets runs on and opens what is sealed, its ConfigMap
                    edgewright-cluster stays for workloads that read it, and its namespace with both. Nothing upgrades it
   --purge          take away the kind SealedSecret and the sealing keys as well, and with them every Secret that was
-                   opened from a SealedSecret; nothing that is sealed for this cluster can be opened ever again
+                   opened from a SealedSecret; nothing that is sealed for this cluster can be opened ever again.
+                   Refused while somebody else uses them
   --cluster UUID   take away that cluster's Edgewright and no other's; needed where marks of several are left
   --context NAME   use this context of kubectl (or set EDGEWRIGHT_CONTEXT)
   --yes            do not ask (or set EDGEWRIGHT_YES=1); needed where there is no terminal
@@ -163,7 +164,31 @@ if [ -n "$leftovers" ]; then
 	take_releases
 	exit 0
 fi
+# Kind and keys are everybody's: nobody else must pay for --purge. Ours is what our releases and our Flux have put here.
+sealing=sealedsecrets.bitnami.com
+theirs() { # of SPACE/NAME OWNER lines, a line each: those that are not ours, ten of them
+	while read -r object by; do
+		case $by in edge-secrets* | by-hand) continue ;; esac
+		! grep -qxF "${object%%/*} Deployment.v1.apps ${object#*/}" "$work/parts" || continue
+		echo "$object"
+	done | sed -n 1,10p | tr '\n' ' ' | sed 's/ $//'
+}
+payers() { # leaves in sealed whether the kind is there
+	kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}' >"$work/list" ||
+		broken "The Deployments cannot be listed.$unchanged"
+	found=$(sed -n 's/^\([^ ]*\) .*sealed-secrets-controller.*/\1/p' "$work/list" | theirs)
+	[ -z "$found" ] ||
+		fail 6 "--purge would take the kind SealedSecret and the sealing keys from a controller that is not Edgewright's: $found. Take that away first, or leave --purge out.$unchanged"
+	sealed=$(kc get customresourcedefinition "$sealing" --ignore-not-found -o name) || broken "The kinds cannot be listed.$unchanged"
+	[ -n "$sealed" ] || return 0
+	kc get "$sealing" --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}} {{with .metadata.labels}}{{with index . "kustomize.toolkit.fluxcd.io/name"}}{{.}}{{end}}{{end}}{{"\n"}}{{end}}' >"$work/list" ||
+		broken "The SealedSecrets cannot be listed.$unchanged"
+	found=$(theirs <"$work/list")
+	[ -z "$found" ] ||
+		fail 6 "--purge would take SealedSecrets that did not come by the cluster's repository, and what was opened from them: $found. Delete them first, or leave --purge out.$unchanged"
+}
 released
+[ -z "$purge" ] || payers
 if [ -z "$anchor_uid" ]; then
 	marked=
 	[ -z "$cluster" ] || marked=$(
@@ -266,20 +291,14 @@ done <"$work/namespaces"
 }
 
 # The kind and the keys belong to no release: whoever has them opens what was sealed for this cluster.
-sealed=$(kc get customresourcedefinition sealedsecrets.bitnami.com --ignore-not-found -o name) || sealed=
-keys=sealedsecrets.bitnami.com/sealed-secrets-key
-users=$(kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}') ||
-	broken "The Deployments cannot be listed."
-users=$(printf '%s\n' "$users" | sed -n 's/^\([^ ]*\) .*sealed-secrets-controller.*/\1/p' | tr '\n' ' ')
-if [ -n "$purge" ] && [ -n "$users" ]; then
-	say "The kind SealedSecret and the sealing keys stay: they are in use by $users"
-elif [ -n "$purge" ]; then
+if [ -n "$purge" ]; then
+	payers # who has come meanwhile
 	# First with what was opened, which the garbage collector finds only as long as it knows the kind.
-	[ -z "$sealed" ] || gone 300 sealedsecrets.bitnami.com --all --all-namespaces --cascade=foreground || stuck "What was sealed"
-	gone 120 customresourcedefinitions sealedsecrets.bitnami.com || stuck "The kind SealedSecret"
-	gone 60 secrets --all-namespaces -l "$keys" || stuck "The sealing keys"
+	[ -z "$sealed" ] || gone 300 "$sealing" --all --all-namespaces --cascade=foreground || stuck "What was sealed"
+	gone 120 customresourcedefinitions "$sealing" || stuck "The kind SealedSecret"
+	gone 60 secrets --all-namespaces -l "$sealing/sealed-secrets-key" || stuck "The sealing keys"
 	say "The kind SealedSecret and the sealing keys are gone."
-elif [ -n "$sealed" ]; then
+elif [ -n "$(kc get customresourcedefinition "$sealing" --ignore-not-found -o name || :)" ]; then
 	say "The kind SealedSecret and the sealing keys stay, with the Secrets that were opened: --purge takes them."
 fi
 say "Done. A centre that still has the cluster is not told: delete it there, or attach it anew with a fresh line."

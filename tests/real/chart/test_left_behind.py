@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
 
-def taken_away(cluster: Cluster, folder: Path, *options: str) -> str:
-    """What the script of ``edgewright cluster uninstall-script`` says when it has run."""
+def taken_away(cluster: Cluster, folder: Path, *options: str, code: int = 0) -> str:
+    """What the script of ``edgewright cluster uninstall-script`` says when it has ended with ``code``."""
     tools = folder / "bin"
     tools.mkdir(exist_ok=True)
     (tools / "kubectl").unlink(missing_ok=True)
@@ -41,8 +41,8 @@ def taken_away(cluster: Cluster, folder: Path, *options: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_same_keys(
@@ -77,6 +77,13 @@ def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_
     said = taken_away(cluster, tmp_path)
     assert f"The Helm release {newer.name} is gone" in said and "--purge takes them" in said
     assert opened(cluster, "kept") == "of an earlier life" and controller.keys() == [key]
+    kubectl = cluster.kubectl
+    kubectl("create", "deployment", "theirs", "--replicas=0", "--image=mirror.example/sealed-secrets-controller:1")
+    assert "not Edgewright's: default/theirs." in taken_away(cluster, tmp_path, "--purge", code=6)
+    kubectl("delete", "deployment", "theirs")
+    assert "by the cluster's repository" in taken_away(cluster, tmp_path, "--purge", "--dry-run", code=6)
+    assert opened(cluster, "kept") == "of an earlier life" and controller.keys() == [key]
+    kubectl("label", "sealedsecret", "kept", "kustomize.toolkit.fluxcd.io/name=edge-secrets")
     assert "keys are gone" in taken_away(cluster, tmp_path, "--purge")
     assert opened(cluster, "kept") is None
     eventually(lambda: contents(cluster).keys() <= before.keys())
