@@ -26,9 +26,11 @@ from edgewright.agent.objects import (
     fetched_of,
     host_of,
     kustomized_of,
+    opening_of,
     sealed_secret_of,
 )
 from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound, Stalled, Unauthenticated, Waiting
@@ -48,6 +50,8 @@ MANAGER = "edgewright-agent"
 TIMEOUT = httpx2.Timeout(10.0)
 NODES_AT_ONCE = 50
 """A Node names all images on it: some ten kilobytes each."""
+SEALED_AT_ONCE = 20
+"""A SealedSecret may have a megabyte."""
 _CLIENT_ERRORS = (
     *(httpx2.HTTPError, httpx2.InvalidURL, OSError, ConfigError),
     *(ValueError, KeyError, TypeError, AttributeError),  # it stumbles so over what is no answer of Kubernetes
@@ -185,6 +189,21 @@ class Kubernetes:
                     return None
                 raise
             return sealed_secret_of(found, namespace, name)
+
+    async def openings(self) -> list[Opening]:
+        """Of every SealedSecret that the centre has sealed; none if this Kubernetes knows no such kind."""
+        openings: list[Opening] = []
+        async with self._asking("sealedsecrets"):
+            found = self._opened().list(SealedSecretKind, namespace="*", chunk_size=SEALED_AT_ONCE)
+            try:
+                async for each in found:
+                    opening = opening_of(each)
+                    if opening is not None:
+                        openings.append(opening)
+            except httpx2.HTTPStatusError as error:
+                if error.response.status_code != httpx2.codes.NOT_FOUND:
+                    raise
+        return openings
 
     async def scale(self, namespace: str, name: str, replicas: int) -> None:
         """Sets how many pods a Deployment has.

@@ -7,12 +7,15 @@ from lightkube.generic_resource import GenericNamespacedResource, create_namespa
 from lightkube.resources.core_v1 import Node
 
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized
+from edgewright.agent.opening import Opening, sealing_digest, stage_of
 from edgewright.agent.sealing_controller import SealedSecret
 
 Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
 GitRepository = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
 SealedSecretKind = create_namespaced_resource("bitnami.com", "v1alpha1", "SealedSecret", "sealedsecrets")
 SCOPE_ANNOTATIONS = ("sealedsecrets.bitnami.com/cluster-wide", "sealedsecrets.bitnami.com/namespace-wide")
+SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
+"""Of each file that the centre writes; see docs/crypto.md."""
 SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 PASSING_CONDITIONS = ("Reconciling",)
@@ -92,6 +95,17 @@ def sealed_secret_of(found: GenericNamespacedResource, namespace: str, name: str
         scope={key: annotations[key] for key in SCOPE_ANNOTATIONS if key in annotations},
         values={key: value for key, value in encrypted.items() if isinstance(value, str)},
     )
+
+
+def opening_of(found: GenericNamespacedResource) -> Opening | None:
+    """What the controller says of a SealedSecret; None for one that the centre has not sealed."""
+    metadata = found.metadata
+    if metadata is None or SEALED_KEYS_ANNOTATION not in (metadata.annotations or {}):
+        return None
+    namespace, name = metadata.namespace or "", metadata.name or ""
+    stage, sentence = stage_of(metadata.generation, _object(found.get("status")))
+    values = sealed_secret_of(found, namespace, name).values
+    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence)
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from edgewright.agent.opening import Opening, openings_to_json
 from edgewright.agent.status_size import fitted
 
 OWN_SOURCE = "self-link"
@@ -147,6 +148,7 @@ class Observation:
         revision: that all which drives this cluster has applied.
         certificate: of sealed-secrets, PEM.
         versions: program → version.
+        openings: of what the centre has sealed, by namespace and name.
     """
 
     hosts: tuple[Host, ...] | None = None
@@ -155,10 +157,11 @@ class Observation:
     revision: str | None = None
     certificate: str | None = None
     versions: Mapping[str, str] | None = None
+    openings: tuple[Opening, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether each part was seen at least once."""
+        """Whether each part was seen at least once; but for ``openings``, which an edge may not let us see."""
         return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
 
     def to_json(self) -> dict[str, Any]:
@@ -170,6 +173,7 @@ class Observation:
             "observed_revision": self.revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
+            "secrets": None if self.openings is None else openings_to_json(self.openings),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 

@@ -18,7 +18,7 @@ _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
 
-    What Flux says at length goes first, then details of hosts, then what Flux does well and whatever of it takes more
+    What Flux says at length goes first, then details of hosts, then which secrets are opened, then what Flux does well and whatever of it takes more
     than half, then hosts, control planes last. Which hosts stay depends on their names only: one that becomes ready
     drives no other out.
 
@@ -30,6 +30,7 @@ def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     steps: tuple[_Shorten, ...] = (
         _with_short_messages,
         _without_host_details,
+        _without_opened_secrets,
         partial(_with_most_of_flux, own_source=own_source),
         _with_first_hosts,
     )
@@ -58,6 +59,15 @@ def _with_short_messages(status: dict[str, Any]) -> dict[str, Any]:
 def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:
     hosts = [{fact: host[fact] for fact in _HOST_FACTS} for host in status.get("hosts", ())]
     return _omitting({**status, "hosts": hosts}, host_details=len(hosts))
+
+
+def _without_opened_secrets(status: dict[str, Any]) -> dict[str, Any]:
+    """Counts and what is refused stay."""
+    if "secrets" not in status:
+        return status
+    secrets = status["secrets"]
+    without = {**secrets, "opened": "", "pending": "", "refused_too": ""}
+    return _omitting({**status, "secrets": without}, secrets=sum(secrets["counts"].values()) - len(secrets["refused"]))
 
 
 def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any]:

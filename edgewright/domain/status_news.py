@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from edgewright.domain.opened_secrets import SECRETS_FIELD
+
 STIR = timedelta(minutes=5)
 """For so long a line speaks for all changes of the passing things that it names."""
 READINESS, FLUX, REST = "readiness", "flux", "rest"
@@ -17,8 +19,8 @@ _PASSING = {
     FLUX: "Flux says something else",
     REST: "other parts differ",
 }
-_APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions"}
-"""Fields that are compared in a way of their own. Of the certificate, events of its own tell."""
+_APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", SECRETS_FIELD}
+"""Fields that are compared in a way of their own. Of certificate and secrets, events of their own tell."""
 _NAMED = 3
 """So many hosts or programs are called by name; more are counted."""
 _LONGEST = 100
