@@ -142,7 +142,7 @@ async def list_secrets(
     namespace: Annotated[str | None, Query(description="Only of this namespace.")] = None,
     name: Annotated[str | None, Query(description="Only Secrets of this name.")] = None,
 ) -> Response:
-    """Names, keys, when and with which certificate they were sealed, and how far they are on the edge. Never a value."""
+    """Names, keys, when and with which certificate they were sealed, how far each is on the edge. Never a value."""
     row = await open_cluster(gateway, uuid)
     listed = await asyncio.to_thread(_listed, gateway, row, namespace, name)
     return JSONResponse(as_json(listed), headers=NO_STORE)

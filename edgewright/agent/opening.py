@@ -1,7 +1,7 @@
 """What the sealed-secrets controller says of the SealedSecrets that the centre has sealed, and how that is reported.
 
-A SealedSecret is named by a digest of its ciphertexts: the centre knows by it which sealing the edge has, whatever Flux
-says of revisions. No Secret is read for that, and no plaintext.
+A SealedSecret is named by a digest of its ciphertexts: the centre knows by it which sealing the edge has, whatever
+Flux says of revisions. No Secret is read for that, and no plaintext.
 """
 
 import base64

@@ -67,7 +67,8 @@ def _without_opened_secrets(status: dict[str, Any]) -> dict[str, Any]:
         return status
     secrets = status["secrets"]
     without = {**secrets, "opened": "", "pending": "", "refused_too": ""}
-    return _omitting({**status, "secrets": without}, secrets=sum(secrets["counts"].values()) - len(secrets["refused"]))
+    number = sum(secrets["counts"].values()) - len(secrets["refused"])
+    return _omitting({**status, "secrets": without}, secrets=number)
 
 
 def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from edgewright.domain.opened_secrets import refusal_news
 from edgewright.domain.status_news import STIR, status_news
 
 EDGE_STATUS: Final = "edge.status"
-SECRET_REFUSED: Final = "secret.edge_refused"
-SECRET_HEALED: Final = "secret.edge_healed"
+UNOPENED: Final = "secret.edge_refused"
+HEALED: Final = "secret.edge_healed"
 _LOOKED_AT = 20
 """Newest events of a cluster in which a line on the same is looked for: the index has them at hand."""
 
@@ -34,9 +34,9 @@ async def tell_status(
     """Tells in one line what differs, unless a recent line speaks for all of it; what is refused and heals, apart."""
     refused, healed = refusal_news(before, now)
     if refused:
-        events.note(SECRET_REFUSED, f"The edge of {row.name} does not open {refused}.", actor=actor)
+        events.note(UNOPENED, f"The edge of {row.name} does not open {refused}.", actor=actor)
     if healed:
-        events.note(SECRET_HEALED, f"The edge of {row.name} refuses {healed} no more.", actor=actor)
+        events.note(HEALED, f"The edge of {row.name} refuses {healed} no more.", actor=actor)
     news = status_news(before, now)
     if not news.facts and not (news.passing and set(news.passing) - await _spoken_for(connection, row.uuid, at)):
         return
