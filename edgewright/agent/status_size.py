@@ -18,9 +18,9 @@ _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
 
-    What Flux says at length goes first, then details of hosts, then which secrets are opened, then what Flux does well and whatever of it takes more
-    than half, then hosts, control planes last. Which hosts stay depends on their names only: one that becomes ready
-    drives no other out.
+    What Flux says at length goes first, then details of hosts, then which secrets are opened, then what Flux does
+    well and whatever of it takes more than half, then hosts, control planes last. Which hosts stay depends on their
+    names only: one that becomes ready drives no other out.
 
     Args:
         own_source: name of the Flux source that is the cluster's own driving repository; what concerns it goes
