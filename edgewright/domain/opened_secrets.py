@@ -147,7 +147,8 @@ def refused_sentence(status: Mapping[str, Any] | None) -> str:
         return ""
     first, others = there.refused[0], there.refused_count - 1
     more = f" So are {others} more." if others > 1 else " So is 1 more." if others else ""
-    return f"The secret {first.place} is not opened on the edge: {first.sentence or 'it does not say why.'}{more}"
+    why = first.sentence or "it does not say why"
+    return f"The secret {first.place} is not opened on the edge: {why}{'' if why.endswith('.') else '.'}{more}"
 
 
 def _told(refused: RefusedSecret) -> str:

@@ -66,7 +66,7 @@ def test_a_sentence_is_one_line_and_no_longer_than_a_line_bears() -> None:
 
 
 def test_one_sentence_says_the_first_and_how_many_more() -> None:
-    start = f"The secret default/a is not opened on the edge: {TAKEN}"
+    start = f"The secret default/a is not opened on the edge: {TAKEN}."
     assert refused_sentence(refusing("a")) == start
     assert refused_sentence(refusing("a", "b")) == f"{start} So is 1 more."
     assert refused_sentence(refusing("a", count=30)) == f"{start} So are 29 more."

@@ -182,3 +182,37 @@ async def test_certificates_that_flip_have_to_wait_and_are_not_put_to_use(timed:
     await report_certificate(timed, cluster, fingerprint="6")
     changed = [event for event in await timed.audit.timeline(cluster) if event.kind == "certificate.changed"]
     assert len(changed) == 7
+
+
+def refusing(*names: str, opened: str = "") -> dict[str, Any]:
+    refused = [{"namespace": "default", "name": each, "digest": "a" * 8, "message": "It is taken."} for each in names]
+    counts = {"opened": len(opened) // 8, "pending": 0, "refused": len(names)}
+    return {**status("n1"), "secrets": {"counts": counts, "opened": opened, "pending": "", "refused": refused}}
+
+
+async def secret_lines(store: Store, cluster: UUID) -> list[tuple[str, str]]:
+    told = await store.audit.timeline(cluster)
+    return [(event.kind, event.message) for event in told if event.kind.startswith("secret.edge_")]
+
+
+async def test_a_secret_that_the_edge_refuses_is_told_once_and_so_is_its_end(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    await report(timed, cluster, status("n1"))
+    quiet = len(await lines(timed, cluster))
+    for body in (refusing(), refusing("db"), refusing("db", opened="b" * 8), refusing(opened="b" * 8)):
+        timed.clock.advance(seconds=15)
+        await report(timed, cluster, body)
+    assert await secret_lines(timed, cluster) == [
+        ("secret.edge_refused", "The edge of press-shop does not open default/db (It is taken.)."),
+        ("secret.edge_healed", "The edge of press-shop refuses default/db no more."),
+    ]
+    assert len(await lines(timed, cluster)) == quiet, "secrets have lines of their own"
+
+
+async def test_an_edge_that_refuses_and_opens_without_end_fills_no_timeline(timed: Store) -> None:
+    cluster = await timed.create("press-shop")
+    for number in range(500):
+        await report(timed, cluster, refusing(f"db-{number}"))
+        timed.clock.advance(seconds=1)
+    told = await timed.audit.timeline(cluster, limit=1000)
+    assert len(told) < 2 * BURST
