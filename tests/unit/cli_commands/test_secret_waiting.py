@@ -1,12 +1,11 @@
 """`secret put --wait` ends when the edge has opened what was put, and else says why it does not."""
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
-from command_line import CommandLine, ServedCentre
+from command_line import CommandLine
 
 from edgewright.cli.client import Gateway
 from edgewright.cli.commands.naming import Named
