@@ -11,6 +11,7 @@ from activities.rendering import RenderInputs, digest_of
 from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem, flux_findings
 from edgewright.domain.health import edge_health
+from edgewright.domain.opened_secrets import secret_findings
 from edgewright.errors import NotFound, Refused, Stalled, Waiting
 from edgewright.messages.steps import (
     Publish,
@@ -126,8 +127,8 @@ class ClusterActivities:
 
 def _health(status: Mapping[str, Any]) -> EdgeHealth | None:
     """Of all that an edge tells; None while it has told of nothing to judge by."""
-    findings = flux_findings(status)
-    return None if findings is None else edge_health(findings)
+    flux, secrets = flux_findings(status), secret_findings(status)
+    return None if flux is None and not secrets else edge_health([*(flux or ()), *secrets])
 
 
 def applied_once(verb: UUID | None) -> Once | None:

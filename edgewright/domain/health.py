@@ -22,6 +22,7 @@ class About(StrEnum):
     SOURCE = "source"
     KUSTOMIZATION = "Kustomization"
     RELEASE = "release"
+    SECRET = "secret"
 
 
 _ORDER = {about: place for place, about in enumerate(About)}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from edgewright.domain.health import About, Finding
 from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
 from edgewright.errors import Invalid
 
@@ -21,6 +22,8 @@ MOST_REFUSED = 20
 """Refused Secrets that are read of a status; it counts the others."""
 LONGEST_SENTENCE = 300
 """Characters of what the edge's controller says."""
+REFUSED = "SecretRefused"
+"""Reason of the condition *Healthy*."""
 _DIGEST_BYTES, _DIGEST_LENGTH = 6, 8
 _MOST_COUNTED = 10**6
 _NAMED = 3
@@ -140,15 +143,22 @@ def refusal_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> tu
     return _clause([_told(each) for each in fresh]), _clause(healed)
 
 
-def refused_sentence(status: Mapping[str, Any] | None) -> str:
-    """One sentence on what the edge's controller refuses; empty: nothing."""
+def secret_findings(status: Mapping[str, Any] | None) -> list[Finding]:
+    """What the edge's controller refuses to open; the first ones, which say how many there are if that is more."""
     there = opened_secrets(status)
-    if there is None or not there.refused:
-        return ""
-    first, others = there.refused[0], there.refused_count - 1
-    more = f" So are {others} more." if others > 1 else " So is 1 more." if others else ""
-    why = first.sentence or "it does not say why"
-    return f"The secret {first.place} is not opened on the edge: {why}{'' if why.endswith('.') else '.'}{more}"
+    if there is None:
+        return []
+    more = "" if there.names_all else f" ({there.refused_count} secrets are refused)"
+    return [
+        Finding(
+            About.SECRET,
+            each.place,
+            True,
+            REFUSED,
+            f"The secret {each.place} is not opened on the edge: {each.sentence or 'it does not say why'}{more}",
+        )
+        for each in there.refused
+    ]
 
 
 def _told(refused: RefusedSecret) -> str:

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from edgewright.domain.health import About, edge_health
 from edgewright.domain.opened_secrets import (
     LONGEST_SENTENCE,
     EdgeState,
     opened_secrets,
     refusal_news,
-    refused_sentence,
+    secret_findings,
 )
 
 TAKEN = 'Resource "taken" already exists and is not managed by SealedSecret'
@@ -34,7 +35,7 @@ def test_whatever_an_edge_says_nothing_is_opened_by_it(said: dict[str, Any]) -> 
     read = opened_secrets({"secrets": said})
     assert read is not None
     assert (read.refused, read.state_of("x" * 8)) == ((), (EdgeState.UNKNOWN, ""))
-    assert refused_sentence({"secrets": said}) == ""
+    assert secret_findings({"secrets": said}) == []
 
 
 @pytest.mark.parametrize("status", [None, {}, {"secrets": None}, {"secrets": []}])
@@ -62,12 +63,15 @@ def test_a_sentence_is_one_line_and_no_longer_than_a_line_bears() -> None:
     [refused] = (opened_secrets(refusing("a", sentence=hostile)) or pytest.fail("none")).refused
     assert refused.sentence.startswith("x [31m mm") and len(refused.sentence) == LONGEST_SENTENCE
     assert len(refusal_news(None, refusing(*"abcdefghijkl", sentence=hostile))[0]) < 1000
-    assert len(refused_sentence(refusing("a", sentence=hostile, count=10**300))) < 500
+    [finding] = secret_findings(refusing("a", sentence=hostile, count=10**300))
+    assert len(finding.sentence) < 500
 
 
-def test_one_sentence_says_the_first_and_how_many_more() -> None:
-    start = f"The secret default/a is not opened on the edge: {TAKEN}."
-    assert refused_sentence(refusing("a")) == start
-    assert refused_sentence(refusing("a", "b")) == f"{start} So is 1 more."
-    assert refused_sentence(refusing("a", count=30)) == f"{start} So are 29 more."
-    assert refused_sentence(refusing()) == ""
+def test_what_is_refused_makes_the_edge_unhealthy_in_the_controllers_words() -> None:
+    [first, second] = secret_findings(refusing("a", "b"))
+    assert (first.about, first.name, first.own, first.reason) == (About.SECRET, "default/a", True, "SecretRefused")
+    assert first.sentence == f"The secret default/a is not opened on the edge: {TAKEN}"
+    assert edge_health([second, first]).message == f"{first.sentence}. Also failing: secret default/b."
+    [one] = secret_findings(refusing("a", count=30))
+    assert one.sentence.endswith(f"{TAKEN} (30 secrets are refused)")
+    assert secret_findings(refusing()) == secret_findings({}) == []
