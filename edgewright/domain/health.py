@@ -22,7 +22,7 @@ class About(StrEnum):
     SOURCE = "source"
     KUSTOMIZATION = "Kustomization"
     RELEASE = "release"
-    SECRET = "secret"  # noqa: S105 - a word
+    SECRET = "secret"  # noqa: S105 - what a finding is about
 
 
 _ORDER = {about: place for place, about in enumerate(About)}

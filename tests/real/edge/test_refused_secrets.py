@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +22,16 @@ SENTENCE = 'failed update: Resource "taken" already exists and is not managed by
 
 
 def put(edge: Edge, folder: Path, name: str, text: str) -> CompletedProcess[str]:
-    """Types it, and waits."""
+    """Types it, and waits; Flux is asked to fetch meanwhile, whether or not the agent may do that already."""
     file = folder / name
     file.write_text(text)
     place = ("press-shop", f"default/{name}", "password", f"@{file}")
-    return edge.centre.command("secret", "put", *place, "--wait", "--timeout", "60s")
+    with ThreadPoolExecutor(1) as desk:
+        typed = desk.submit(edge.centre.command, "secret", "put", *place, "--wait", "--timeout", "60s")
+        while not typed.done():
+            edge.cluster.fetch_now()
+            time.sleep(1)
+        return typed.result()
 
 
 def on_edge(edge: Edge) -> dict[str, tuple[str, str | None]]:
