@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from edgewright import __version__
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -30,6 +30,8 @@ class Edge(Protocol):
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]: ...
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]: ...
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]: ...
 
     async def version(self) -> str: ...
 
@@ -63,7 +65,8 @@ class Watch:
         self._clock = clock
         self._chance = chance
         self._matters = {
-            name: Transitions(name) for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "version")
+            name: Transitions(name)
+            for name in ("nodes", "flux_sources", "flux", "flux_releases", "sealed_secrets", "version")
         }
         self._version_due = -math.inf
         self._hurried_until = -math.inf
@@ -106,6 +109,9 @@ class Watch:
         found = await self._ask("flux", self._edge.kustomizations(self._namespace, self._cluster))
         if found is not None:
             seen = seen.with_flux(found, now=self._clock.now())
+        releases = await self._ask("flux_releases", self._edge.releases(self._namespace, self._cluster))
+        if releases is not None:
+            seen = seen.with_releases(releases, now=self._clock.now())
         certificate = await self._ask("sealed_secrets", self._certificate())
         if certificate is not None:
             seen = replace(seen, certificate=certificate)
