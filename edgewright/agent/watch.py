@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from edgewright import __version__
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -35,6 +35,8 @@ class Edge(Protocol):
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]: ...
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]: ...
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]: ...
 
     async def openings(self) -> list[Opening]: ...
 
@@ -71,7 +73,15 @@ class Watch:
         self._chance = chance
         self._matters = {
             name: Transitions(name)
-            for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "opened_secrets", "version")
+            for name in (
+                "nodes",
+                "flux_sources",
+                "flux",
+                "flux_releases",
+                "sealed_secrets",
+                "opened_secrets",
+                "version",
+            )
         }
         self._version_due, self._openings_due = -math.inf, -math.inf
         self._hurried_until = -math.inf
@@ -115,6 +125,9 @@ class Watch:
         openings = await self._openings(seen)  # after Flux was looked at: what it has applied is seen here
         if openings is not None:
             seen = replace(seen, openings=openings)
+        releases = await self._ask("flux_releases", self._edge.releases(self._namespace, self._cluster))
+        if releases is not None:
+            seen = seen.with_releases(releases, now=self._clock.now())
         certificate = await self._ask("sealed_secrets", self._certificate())
         if certificate is not None:
             seen = replace(seen, certificate=certificate)
