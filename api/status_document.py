@@ -45,8 +45,8 @@ _MORE = {
         "type": "object",
         "description": (
             "What the edge's controller has made of what the centre has sealed. A sealing is named by eight "
-            "characters: the first six bytes of the SHA-256 of the JSON `[namespace, name, [[key, ciphertext], …]]`, without "
-            "spaces and sorted by key, in base64url. Absent: the agent does not say."
+            "characters: the first six bytes of the SHA-256 of the JSON `[namespace, name, [[key, ciphertext], …]]`, "
+            "without spaces and sorted by key, in base64url. Absent: the agent does not say."
         ),
         "properties": {
             "counts": {
