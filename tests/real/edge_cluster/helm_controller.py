@@ -1,8 +1,8 @@
 """Stands in for Flux's helm-controller, which cannot be had: writes its states, from helm's own results.
 
 Runs in the pod of helm-controller, under its account. For each HelmRelease it takes the chart from the Git source
-that source-controller has fetched, has the real helm try the release on the API server (``--dry-run=server``: lookups, the
-chart's schema and admission are real; nothing is installed), and writes what helm says into the status. What fails is
+that source-controller has fetched, has the real helm try the release on the API server (``--dry-run=server``: lookups,
+the chart's schema and admission are real; nothing is installed), and writes what helm says into the status. What fails is
 tried again for ever, and *Ready* is Unknown meanwhile. The chart's dependency is put beside it from an archive, as
 source-controller would from a repository.
 """
