@@ -74,6 +74,9 @@ def test_a_secret_that_the_controller_refuses_is_told_in_its_words_until_it_is_o
     assert f"Refused on the edge: default/taken: {SENTENCE}" in listed.stderr
 
     edge.cluster.kubectl("delete", "secret", "taken")
+    time.sleep(5)  # it has given up by then, as the command's hint and docs/troubleshooting.md say
+    assert edge.cluster.find("secret", "taken") is None
+    assert on_edge(edge)["taken"] == ("refused", SENTENCE)
     healed = put(edge, tmp_path, "taken", "ours")
     assert healed.returncode == 0, healed.stdout + healed.stderr
     assert decrypted(edge, "taken") == "ours"
