@@ -1,14 +1,17 @@
 """Reads and records on the ``clusters`` row."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from uuid import UUID
 
 from temporalio import activity
 
 from activities.rendering import RenderInputs, digest_of
-from edgewright.domain.cluster import Desired, StepName, Wanted
-from edgewright.domain.delivery import delivery_problem
+from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
+from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.health import edge_health
+from edgewright.domain.opened_secrets import secret_findings
 from edgewright.errors import NotFound, Refused, Stalled, Waiting
 from edgewright.messages.steps import (
     Publish,
@@ -54,7 +57,8 @@ class ClusterActivities:
             descends = await self._descends(question.cluster, newest, wanted.observed_revision)
             wanted = wanted.model_copy(update={"head": head, "observed_descends": descends})
         if row is not None and row.edge_status is not None:
-            wanted = wanted.model_copy(update={"delivery_problem": delivery_problem(row.edge_status)})
+            told = {"delivery_problem": delivery_problem(row.edge_status), "edge_health": _health(row.edge_status)}
+            wanted = wanted.model_copy(update=told)
         return Reading(wanted=wanted, seed=seed)
 
     async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
@@ -119,6 +123,12 @@ class ClusterActivities:
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)
         return Receipt()
+
+
+def _health(status: Mapping[str, Any]) -> EdgeHealth | None:
+    """Of all that an edge tells; None while it has told of nothing to judge by."""
+    flux, secrets = flux_findings(status), secret_findings(status)
+    return None if flux is None and not secrets else edge_health([*(flux or ()), *secrets])
 
 
 def applied_once(verb: UUID | None) -> Once | None:

@@ -13,7 +13,10 @@ _FLUX_OBJECT = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
+        "kind": {"type": "string", "description": "Of `others`: `Kustomization` or `HelmRelease`."},
         "source": {"type": "string", "description": "Of a Kustomization: the source that it applies."},
+        "chart": {"type": "string", "description": "Of a release: its chart."},
+        "attempted": {"type": "string", "description": "The revision, or version of the chart, that was tried last."},
         "suspended": {"type": "boolean"},
         "conditions": {"type": "array", "items": _CONDITION},
     },
@@ -22,10 +25,49 @@ _MORE = {
     "observed_revision": {"type": "string", "description": "What Flux has applied, as it says it: `main@sha1:…`."},
     "flux": {
         "type": "object",
-        "description": "What Flux says of its work; why a commit does not arrive is read of it.",
+        "description": "What Flux says of its work; the conditions `Synced` and `Healthy` are read of it.",
         "properties": {
             "sources": {"type": "array", "items": _FLUX_OBJECT},
             "kustomizations": {"type": "array", "items": _FLUX_OBJECT},
+            "releases": {
+                "type": "array",
+                "items": _FLUX_OBJECT,
+                "description": "HelmReleases. Absent: the agent may not see them, or is of a version that does not.",
+            },
+            "others": {
+                "type": "array",
+                "items": _FLUX_OBJECT,
+                "description": "What an operator has beside them and fails: Kustomizations and HelmReleases.",
+            },
+        },
+    },
+    "secrets": {
+        "type": "object",
+        "description": (
+            "What the edge's controller has made of what the centre has sealed. A sealing is named by eight "
+            "characters: the first six bytes of the SHA-256 of the JSON `[namespace, name, [[key, ciphertext], …]]`, "
+            "without spaces and sorted by key, in base64url. Absent: the agent does not say."
+        ),
+        "properties": {
+            "counts": {
+                "type": "object",
+                "properties": {stage: {"type": "integer"} for stage in ("opened", "pending", "refused")},
+            },
+            **{
+                field: {"type": "string", "description": f"Names of sealings that {what}, one after the other."}
+                for field, what in (
+                    ("opened", "are opened"),
+                    ("pending", "the controller has not come to"),
+                    ("refused_too", "are refused, beside those in `refused`"),
+                )
+            },
+            "refused": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {name: {"type": "string"} for name in ("namespace", "name", "digest", "message")},
+                },
+            },
         },
     },
     "versions": {
@@ -37,8 +79,8 @@ _MORE = {
         "type": "object",
         "description": (
             "How much the agent has left out to stay below 64 KiB: `flux_messages` that it shortened, `host_details` "
-            "(hosts of which it says no more than name, role and readiness), `flux_objects` that are ready, `hosts`, "
-            "and `hosts_not_ready` among those. Absent: nothing."
+            "(hosts of which it says no more than name, role and readiness), `secrets` of which it says no state, "
+            "`flux_objects` that are ready, `hosts`, and `hosts_not_ready` among those. Absent: nothing."
         ),
         "additionalProperties": {"type": "integer"},
     },

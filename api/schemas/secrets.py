@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from api.schemas.base import Answer, Wish
+from edgewright.domain.opened_secrets import EdgeState
 
 
 class SecretChange(Wish):
@@ -46,7 +47,13 @@ class Committed(Answer):
 
 
 class SealedKey(Answer):
-    """One key of one Secret. ``state``: stale when it was sealed with another certificate than the one in use."""
+    """One key of one Secret. ``state``: stale when it was sealed with another certificate than the one in use.
+
+    ``edge_state``: how far the whole Secret is on the edge, as its agent said last: `sealed` (the edge does not have
+    it yet), `applied` (it has, and its controller has not come to it), `opened`, `refused`, or `unknown` (the agent
+    does not say). More may come. ``refusal``: why the edge's controller refuses it, in its own words; null: it does
+    not, or does not say.
+    """
 
     namespace: str
     name: str
@@ -54,6 +61,8 @@ class SealedKey(Answer):
     sealed_at: datetime | None
     fingerprint: str | None
     state: Literal["current", "stale"]
+    edge_state: EdgeState
+    refusal: str | None = None
 
 
 class SecretList(Answer):

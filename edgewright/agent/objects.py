@@ -6,17 +6,27 @@ from typing import Any
 from lightkube.generic_resource import GenericNamespacedResource, create_namespaced_resource
 from lightkube.resources.core_v1 import Node
 
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized
+from edgewright.agent.attachment import CLUSTER_LABEL
+from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
+from edgewright.agent.opening import Opening, sealing_digest, stage_of
 from edgewright.agent.sealing_controller import SealedSecret
 
 Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
 GitRepository = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
+HelmRelease = create_namespaced_resource("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases")
+HelmChart = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts")
 SealedSecretKind = create_namespaced_resource("bitnami.com", "v1alpha1", "SealedSecret", "sealedsecrets")
 SCOPE_ANNOTATIONS = ("sealedsecrets.bitnami.com/cluster-wide", "sealedsecrets.bitnami.com/namespace-wide")
+SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
+"""Of each file that the centre writes; see docs/crypto.md."""
 SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 PASSING_CONDITIONS = ("Reconciling",)
 """Say only that Flux is at work."""
+CHART_WAITS = frozenset({"NoSourceArtifact", "SourceUnavailable"})
+"""Why a HelmChart cannot be made while its source is not there; that fails by itself."""
+LONGEST_NAME = 320
+"""Characters of a chart and its version."""
 
 
 def host_of(node: Node) -> Host:
@@ -37,8 +47,12 @@ def host_of(node: Node) -> Host:
     )
 
 
-def kustomized_of(found: GenericNamespacedResource) -> Kustomized:
-    """What is reported of a Kustomization; its schema is Flux's, which a cluster may have in another version."""
+def kustomized_of(found: GenericNamespacedResource, cluster: str) -> Kustomized:
+    """What is reported of a Kustomization; its schema is Flux's, which a cluster may have in another version.
+
+    Args:
+        cluster: UUID; what bears it is the centre's.
+    """
     metadata = found.metadata
     spec, status = _object(found.get("spec")), _object(found.get("status"))
     return Kustomized(
@@ -51,7 +65,38 @@ def kustomized_of(found: GenericNamespacedResource) -> Kustomized:
         path=str(spec.get("path") or ""),
         holds=len(_object(status.get("inventory")).get("entries") or ()),
         deleting=metadata is not None and metadata.deletionTimestamp is not None,
+        own=_is_own(found, cluster),
     )
+
+
+def released_of(found: GenericNamespacedResource, cluster: str) -> Released:
+    """What is reported of a HelmRelease.
+
+    Args:
+        cluster: UUID; what bears it is the centre's.
+    """
+    metadata = found.metadata
+    spec, status = _object(found.get("spec")), _object(found.get("status"))
+    chart = _object(_object(spec.get("chart")).get("spec")).get("chart") or _object(spec.get("chartRef")).get("name")
+    deployed = next((each for each in _objects(status.get("history")) if each.get("status") == "deployed"), {})
+    waits = any(each.get("reason") == "SourceNotReady" for each in _objects(status.get("conditions")))
+    return Released(
+        name=(metadata.name if metadata else None) or "",
+        chart=str(chart or "")[:LONGEST_NAME],
+        suspended=spec.get("suspend") is True,
+        applied=str(deployed.get("chartVersion") or "")[:LONGEST_NAME] or None,
+        attempted=str(status.get("lastAttemptedRevision") or "")[:LONGEST_NAME] or None,
+        conditions=_conditions(status),
+        waits_for=str(status.get("helmChart") or "").partition("/")[2] if waits else None,
+        own=_is_own(found, cluster),
+    )
+
+
+def failed_chart_of(found: GenericNamespacedResource) -> FluxCondition | None:
+    """Why a HelmChart cannot be made; None: it can, or what it is made of is on its way."""
+    stated = next((each for each in _conditions(_object(found.get("status"))) if each.type == "Ready"), None)
+    failed = stated is not None and stated.status == "False" and stated.reason not in CHART_WAITS
+    return stated if failed else None
 
 
 def fetched_of(found: GenericNamespacedResource) -> Fetched:
@@ -67,6 +112,10 @@ def fetched_of(found: GenericNamespacedResource) -> Fetched:
     )
 
 
+def _is_own(found: GenericNamespacedResource, cluster: str) -> bool:
+    return ((found.metadata.labels if found.metadata else None) or {}).get(CLUSTER_LABEL) == cluster
+
+
 def _conditions(status: dict[str, Any]) -> tuple[FluxCondition, ...]:
     conditions = [
         FluxCondition(
@@ -76,7 +125,7 @@ def _conditions(status: dict[str, Any]) -> tuple[FluxCondition, ...]:
             message=str(each.get("message", "")),
             since=_time(each.get("lastTransitionTime")),
         )
-        for each in map(_object, status.get("conditions") or ())
+        for each in _objects(status.get("conditions"))
         if each.get("type") not in PASSING_CONDITIONS
     ]
     return tuple(sorted(conditions, key=lambda each: each.type))
@@ -94,8 +143,23 @@ def sealed_secret_of(found: GenericNamespacedResource, namespace: str, name: str
     )
 
 
+def opening_of(found: GenericNamespacedResource) -> Opening | None:
+    """What the controller says of a SealedSecret; None for one that the centre has not sealed."""
+    metadata = found.metadata
+    if metadata is None or SEALED_KEYS_ANNOTATION not in (metadata.annotations or {}):
+        return None
+    namespace, name = metadata.namespace or "", metadata.name or ""
+    stage, sentence = stage_of(metadata.generation, _object(found.get("status")))
+    values = sealed_secret_of(found, namespace, name).values
+    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence)
+
+
 def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [_object(each) for each in values] if isinstance(values, list) else []
 
 
 def _time(value: object) -> datetime | None:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from edgewright.agent.opening import Opening, openings_to_json
 from edgewright.agent.status_size import fitted
 
 OWN_SOURCE = "self-link"
@@ -13,6 +14,10 @@ LONGEST_PROGRESS = timedelta(minutes=5)
 """So long Flux may be at work before that is news; at each interval it is, for a moment."""
 LONGEST_MESSAGE = 1000
 """Characters of what Flux says."""
+MOST_OTHERS = 20
+"""Failing objects of an operator's that are reported."""
+WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
+"""Reasons of a release that is not *Ready* while what it needs is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class Kustomized:
         path: folder of the source that it applies.
         holds: how many objects it has applied and not pruned.
         deleting: it goes, once Flux has done its part.
+        own: the centre has put it there; else it is an operator's.
     """
 
     name: str
@@ -87,6 +93,7 @@ class Kustomized:
     path: str = ""
     holds: int = 0
     deleting: bool = False
+    own: bool = True
 
     @property
     def fails(self) -> bool:
@@ -101,8 +108,63 @@ class Kustomized:
     def to_json(self) -> dict[str, Any]:
         """As it is reported."""
         said: dict[str, Any] = {
+            **({} if self.own else {"kind": "Kustomization"}),
             "name": self.name,
             "source": self.source,
+            "suspended": self.suspended,
+            "applied": self.applied,
+            "attempted": self.attempted,
+            "conditions": [each.to_json() for each in self.conditions],
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """One of Flux's HelmReleases.
+
+    Args:
+        chart: its name.
+        applied, attempted: version of the chart that runs, and that was tried last; None: none yet.
+        conditions: by type, in that order.
+        waits_for: name of its HelmChart, if that keeps it from going on.
+        own: the centre has put it there; else it is an operator's.
+    """
+
+    name: str
+    chart: str = ""
+    suspended: bool = False
+    applied: str | None = None
+    attempted: str | None = None
+    conditions: tuple[FluxCondition, ...] = ()
+    waits_for: str | None = None
+    own: bool = True
+
+    @property
+    def fails(self) -> bool:
+        """Whether it has failed, and no later attempt has gone well."""
+        status = {each.type: each for each in self.conditions}
+        ready, released = status.get("Ready"), status.get("Released")
+        if ready is None or ready.status == "True":
+            return False
+        return (ready.status == "False" and not self.progresses) or (
+            released is not None and released.status == "False"
+        )
+
+    @property
+    def progresses(self) -> bool:
+        """Whether Flux is at work on it, or on what it needs, and says nothing else for that time."""
+        return _progresses(self.conditions) or any(
+            each.type == "Ready" and each.status == "False" and each.reason in WAITS_FOR_OTHERS
+            for each in self.conditions
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is reported."""
+        said: dict[str, Any] = {
+            **({} if self.own else {"kind": "HelmRelease"}),
+            "name": self.name,
+            "chart": self.chart or None,
             "suspended": self.suspended,
             "applied": self.applied,
             "attempted": self.attempted,
@@ -143,22 +205,28 @@ class Observation:
     """Everything that was seen last; None: never yet.
 
     Args:
-        sources, kustomizations: none where Flux is not installed.
+        sources, kustomizations, releases: the centre's own; none where Flux is not installed. Releases cannot be
+            seen with the rights that an older version has installed.
+        others: Kustomizations and releases of an operator's beside them.
         revision: that all which drives this cluster has applied.
         certificate: of sealed-secrets, PEM.
         versions: program → version.
+        openings: of what the centre has sealed, by namespace and name.
     """
 
     hosts: tuple[Host, ...] | None = None
     sources: tuple[Fetched, ...] | None = None
     kustomizations: tuple[Kustomized, ...] | None = None
+    releases: tuple[Released, ...] | None = None
+    others: tuple[Kustomized | Released, ...] = ()
     revision: str | None = None
     certificate: str | None = None
     versions: Mapping[str, str] | None = None
+    openings: tuple[Opening, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether each part was seen at least once."""
+        """Whether each part was seen at least once; but for ``openings``, which an edge may not let us see."""
         return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
 
     def to_json(self) -> dict[str, Any]:
@@ -170,15 +238,20 @@ class Observation:
             "observed_revision": self.revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
+            "secrets": None if self.openings is None else openings_to_json(self.openings),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
     def _flux(self) -> dict[str, Any] | None:
         if self.kustomizations is None:
             return None
+        failing = [each.to_json() for each in self.others if each.fails]
+        releases = None if self.releases is None else [each.to_json() for each in self.releases]
         return {
             "sources": [each.to_json() for each in self.sources or ()],
             "kustomizations": [each.to_json() for each in self.kustomizations],
+            **({} if releases is None else {"releases": releases}),
+            **({"others": failing[:MOST_OTHERS]} if failing else {}),
         }
 
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
@@ -199,12 +272,36 @@ class Observation:
         Args:
             now: aware, by the edge's clock.
         """
-        before = {each.name: each for each in self.kustomizations or ()}
-        ordered = sorted(found, key=lambda each: each.name)
+        theirs = [each for each in self.others if isinstance(each, Kustomized)]
+        settled = [
+            _settled(each, _the_same(each, (*(self.kustomizations or ()), *theirs)), now) for each in _ordered(found)
+        ]
+        own = [each for each in settled if each.own]
+        others = [each for each in settled if not each.own]
         return replace(
             self,
-            kustomizations=tuple(_settled(each, before.get(each.name), now) for each in ordered),
-            revision=applied_revision(ordered, before=self.revision),
+            kustomizations=tuple(own),
+            others=(*others, *(each for each in self.others if isinstance(each, Released))),
+            revision=applied_revision(own, before=self.revision),
+        )
+
+    def with_releases(self, found: Sequence[Released], *, now: datetime) -> "Observation":
+        """This, after a look at Helm's releases; what Flux is only just working on stays as it was reported before.
+
+        Args:
+            now: aware, by the edge's clock.
+        """
+        theirs = [each for each in self.others if isinstance(each, Released)]
+        settled = [
+            _settled(each, _the_same(each, (*(self.releases or ()), *theirs)), now) for each in _ordered(found)
+        ]
+        return replace(
+            self,
+            releases=tuple(each for each in settled if each.own),
+            others=(
+                *(each for each in self.others if isinstance(each, Kustomized)),
+                *(each for each in settled if not each.own),
+            ),
         )
 
 
@@ -232,7 +329,19 @@ def _progresses(conditions: Sequence[FluxCondition]) -> bool:
     return any(each.type == "Ready" and each.status == "Unknown" for each in conditions)
 
 
-def _settled(each: Kustomized, before: Kustomized | None, now: datetime) -> Kustomized:
+Flux = TypeVar("Flux", Kustomized, Released)
+
+
+def _ordered(found: Sequence[Flux]) -> list[Flux]:
+    return sorted(found, key=lambda each: each.name)
+
+
+def _the_same(each: Flux, before: Sequence[Flux]) -> Flux | None:
+    """What was reported of an object before."""
+    return next((one for one in before if (one.name, one.own) == (each.name, each.own)), None)
+
+
+def _settled(each: Flux, before: Flux | None, now: datetime) -> Flux:
     if before is None or not each.progresses:
         return each
     begun = [state.since for state in each.conditions if state.type == "Ready" and state.since is not None]

@@ -18,9 +18,9 @@ _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
 
-    What Flux says at length goes first, then details of hosts, then what Flux does well and whatever of it takes more
-    than half, then hosts, control planes last. Which hosts stay depends on their names only: one that becomes ready
-    drives no other out.
+    What Flux says at length goes first, then details of hosts, then which secrets are opened, then what Flux does
+    well and whatever of it takes more than half, then hosts, control planes last. Which hosts stay depends on their
+    names only: one that becomes ready drives no other out.
 
     Args:
         own_source: name of the Flux source that is the cluster's own driving repository; what concerns it goes
@@ -30,6 +30,7 @@ def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     steps: tuple[_Shorten, ...] = (
         _with_short_messages,
         _without_host_details,
+        _without_opened_secrets,
         partial(_with_most_of_flux, own_source=own_source),
         _with_first_hosts,
     )
@@ -60,18 +61,28 @@ def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:
     return _omitting({**status, "hosts": hosts}, host_details=len(hosts))
 
 
+def _without_opened_secrets(status: dict[str, Any]) -> dict[str, Any]:
+    """Counts and what is refused stay."""
+    if "secrets" not in status:
+        return status
+    secrets = status["secrets"]
+    without = {**secrets, "opened": "", "pending": "", "refused_too": ""}
+    number = sum(secrets["counts"].values()) - len(secrets["refused"])
+    return _omitting({**status, "secrets": without}, secrets=number)
+
+
 def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any]:
-    left, number = MOST_BYTES // 2, 0
-    flux: dict[str, list[Mapping[str, Any]]] = {}
-    for kind, found in status.get("flux", {}).items():
-        own = [each for each in found if _concerns(each, own_source)]
-        ill = [each for each in found if not (_concerns(each, own_source) or _is_well(each))]
-        matters = (*own, *ill)
-        sizes = accumulate(_size(each) + 2 for each in matters)
-        stays = [each for each, size in zip(matters, sizes, strict=True) if size <= left]
-        left -= sum(_size(each) + 2 for each in stays)
-        number += len(found) - len(stays)
-        flux[kind] = stays
+    left = MOST_BYTES // 2
+    said: Mapping[str, Sequence[Mapping[str, Any]]] = status.get("flux", {})
+    flux: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in said}
+    for is_turn_of in (_is_own, _is_ill):
+        for kind, found in said.items():
+            matters = [each for each in found if is_turn_of(kind, each, own_source)]
+            sizes = accumulate(_size(each) + 2 for each in matters)
+            stays = [each for each, size in zip(matters, sizes, strict=True) if size <= left]
+            left -= sum(_size(each) + 2 for each in stays)
+            flux[kind] += stays
+    number = sum(len(found) - len(flux[kind]) for kind, found in said.items())
     return _omitting({**status, "flux": flux} if flux else status, flux_objects=number)
 
 
@@ -91,8 +102,13 @@ def _with_first_hosts(status: dict[str, Any]) -> dict[str, Any]:
     return _omitting({**status, "hosts": list(hosts[:stays])}, hosts=len(goes), hosts_not_ready=not_ready)
 
 
-def _concerns(flux_object: Mapping[str, Any], source: str) -> bool:
-    return source in {flux_object["name"], flux_object.get("source")}
+def _is_own(kind: str, flux_object: Mapping[str, Any], source: str) -> bool:
+    """Whether it is on the way of what the centre renders: all reported releases are."""
+    return kind == "releases" or source in {flux_object["name"], flux_object.get("source")}
+
+
+def _is_ill(kind: str, flux_object: Mapping[str, Any], source: str) -> bool:
+    return not (_is_own(kind, flux_object, source) or _is_well(flux_object))
 
 
 def _is_well(flux_object: Mapping[str, Any]) -> bool:

@@ -8,7 +8,8 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from edgewright import __version__
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
+from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -18,6 +19,10 @@ HURRIED_SECONDS, HURRIED_LOOK = 60.0, 2.0
 """So long after Flux was asked for something, looks come so often, in seconds, until it has applied that."""
 VERSION_SECONDS = 3600.0
 """The API server is asked for its version so rarely: it changes by an upgrade only."""
+
+OPENINGS_SECONDS = 60.0
+"""SealedSecrets are many and large: they are looked at when Flux has applied something, while one waits for its
+controller, and else so rarely."""
 
 T = TypeVar("T")
 
@@ -30,6 +35,10 @@ class Edge(Protocol):
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]: ...
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]: ...
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]: ...
+
+    async def openings(self) -> list[Opening]: ...
 
     async def version(self) -> str: ...
 
@@ -63,9 +72,18 @@ class Watch:
         self._clock = clock
         self._chance = chance
         self._matters = {
-            name: Transitions(name) for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "version")
+            name: Transitions(name)
+            for name in (
+                "nodes",
+                "flux_sources",
+                "flux",
+                "flux_releases",
+                "sealed_secrets",
+                "opened_secrets",
+                "version",
+            )
         }
-        self._version_due = -math.inf
+        self._version_due, self._openings_due = -math.inf, -math.inf
         self._hurried_until = -math.inf
         self._expected = ""
         self._hurried = asyncio.Event()
@@ -79,9 +97,7 @@ class Watch:
         while True:
             await self.look()
             pause = self._look_seconds
-            if self._clock.monotonic() < self._hurried_until and not (self.seen.revision or "").endswith(
-                self._expected
-            ):
+            if self._clock.monotonic() < self._hurried_until and not self._has_arrived():
                 pause = min(pause, HURRIED_LOOK)
             self._hurried.clear()
             await self._clock.sleep(
@@ -89,7 +105,7 @@ class Watch:
             )
 
     def hurry(self, commit: str) -> None:
-        """Looks more often for a while, until this commit is applied: something is to happen."""
+        """Looks more often for a while, until this commit is applied and opened: something is to happen."""
         self._expected = commit
         self._hurried_until = self._clock.monotonic() + HURRIED_SECONDS
         self._hurried.set()
@@ -106,6 +122,12 @@ class Watch:
         found = await self._ask("flux", self._edge.kustomizations(self._namespace, self._cluster))
         if found is not None:
             seen = seen.with_flux(found, now=self._clock.now())
+        openings = await self._openings(seen)  # after Flux was looked at: what it has applied is seen here
+        if openings is not None:
+            seen = replace(seen, openings=openings)
+        releases = await self._ask("flux_releases", self._edge.releases(self._namespace, self._cluster))
+        if releases is not None:
+            seen = seen.with_releases(releases, now=self._clock.now())
         certificate = await self._ask("sealed_secrets", self._certificate())
         if certificate is not None:
             seen = replace(seen, certificate=certificate)
@@ -115,6 +137,24 @@ class Watch:
         if seen != self.seen:
             self.seen = seen
             self.news.set()
+
+    def _has_arrived(self) -> bool:
+        return (self.seen.revision or "").endswith(self._expected) and not _is_pending(self.seen)
+
+    async def _openings(self, seen: Observation) -> tuple[Opening, ...] | None:
+        applied_before = [(each.name, each.applied) for each in self.seen.kustomizations or ()]
+        is_due = (
+            self._clock.monotonic() >= self._openings_due
+            or _is_pending(seen)
+            or [(each.name, each.applied) for each in seen.kustomizations or ()] != applied_before
+        )
+        if not is_due:
+            return None
+        found = await self._ask("opened_secrets", self._edge.openings())
+        if found is None:
+            return None
+        self._openings_due = self._clock.monotonic() + OPENINGS_SECONDS
+        return tuple(sorted(found, key=lambda each: (each.namespace, each.name)))
 
     async def _version(self) -> str | None:
         if self._clock.monotonic() < self._version_due:
@@ -133,3 +173,7 @@ class Watch:
             return None
         self._matters[matter].well("seen")
         return answer
+
+
+def _is_pending(seen: Observation) -> bool:
+    return any(each.stage is Stage.PENDING for each in seen.openings or ())

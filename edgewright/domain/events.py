@@ -67,6 +67,8 @@ EventKind = Literal[
     "resume.refused",
     "sealing_key.refused",
     "secret.deleted",
+    "secret.edge_healed",
+    "secret.edge_refused",
     "secret.put",
     "secret.refused",
     "secret.resealed",

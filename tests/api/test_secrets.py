@@ -10,9 +10,11 @@ import httpx
 import pytest
 from cluster_states import remove_content
 from gateway_centre import STATUS_APP, Edge, GatewayCentre
+from opening_edge import opening, saying
 from sealing_keys import certificate_pem, open_envelope, private_key
 
 from api.secret_writes import outcome_of
+from edgewright.agent.opening import Opening, Stage
 from edgewright.domain.cluster import Phase
 from edgewright.errors import Conflict, Waiting
 from edgewright.ports.operators import Permission
@@ -412,3 +414,54 @@ async def test_keys_whose_annotations_the_edge_would_refuse_are_refused_at_the_d
     assert "annotations" in answer.json()["detail"]
     assert await centre.gateway.staging.pending(cluster) == []
     assert centre.git.head(cluster) == before
+
+
+TAKEN = 'failed update: Resource "db" already exists and is not managed by SealedSecret'
+
+
+async def on_edge(admin: httpx.AsyncClient, cluster: UUID, *openings: Opening) -> list[tuple[str, str, str | None]]:
+    """Key, state on the edge and refusal of each, after the edge has said that."""
+    answer = await admin.put(f"/v1/app/{STATUS_APP}/object/{cluster}", json=saying(STATUS, *openings))
+    assert answer.is_success, answer.text
+    return await listed(admin, cluster)
+
+
+async def listed(admin: httpx.AsyncClient, cluster: UUID, **params: str) -> list[tuple[str, str, str | None]]:
+    items = (await admin.get(f"/v1/cluster/{cluster}/secret", params=params)).json()["items"]
+    return [(f"{each['name']}/{each['key']}", each["edge_state"], each["refusal"]) for each in items]
+
+
+async def test_each_secret_says_how_far_it_is_on_the_edge(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
+) -> None:
+    assert (await admin.put(path(cluster), content=b"v")).status_code == 204
+    assert await listed(admin, cluster) == [("db/password", "unknown", None)], "an agent that does not say"
+    assert await on_edge(admin, cluster) == [("db/password", "sealed", None)]
+    for stage, state in ((Stage.PENDING, "applied"), (Stage.OPENED, "opened")):
+        now = opening(centre.git, cluster, stage)
+        assert await on_edge(admin, cluster, now) == [("db/password", state, None)]
+    now = opening(centre.git, cluster, Stage.REFUSED, TAKEN)
+    assert await on_edge(admin, cluster, now) == [("db/password", "refused", TAKEN)]
+
+
+async def test_what_the_edge_says_of_another_sealing_is_not_said_of_this_one(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
+) -> None:
+    await admin.put(path(cluster), content=b"v")
+    await on_edge(admin, cluster, opening(centre.git, cluster, Stage.OPENED))
+    await admin.put(path(cluster, key="user"), content=b"u")
+    assert {state for _, state, _ in await listed(admin, cluster)} == {"sealed"}, "the whole Secret is another one"
+    now = opening(centre.git, cluster, Stage.OPENED)
+    assert {state for _, state, _ in await on_edge(admin, cluster, now)} == {"opened"}
+    await admin.put(path(cluster), content=b"v")  # the same value
+    assert {state for _, state, _ in await listed(admin, cluster)} == {"sealed"}
+
+
+async def test_one_secret_can_be_listed_alone(cluster: UUID, admin: httpx.AsyncClient) -> None:
+    for namespace, name in (("default", "db"), ("default", "other"), ("else", "db")):
+        await admin.put(path(cluster, namespace=namespace, name=name), content=b"v")
+    assert len(await listed(admin, cluster)) == 3
+    assert len(await listed(admin, cluster, name="db")) == 2
+    assert len(await listed(admin, cluster, namespace="default")) == 2
+    assert len(await listed(admin, cluster, namespace="default", name="db")) == 1
+    assert await listed(admin, cluster, namespace="../..", name="*") == []

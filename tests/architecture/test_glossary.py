@@ -20,6 +20,7 @@ from edgewright.domain.cluster import (
 )
 from edgewright.domain.events import EVENT_KINDS
 from edgewright.domain.notifications import NotificationType
+from edgewright.domain.opened_secrets import EdgeState
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedState
 
@@ -72,6 +73,11 @@ def test_each_step_and_each_state_of_a_step_is_explained(chapters: dict[str, str
         "done",
         "skipped",
     }
+
+
+def test_each_state_of_a_secret_on_its_edge_is_explained(chapters: dict[str, str]) -> None:
+    explained = [row[0].strip("`") for row in _first_cells(chapters["Secrets on the edge"])]
+    assert explained == [state.value for state in EdgeState]
 
 
 def test_each_state_of_a_staged_change_is_explained(chapters: dict[str, str]) -> None:

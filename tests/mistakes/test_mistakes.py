@@ -55,6 +55,10 @@ FOUND_BY_OTHER_TESTS = {
         ("repository_damaged", "tests/unit/git/test_bare.py"),
         ("repository_headless", "tests/unit/git/test_bare.py"),
     ),
+    "The edge does not open a secret": (
+        ("secret.edge_refused", "tests/contracts/database/test_status_events.py"),
+        ("secret_state_unknown", "tests/unit/cli_commands/test_secret_waiting.py"),
+    ),
     "The timeline says `git.drifted`": (("git.drifted", "tests/workflows/test_drift.py"),),
 }
 """Chapters about what no command shows: each code that they explain, and the test that provokes it."""

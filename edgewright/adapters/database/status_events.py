@@ -11,9 +11,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.cluster_rows import ClusterRecord
 from edgewright.adapters.database.edge_events import EdgeEvents
 from edgewright.adapters.database.tables import events as told
+from edgewright.domain.opened_secrets import refusal_news
 from edgewright.domain.status_news import STIR, status_news
 
 EDGE_STATUS: Final = "edge.status"
+UNOPENED: Final = "secret.edge_refused"
+HEALED: Final = "secret.edge_healed"
 _LOOKED_AT = 20
 """Newest events of a cluster in which a line on the same is looked for: the index has them at hand."""
 
@@ -28,16 +31,21 @@ async def tell_status(
     events: EdgeEvents,
     actor: str,
 ) -> None:
-    """Tells in one line what differs, unless a recent line speaks for all of it."""
+    """Tells in one line what differs, unless a recent line speaks for all of it; what is refused and heals, apart."""
+    refused, healed = refusal_news(before, now)
+    if refused:
+        events.note(UNOPENED, f"The edge of {row.name} does not open {refused}.", actor=actor)
+    if healed:
+        events.note(HEALED, f"The edge of {row.name} refuses {healed} no more.", actor=actor)
     news = status_news(before, now)
-    if not news.facts and not (news.passing and set(news.passing) - await _spoken_for(connection, row.uuid, at)):
+    if not news.facts and not (news.passing and set(news.matters) - await _spoken_for(connection, row.uuid, at)):
         return
     events.note(
         EDGE_STATUS,
         news.sentence(row.name),
         actor=actor,
         hosts=len(now.get("hosts") or ()),
-        passing=",".join(news.passing),
+        passing=",".join(news.matters),
     )
 
 

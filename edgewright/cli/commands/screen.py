@@ -21,6 +21,8 @@ _STYLES = {
     "done": "green",
     "current": "green",
     "stale": "yellow",
+    "opened": "green",
+    "refused": "bold red",
     "waiting": "yellow",
     "Removed": "yellow",
     "Detaching": "yellow",

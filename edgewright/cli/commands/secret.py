@@ -4,6 +4,7 @@ A value comes from stdin or a file. On the command line it would stand in the sh
 """
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -11,12 +12,15 @@ from urllib.parse import quote
 import typer
 
 from edgewright.cli.client import connect
+from edgewright.cli.commands.durations import seconds_of, spoken
 from edgewright.cli.commands.naming import Named, named
-from edgewright.cli.commands.options import AsJson, ClusterName, example
+from edgewright.cli.commands.options import DEFAULT_TIMEOUT, AsJson, ClusterName, Timeout, example
 from edgewright.cli.commands.screen import clean, moment, result, say, show_json, show_table
+from edgewright.cli.commands.secret_waiting import wait_until_opened
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name
+from edgewright.domain.opened_secrets import EdgeState
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -51,6 +55,10 @@ def put(
         typer.Argument(metavar="-|@FILE", help="Where the value is read from, byte for byte.", show_default=False),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and seal, store nothing.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the edge has opened it, with live progress.")
+    ] = False,
+    timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
     """Set one key of a Secret, from stdin or a file; a newline at the end is part of the value."""
@@ -60,14 +68,27 @@ def put(
             "Give - and pipe the value in, or @FILE.",
             ExitCode.USAGE,
         )
+    if wait and dry_run:
+        raise CliError("A dry run stores nothing, so there is nothing to wait for.", exit_code=ExitCode.USAGE)
+    seconds = seconds_of(timeout, "--timeout")
     place = _place(secret, key)
     with connect() as gateway:
         meant = named(gateway, cluster)
         value = _read(source)
+        began = time.monotonic()
         params = {"dryrun": "true"} if dry_run else None
         octets = {"Content-Type": "application/octet-stream"}
         answer = send_once(gateway, "PUT", _path(meant, place), params=params, content=value, headers=octets)
-    _show(answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}", "is sealed", as_json=as_json)
+        commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}"
+        if not wait:
+            _show(commit, what, "is sealed", as_json=as_json)
+            return
+        (say if as_json else result)(f"{what} is sealed, commit {commit}.")
+        wait_until_opened(gateway, meant, place[0], place[1], seconds=seconds)
+    if as_json:
+        show_json({"commit": commit, "edge_state": EdgeState.OPENED})
+    else:
+        result(f"{meant.text} has opened {secret} after {spoken(time.monotonic() - began)}.")
 
 
 @app.command("delete", epilog=example("secret delete press-shop default/db password"))
@@ -82,20 +103,29 @@ def delete(cluster: ClusterName, secret: SecretName, key: Key, as_json: AsJson =
 
 @app.command("list", epilog=example("secret list press-shop"))
 def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
-    """List the keys of a cluster's Secrets, and which were sealed with an old certificate; never a value."""
+    """List the keys of a cluster's Secrets: sealed with which certificate, how far on the edge; never a value."""
     with connect() as gateway:
         document = gateway.get(f"{named(gateway, cluster).path}/secret")
     if as_json:
         show_json(document)
         return
     rows = [
-        (f"{each['namespace']}/{each['name']}", each["key"], each["state"], moment(each["sealed_at"]))
+        (
+            f"{each['namespace']}/{each['name']}",
+            each["key"],
+            each["state"],
+            each.get("edge_state", ""),
+            moment(each["sealed_at"]),
+        )
         for each in document["items"]
     ]
     if rows:
-        show_table(("secret", "key", "state", "sealed"), rows)
+        show_table(("secret", "key", "state", "edge", "sealed"), rows)
     else:
         say("No secrets.")
+    refused = [each for each in document["items"] if each.get("refusal")]
+    for place, refusal in sorted({(f"{each['namespace']}/{each['name']}", each["refusal"]) for each in refused}):
+        say(f"Refused on the edge: {clean(place)}: {clean(refusal)}")
     for path in document["unreadable"]:
         say(f"Not a SealedSecret: {clean(path)}")
     for name in document["must_reenter"]:

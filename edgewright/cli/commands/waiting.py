@@ -35,12 +35,14 @@ class Goal(StrEnum):
     JOINED = "joined"
     AVAILABLE = "available"
     SYNCED = "synced"
+    HEALTHY = "healthy"
 
 
 _CONDITIONS = {
     Goal.JOINED: ConditionType.JOINED,
     Goal.AVAILABLE: ConditionType.AVAILABLE,
     Goal.SYNCED: ConditionType.SYNCED,
+    Goal.HEALTHY: ConditionType.HEALTHY,
 }
 
 
@@ -60,12 +62,12 @@ def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, known: Document, s
         if answer.is_success:
             return None
         document = gateway.get(cluster.path)
-        _demand_present(cluster, document)
+        demand_present(cluster, document)
         return state_of(document, otherwise=gateway.problem(answer).sentence)
 
     def condition(_left: float) -> str | None:
         document = gateway.get(cluster.path)
-        _demand_present(cluster, document)
+        demand_present(cluster, document)
         stated = next((each for each in document["conditions"] if each["type"] == _CONDITIONS[goal]), None)
         if stated is not None and stated["status"] == "True":
             return None
@@ -73,7 +75,7 @@ def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, known: Document, s
 
     look = ready if goal is Goal.READY else condition
     hint = f"`{typed(f'cluster wait {cluster.text} --for {goal}')}` waits again."
-    _until(look, cluster, f"is not {goal}", known=known, seconds=seconds, hint=hint)
+    until(look, cluster, f"is not {goal}", known=known, seconds=seconds, hint=hint)
 
 
 def wait_until_gone(gateway: Gateway, cluster: Named, *, known: Document, seconds: float | None) -> None:
@@ -99,7 +101,7 @@ def wait_until_gone(gateway: Gateway, cluster: Named, *, known: Document, second
         return state_of(document)
 
     hint = f"`{typed(f'cluster timeline {cluster.text}')}` says how far it is."
-    _until(gone, cluster, "is not deleted", known=known, seconds=seconds, hint=hint)
+    until(gone, cluster, "is not deleted", known=known, seconds=seconds, hint=hint)
 
 
 def state_of(document: Document, *, otherwise: str = "") -> str:
@@ -119,7 +121,12 @@ def state_of(document: Document, *, otherwise: str = "") -> str:
     return clean(" · ".join(parts))
 
 
-def _demand_present(cluster: Named, document: Document) -> None:
+def demand_present(cluster: Named, document: Document) -> None:
+    """Makes sure that there is something to wait for.
+
+    Raises:
+        CliError: the cluster is being deleted, or was removed.
+    """
     if document["desired"] == Desired.PRESENT:
         return
     deleting = document["desired"] == Desired.DELETED
@@ -131,7 +138,18 @@ def _demand_present(cluster: Named, document: Document) -> None:
     )
 
 
-def _until(look: Look, cluster: Named, complaint: str, *, known: Document, seconds: float | None, hint: str) -> None:
+def until(look: Look, cluster: Named, complaint: str, *, known: Document, seconds: float | None, hint: str) -> None:
+    """Looks again and again, and shows what is going on, until ``look`` gives None.
+
+    Args:
+        complaint: what is said of the cluster when it takes too long, such as ``is not ready``.
+        known: the cluster as it was seen last.
+        seconds: None: as long as it takes.
+        hint: how to go on after that, or after Ctrl-C.
+
+    Raises:
+        CliError: it took too long; or whatever ``look`` raises, but for a gateway that is away.
+    """
     began = time.monotonic()
     pause = FIRST_PAUSE_SECONDS
     try:

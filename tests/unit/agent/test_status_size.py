@@ -8,7 +8,9 @@ import pytest
 
 from api.bodies import STATUS_JSON
 from api.json_text import parse_json
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation, Released
+from edgewright.agent.opening import MOST_TOLD, Opening, Stage
+from edgewright.domain.opened_secrets import EdgeState, opened_secrets
 
 LONG = "m" * 1000
 SMALL = Observation(hosts=(Host("press-1", True, True),), certificate="PEM", versions={"agent": "1"})
@@ -90,3 +92,26 @@ def test_even_thousands_of_failures_of_flux_are_not_too_much() -> None:
     status = taken(replace(SMALL, kustomizations=kustomizations(3000, "False")))
     assert status["flux"]["kustomizations"][0]["name"] == "main"
     assert status["omitted"]["flux_objects"] > 2000
+
+
+def test_the_centres_release_stays_however_much_of_an_operators_fails() -> None:
+    own = (Released("edge-cluster", "edge-cluster", conditions=ready("True")),)
+    theirs = tuple(Released(f"r-{each:04}" * 30, conditions=ready("False"), own=False) for each in range(400))
+    status = taken(replace(SMALL, kustomizations=kustomizations(3000, "False"), releases=own, others=theirs))
+    assert [each["name"] for each in status["flux"]["releases"]] == ["edge-cluster"]
+
+
+def test_which_secrets_are_opened_goes_before_hosts_and_what_is_refused_stays() -> None:
+    opened = (Opening("default", f"s{each}", f"{each:08}", Stage.OPENED) for each in range(MOST_TOLD))
+    refused = Opening("default", "taken", "x" * 8, Stage.REFUSED, "It is taken.")
+    small = taken(replace(SMALL, openings=(*opened, refused)))
+    assert "omitted" not in small and len(small["secrets"]["opened"]) == 8 * MOST_TOLD
+    opened = (Opening("default", f"s{each}", f"{each:08}", Stage.OPENED) for each in range(MOST_TOLD))
+    status = taken(replace(SMALL, hosts=hosts(600), openings=(*opened, refused)))
+    assert status["omitted"] == {"host_details": 602, "secrets": MOST_TOLD}
+    assert len(status["hosts"]) == 602
+    assert [each["name"] for each in status["secrets"]["refused"]] == ["taken"]
+    read = opened_secrets(status)
+    assert read is not None
+    assert read.state_of("00000001")[0] is EdgeState.UNKNOWN
+    assert read.state_of("x" * 8) == (EdgeState.REFUSED, "It is taken.")

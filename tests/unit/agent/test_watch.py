@@ -7,7 +7,8 @@ import pytest
 from scripted_centre import QuickClock, Reply, ScriptedCentre, TimeIsUp
 from structlog.testing import capture_logs
 
-from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.observation import Fetched, Host, Kustomized, Released
+from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.sealing_certificate import LARGEST, SealingCertificate
 from edgewright.agent.watch import Watch
 from edgewright.errors import EdgewrightError, Forbidden, Waiting
@@ -22,6 +23,9 @@ class Edge:
         self.found = [Host("b", False, True), Host("a", True, True)]
         self.fails: dict[str, EdgewrightError] = {}
         self.asked_for_version = 0
+        self.applied = "a"
+        self.stage = Stage.OPENED
+        self.asked_for_openings = 0
 
     async def hosts(self) -> list[Host]:
         self._may_fail("nodes")
@@ -33,7 +37,16 @@ class Edge:
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
         self._may_fail("flux")
-        return [Kustomized("self-link", "self-link", applied="main@sha1:a")]
+        return [Kustomized("self-link", "self-link", applied=f"main@sha1:{self.applied}")]
+
+    async def openings(self) -> list[Opening]:
+        self.asked_for_openings += 1
+        self._may_fail("opened_secrets")
+        return [Opening("default", "b", "bbbbbbbb", self.stage), Opening("default", "a", "aaaaaaaa", Stage.OPENED)]
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]:
+        self._may_fail("flux_releases")
+        return [Released("edge-cluster", applied="0.2.0")]
 
     async def version(self) -> str:
         self.asked_for_version += 1
@@ -86,21 +99,61 @@ async def test_the_same_again_is_no_news(edge: Edge) -> None:
     assert watch.news.is_set()
 
 
-@pytest.mark.parametrize("what", ["nodes", "flux_sources", "flux", "sealed_secrets", "version"])
+@pytest.mark.parametrize("what", ["nodes", "flux_sources", "flux", "flux_releases", "sealed_secrets", "version"])
 async def test_what_cannot_be_seen_stays_as_it_was_seen_and_hides_nothing_else(edge: Edge, what: str) -> None:
     blind = watch_of(edge, QuickClock(0))
     edge.fails[what] = Forbidden("No.", code="kubernetes_forbidden")
     await blind.look()
     seen = blind.seen
-    assert [seen.hosts, seen.sources, seen.kustomizations, seen.certificate, seen.versions].count(None) == 1
+    parts = [seen.hosts, seen.sources, seen.kustomizations, seen.releases, seen.certificate, seen.versions]
+    assert parts.count(None) == 1
+    assert seen.is_whole is (what == "flux_releases"), "an older version has installed no right to see them"
 
     edge.fails.clear()
     watch = watch_of(edge, QuickClock(0))
     await watch.look()
+    assert watch.seen.openings
     whole = watch.seen
     edge.fails[what] = Waiting("Away.", code="kubernetes_away")
     await watch.look()
     assert watch.seen == whole
+
+
+async def test_an_edge_that_shows_no_sealed_secrets_is_whole_without_them(edge: Edge) -> None:
+    """Rights of an older version, for one: the centre is not told what nobody has seen."""
+    edge.fails["opened_secrets"] = Forbidden("No.", code="kubernetes_forbidden")
+    watch = watch_of(edge, QuickClock(0))
+    await watch.look()
+    assert watch.seen.is_whole and watch.seen.openings is None
+    assert "secrets" not in watch.seen.to_json()
+
+
+async def test_sealed_secrets_are_looked_at_when_flux_has_applied_something_and_until_all_are_opened(
+    edge: Edge,
+) -> None:
+    clock = QuickClock(0)
+    watch = watch_of(edge, clock)
+    await watch.look()
+    assert [each.name for each in watch.seen.openings or ()] == ["a", "b"]
+    for _ in range(3):
+        await watch.look()
+    assert edge.asked_for_openings == 1, "nothing has happened"
+    edge.applied, edge.stage = "b", Stage.PENDING
+    for _ in range(3):
+        await watch.look()
+    assert edge.asked_for_openings == 4
+    edge.stage = Stage.REFUSED
+    for _ in range(3):
+        await watch.look()
+    assert edge.asked_for_openings == 5
+    assert [each.stage for each in watch.seen.openings or ()] == [Stage.OPENED, Stage.REFUSED]
+
+
+async def test_sealed_secrets_are_looked_at_once_a_minute_if_nothing_happens(edge: Edge) -> None:
+    clock = QuickClock(600)
+    with pytest.raises(TimeIsUp):
+        await watch_of(edge, clock).run()
+    assert 8 <= edge.asked_for_openings <= 11
 
 
 async def test_trouble_and_its_end_have_one_line_each_and_the_version_is_asked_for_rarely(edge: Edge) -> None:
@@ -153,3 +206,13 @@ async def test_looks_come_more_often_until_what_was_asked_for_is_applied(edge: E
     with pytest.raises(TimeIsUp):
         await watch.run()
     assert min(clock.sleeps) > 10, "that is applied already"
+
+
+async def test_looks_come_more_often_until_what_was_applied_is_opened(edge: Edge) -> None:
+    edge.stage = Stage.PENDING
+    clock = QuickClock(30)
+    watch = watch_of(edge, clock)
+    watch.hurry("a")
+    with pytest.raises(TimeIsUp):
+        await watch.run()
+    assert max(clock.sleeps) < 3

@@ -1,6 +1,9 @@
 """Secrets go in byte for byte, from stdin or a file, and never come out."""
 
 import json
+import threading
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -8,9 +11,11 @@ from uuid import UUID
 import pytest
 from command_line import CommandLine, ServedCentre
 from gateway_centre import STATUS_APP
+from opening_edge import opening, saying
 from resealing_edge import status
 from sealing_keys import certificate_pem, open_envelope, private_key
 
+from edgewright.agent.opening import Stage
 from edgewright.domain.cluster import Desired, Resealing
 from edgewright.ports.operators import Permission
 from edgewright.sealing import SECRET_LIMIT, read_values
@@ -98,8 +103,8 @@ def test_list_tells_keys_and_never_values(edgewright: CommandLine, sealed: UUID)
     assert (empty.out, empty.err) == ("", "No secrets.\n")
     edgewright.ok("secret", "put", *PLACE, "-", typed="s3cr3t")
     header, line = edgewright.ok("secret", "list", "press-shop").out.splitlines()
-    assert header.split() == ["SECRET", "KEY", "STATE", "SEALED"]
-    assert line.split()[:3] == ["default/db", "password", "current"]
+    assert header.split() == ["SECRET", "KEY", "STATE", "EDGE", "SEALED"]
+    assert line.split()[:4] == ["default/db", "password", "current", "unknown"]
     document = edgewright.ok("secret", "list", "press-shop", "--json").out
     assert json.loads(document)["items"][0]["key"] == "password"
     assert "s3cr3t" not in document + line
@@ -165,3 +170,67 @@ def test_resealing_is_asked_for_and_its_progress_is_on_the_page(
     centre.do(centre.centre.project(sealed, resealing=under_way))
     page = edgewright.ok("cluster", "show", "press-shop").out
     assert "0 of 1 Secrets; default/db: The edge does not have it yet." in " ".join(page.split())
+
+
+TAKEN = 'failed update: Resource "db" already exists and is not managed by SealedSecret'
+
+
+@pytest.fixture
+def edge_says(centre: ServedCentre, sealed: UUID) -> Callable[[Stage, str], threading.Thread]:
+    """Has the edge say of a Secret what its controller has made of it, once it is committed."""
+
+    async def report(stage: Stage, sentence: str) -> None:
+        admin = await centre.centre.operator(Permission.ADMIN)
+        body = saying({"hosts": []}, opening(centre.centre.git, sealed, stage, sentence))
+        present = (await admin.get(f"/v1/app/{STATUS_APP}/object/{sealed}")).json()
+        answer = await admin.put(f"/v1/app/{STATUS_APP}/object/{sealed}", json={**present, **body})
+        assert answer.is_success, answer.text
+
+    def say_it(stage: Stage, sentence: str) -> None:
+        until = time.monotonic() + 30
+        while not in_git(centre, sealed) and time.monotonic() < until:
+            time.sleep(0.05)
+        centre.do(report(stage, sentence))
+
+    def soon(stage: Stage, sentence: str) -> threading.Thread:
+        thread = threading.Thread(target=say_it, args=(stage, sentence), daemon=True)
+        thread.start()
+        return thread
+
+    return soon
+
+
+def test_put_waits_until_the_edge_has_opened_it(
+    edgewright: CommandLine, edge_says: Callable[[Stage, str], threading.Thread]
+) -> None:
+    said = edge_says(Stage.OPENED, "")
+    shown = edgewright.ok("secret", "put", *PLACE, "-", "--wait", "--timeout", "30s", typed="v")
+    said.join(30)
+    first, last = shown.out.splitlines()
+    assert first.startswith("default/db password of press-shop is sealed, commit ")
+    assert last.startswith("press-shop has opened default/db after ")
+    document = edgewright.ok("secret", "list", "press-shop", "--json").out
+    assert json.loads(document)["items"][0]["edge_state"] == "opened"
+
+
+def test_put_ends_at_a_refusal_and_list_says_it_too(
+    edgewright: CommandLine, edge_says: Callable[[Stage, str], threading.Thread]
+) -> None:
+    said = edge_says(Stage.REFUSED, TAKEN)
+    shown = edgewright("secret", "put", *PLACE, "-", "--wait", "--timeout", "30s", "--json", typed="v")
+    said.join(30)
+    assert (shown.code, shown.out) == (4, ""), shown
+    assert "is sealed, commit " in shown.err
+    assert f"The edge of press-shop does not open default/db: {TAKEN}" in shown.err
+    listed = edgewright.ok("secret", "list", "press-shop")
+    assert "refused" in listed.out
+    assert f"Refused on the edge: default/db: {TAKEN}" in listed.err
+
+
+def test_put_with_json_shows_one_document_once_it_is_opened(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID, edge_says: Callable[[Stage, str], threading.Thread]
+) -> None:
+    said = edge_says(Stage.OPENED, "")
+    shown = edgewright.ok("secret", "put", *PLACE, "-", "--wait", "--json", typed="v")
+    said.join(30)
+    assert json.loads(shown.out) == {"commit": centre.centre.git.head(sealed), "edge_state": "opened"}

@@ -1,0 +1,204 @@
+"""What an edge has made of the secrets that the centre sealed for it: read from its status, never a value.
+
+A status names each sealing that the edge holds by a digest. So what is said of a Secret is said of exactly the
+ciphertexts that the repository holds now, in whatever order Flux applies what.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from edgewright.domain.health import About, Finding
+from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
+from edgewright.errors import Invalid
+
+SECRETS_FIELD = "secrets"
+"""Of the *Edge cluster status*."""
+MOST_REFUSED = 20
+"""Refused Secrets that are read of a status; it counts the others."""
+LONGEST_SENTENCE = 300
+"""Characters of what the edge's controller says."""
+REFUSED = "SecretRefused"
+"""Reason of the condition *Healthy*."""
+_DIGEST_BYTES, _DIGEST_LENGTH = 6, 8
+_MOST_COUNTED = 10**6
+_NAMED = 3
+"""So many are called by name in a sentence; more are counted."""
+
+
+class EdgeState(StrEnum):
+    """How far a Secret is on its edge; ``docs/glossary.md`` says what each means."""
+
+    SEALED = "sealed"
+    APPLIED = "applied"
+    OPENED = "opened"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedSecret:
+    """One that the edge's controller does not open. ``sentence``: the controller's, on one line; may be empty."""
+
+    namespace: str
+    name: str
+    digest: str
+    sentence: str
+
+    @property
+    def place(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSecrets:
+    """What a status says of secrets.
+
+    Args:
+        opened, applied: digests of what the controller has opened, and of what it has not come to yet.
+        refused: the first ones, by place; ``refused_too``: digests of others.
+        refused_count: of all, as the edge counts them.
+        is_complete: all that the edge holds is among these.
+    """
+
+    opened: frozenset[str]
+    applied: frozenset[str]
+    refused: tuple[RefusedSecret, ...]
+    refused_too: frozenset[str]
+    refused_count: int
+    is_complete: bool
+
+    @property
+    def names_all(self) -> bool:
+        """Whether all refused ones are named."""
+        return self.refused_count == len(self.refused)
+
+    def state_of(self, digest: str) -> tuple[EdgeState, str]:
+        """Of one sealing, and the controller's sentence if it is refused."""
+        for each in self.refused:
+            if each.digest == digest:
+                return EdgeState.REFUSED, each.sentence
+        if digest in self.refused_too:
+            return EdgeState.REFUSED, ""
+        if digest in self.applied:
+            return EdgeState.APPLIED, ""
+        if digest in self.opened:
+            return EdgeState.OPENED, ""
+        return (EdgeState.SEALED if self.is_complete else EdgeState.UNKNOWN), ""
+
+
+def sealing_digest(namespace: str, name: str, values: Mapping[str, str]) -> str:
+    """Names one sealing of a Secret: eight characters. ``edgewright.agent.opening`` has the same.
+
+    Args:
+        values: key -> ciphertext, base64.
+    """
+    text = json.dumps([namespace, name, sorted(values.items())], separators=(",", ":"))
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]).decode()
+
+
+def opened_secrets(status: Mapping[str, Any] | None) -> OpenedSecrets | None:
+    """What a status says of secrets; None: its agent does not say, or may not see them.
+
+    Args:
+        status: an *Edge cluster status*, as an edge sent it: nothing in it is trusted to have any shape.
+    """
+    said = (status or {}).get(SECRETS_FIELD)
+    if not isinstance(said, Mapping):
+        return None
+    counts = said.get("counts")
+    counts = counts if isinstance(counts, Mapping) else {}
+    opened, applied, refused_too = (_digests(said.get(field)) for field in ("opened", "pending", "refused_too"))
+    refused = tuple(_refused(said.get("refused")))
+    number = _count(counts, "refused")
+    return OpenedSecrets(
+        opened=opened,
+        applied=applied,
+        refused=refused,
+        refused_too=refused_too,
+        refused_count=max(number, len(refused)),
+        is_complete=(_count(counts, "opened"), _count(counts, "pending"), number)
+        == (len(opened), len(applied), len(refused) + len(refused_too)),
+    )
+
+
+def refusal_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> tuple[str, str]:
+    """Clauses on the Secrets that are refused now and were not, and on those that were and are not; empty: none.
+
+    Of a status that says nothing about secrets nothing follows.
+    """
+    was, there = opened_secrets(before), opened_secrets(now)
+    if there is None:
+        return "", ""
+    known = [each.place for each in was.refused] if was is not None else []
+    left = {each.place for each in there.refused}
+    # Of so many that only the first are named, nobody knows which of them are new or healed.
+    fresh = [each for each in there.refused if each.place not in known] if was is None or was.names_all else []
+    healed = [place for place in known if place not in left] if there.names_all else []
+    return _clause([_told(each) for each in fresh]), _clause(healed)
+
+
+def secret_findings(status: Mapping[str, Any] | None) -> list[Finding]:
+    """What the edge's controller refuses to open; the first ones, which say how many there are if that is more."""
+    there = opened_secrets(status)
+    if there is None:
+        return []
+    more = "" if there.names_all else f" ({there.refused_count} secrets are refused)"
+    return [
+        Finding(
+            About.SECRET,
+            each.place,
+            True,
+            REFUSED,
+            f"The secret {each.place} is not opened on the edge: {each.sentence or 'it does not say why'}{more}",
+        )
+        for each in there.refused
+    ]
+
+
+def _told(refused: RefusedSecret) -> str:
+    return f"{refused.place} ({refused.sentence})" if refused.sentence else refused.place
+
+
+def _clause(texts: list[str]) -> str:
+    if not texts:
+        return ""
+    more = len(texts) - _NAMED
+    return ", ".join(texts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    number = counts.get(name)
+    return min(number, _MOST_COUNTED) if isinstance(number, int) and number >= 0 else -1
+
+
+def _digests(text: object) -> frozenset[str]:
+    if not isinstance(text, str):
+        return frozenset()
+    return frozenset(text[start : start + _DIGEST_LENGTH] for start in range(0, len(text), _DIGEST_LENGTH))
+
+
+def _refused(said: object) -> Iterator[RefusedSecret]:
+    """Those whose names Kubernetes would take; whatever else is left out."""
+    for each in said[:MOST_REFUSED] if isinstance(said, list) else ():
+        if not isinstance(each, Mapping):
+            continue
+        try:
+            namespace = check_namespace(str(each.get("namespace")))
+            name = check_secret_name(str(each.get("name")))
+        except Invalid:
+            continue
+        yield RefusedSecret(namespace, name, str(each.get("digest"))[:_DIGEST_LENGTH], _line(each.get("message")))
+
+
+def _line(text: object) -> str:
+    """One line without control characters."""
+    if not isinstance(text, str):
+        return ""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST_SENTENCE])
+    return " ".join(shown.split())[:LONGEST_SENTENCE]

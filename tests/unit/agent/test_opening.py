@@ -1,0 +1,130 @@
+"""What is reported of sealed secrets: which sealing is opened, waits or is refused, however many there are."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_centre import Reply, Request, ScriptedCentre
+
+from edgewright.agent.kubernetes import Kubernetes
+from edgewright.agent.opening import LONGEST_SENTENCE, MOST_TOLD, Opening, Stage, openings_to_json, stage_of
+from edgewright.agent.opening import sealing_digest as digest_on_the_edge
+from edgewright.domain.opened_secrets import EdgeState, opened_secrets, sealing_digest
+from edgewright.errors import Forbidden
+
+TAKEN = 'failed update: Resource "taken" already exists and is not managed by SealedSecret'
+
+
+def conditions(status: str, message: str = "") -> list[dict[str, str]]:
+    return [{"type": "Synced", "status": status, "message": message}]
+
+
+@pytest.mark.parametrize("values", [{}, {"k": "AgB="}, {"b": "1", "a": "2", "ä": "3"}])
+def test_edge_and_centre_call_a_sealing_the_same(values: dict[str, str]) -> None:
+    digest = digest_on_the_edge("default", "db", values)
+    assert digest == sealing_digest("default", "db", values)
+    assert digest == digest_on_the_edge("default", "db", dict(reversed(values.items())))
+    others = {digest_on_the_edge("default", "dc", values), digest_on_the_edge("other", "db", values)}
+    assert len(digest) == 8 and digest not in others | {digest_on_the_edge("default", "db", {**values, "k": "new"})}
+
+
+@pytest.mark.parametrize(
+    ("generation", "status", "stage", "sentence"),
+    [
+        (1, {"observedGeneration": 1, "conditions": conditions("True")}, Stage.OPENED, ""),
+        (2, {"observedGeneration": 2, "conditions": conditions("False", TAKEN)}, Stage.REFUSED, TAKEN),
+        (1, {"observedGeneration": 1, "conditions": conditions("False", "m" * 5000)}, Stage.REFUSED, "m" * 300),
+        # What it said of the sealing before says nothing of this one.
+        (2, {"observedGeneration": 1, "conditions": conditions("True")}, Stage.PENDING, ""),
+        (2, {"observedGeneration": 1, "conditions": conditions("False", TAKEN)}, Stage.PENDING, ""),
+        (1, {}, Stage.PENDING, ""),
+        (None, {}, Stage.PENDING, ""),
+        (1, {"observedGeneration": 1, "conditions": conditions("Unknown")}, Stage.PENDING, ""),
+        (1, {"observedGeneration": 1, "conditions": "none"}, Stage.PENDING, ""),
+        (1, {"observedGeneration": 1, "conditions": [5, {"type": "Other"}]}, Stage.PENDING, ""),
+    ],
+)
+def test_only_what_the_controller_says_of_this_sealing_counts(
+    generation: int | None, status: dict[str, Any], stage: Stage, sentence: str
+) -> None:
+    assert stage_of(generation, status) == (stage, sentence)
+
+
+@pytest.fixture
+async def kubernetes(kubeconfig: Path) -> AsyncIterator[Kubernetes]:
+    kubernetes = Kubernetes()
+    yield kubernetes
+    await kubernetes.close()
+
+
+def sealed(name: str, status: dict[str, Any], *, ours: bool = True) -> dict[str, Any]:
+    annotations = {"edgewright.dev/sealed-keys": "{}"} if ours else {}
+    return {
+        "apiVersion": "bitnami.com/v1alpha1",
+        "kind": "SealedSecret",
+        "metadata": {"name": name, "namespace": "default", "generation": 1, "annotations": annotations},
+        "spec": {"encryptedData": {"k": "AgB="}},
+        "status": status,
+    }
+
+
+async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    well = {"observedGeneration": 1, "conditions": conditions("True")}
+    ill = {"observedGeneration": 1, "conditions": conditions("False", TAKEN)}
+    pages = {
+        "": {"items": [sealed("db", well), sealed("theirs", well, ours=False)], "metadata": {"continue": "more"}},
+        "more": {"items": [sealed("taken", ill)], "metadata": {}},
+    }
+
+    def reply(request: Request) -> Reply:
+        return Reply(200, pages["more" if "continue=more" in request.path else ""])
+
+    centre.reply = reply
+    assert await kubernetes.openings() == [
+        Opening("default", "db", sealing_digest("default", "db", {"k": "AgB="}), Stage.OPENED),
+        Opening("default", "taken", sealing_digest("default", "taken", {"k": "AgB="}), Stage.REFUSED, TAKEN),
+    ]
+    asked = {(each.method, each.path.partition("?")[0]) for each in centre.requests}
+    assert asked == {("GET", "/apis/bitnami.com/v1alpha1/sealedsecrets")}
+
+
+async def test_an_edge_without_sealed_secrets_holds_none_and_one_that_hides_them_is_not_said_to(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    centre.reply = lambda _request: Reply(404, b"404 page not found", {"Content-Type": "text/plain"})
+    assert await kubernetes.openings() == []
+    centre.reply = lambda _request: Reply(403, {"kind": "Status", "code": 403}, {"Content-Type": "application/json"})
+    with pytest.raises(Forbidden):
+        await kubernetes.openings()
+
+
+def openings(number: int, stage: Stage, sentence: str = "") -> list[Opening]:
+    names = (f"{stage.value}-{each:05}" for each in range(number))
+    return [Opening("default", name, digest_on_the_edge("default", name, {}), stage, sentence) for name in names]
+
+
+def test_the_centre_reads_what_the_edge_has_written() -> None:
+    found = [*openings(3, Stage.OPENED), *openings(2, Stage.PENDING), *openings(30, Stage.REFUSED, TAKEN)]
+    read = opened_secrets({"secrets": json.loads(json.dumps(openings_to_json(found)))})
+    assert read is not None and read.is_complete
+    expected = {Stage.OPENED: EdgeState.OPENED, Stage.PENDING: EdgeState.APPLIED, Stage.REFUSED: EdgeState.REFUSED}
+    assert [read.state_of(each.digest)[0] for each in found] == [expected[each.stage] for each in found]
+    assert (len(read.refused), read.refused_count) == (20, 30)
+    assert read.state_of(found[5].digest) == (EdgeState.REFUSED, TAKEN)
+    assert read.state_of(sealing_digest("default", "opened-00000", {"k": "another"})) == (EdgeState.SEALED, "")
+
+
+@pytest.mark.parametrize("stage", list(Stage))
+def test_thousands_fit_and_more_are_not_guessed_at(stage: Stage) -> None:
+    found = openings(MOST_TOLD + 500, stage, "m" * LONGEST_SENTENCE)
+    said = openings_to_json(found)
+    assert len(json.dumps(said)) < 35_000
+    assert said["counts"][stage] == len(found)
+    read = opened_secrets({"secrets": said})
+    assert read is not None and not read.is_complete
+    assert {read.state_of(each.digest)[0] for each in found} > {EdgeState.UNKNOWN}
+    assert openings_to_json(reversed(found)) == said, "the order in which they were found is no news"

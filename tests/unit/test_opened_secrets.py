@@ -1,0 +1,77 @@
+"""What an edge says of secrets is read whatever it looks like, bounded, and told when it changes."""
+
+from typing import Any
+
+import pytest
+
+from edgewright.domain.health import About, edge_health
+from edgewright.domain.opened_secrets import (
+    LONGEST_SENTENCE,
+    EdgeState,
+    opened_secrets,
+    refusal_news,
+    secret_findings,
+)
+
+TAKEN = 'Resource "taken" already exists and is not managed by SealedSecret'
+
+
+def refusing(*names: str, count: int | None = None, sentence: str = TAKEN) -> dict[str, Any]:
+    refused = [{"namespace": "default", "name": each, "digest": "a" * 8, "message": sentence} for each in names]
+    counts = {"opened": 0, "pending": 0, "refused": len(names) if count is None else count}
+    return {"secrets": {"counts": counts, "opened": "", "pending": "", "refused": refused}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"counts": 5, "opened": 5, "pending": None, "refused": "x"},
+        {"counts": {"opened": "many", "refused": -1}, "opened": ["x"], "refused": [5, {}, {"namespace": 5}]},
+        {"refused": [{"namespace": "../..", "name": "x"}, {"namespace": "default", "name": "a/b"}]},
+        {"counts": {"opened": 1, "pending": 0, "refused": 0}, "opened": ""},
+    ],
+)
+def test_whatever_an_edge_says_nothing_is_opened_by_it(said: dict[str, Any]) -> None:
+    read = opened_secrets({"secrets": said})
+    assert read is not None
+    assert (read.refused, read.state_of("x" * 8)) == ((), (EdgeState.UNKNOWN, ""))
+    assert secret_findings({"secrets": said}) == []
+
+
+@pytest.mark.parametrize("status", [None, {}, {"secrets": None}, {"secrets": []}])
+def test_an_agent_that_does_not_say_is_not_taken_for_one_that_has_nothing(status: dict[str, Any] | None) -> None:
+    assert opened_secrets(status) is None
+    assert refusal_news(refusing("db"), status or {}) == ("", "")
+
+
+def test_what_is_refused_is_told_once_and_so_is_its_end() -> None:
+    assert refusal_news(None, refusing("a")) == (f"default/a ({TAKEN})", "")
+    assert refusal_news(refusing("a"), refusing("a")) == ("", "")
+    assert refusal_news(refusing("a"), refusing("a", "b")) == (f"default/b ({TAKEN})", "")
+    assert refusal_news(refusing("a", "b"), refusing("b")) == ("", "default/a")
+    assert refusal_news(None, refusing(*"abcdef", sentence="")) == ("default/a, default/b, default/c and 3 more", "")
+
+
+def test_of_more_than_are_named_nobody_is_called_new_or_healed() -> None:
+    many = refusing(*"abcdefghijklmnopqrst", count=300)
+    others = refusing(*"bcdefghijklmnopqrstu", count=300)
+    assert refusal_news(many, others) == ("", "")
+
+
+def test_a_sentence_is_one_line_and_no_longer_than_a_line_bears() -> None:
+    hostile = "x\n\x1b[31m\u202e" + "m" * 100_000
+    [refused] = (opened_secrets(refusing("a", sentence=hostile)) or pytest.fail("none")).refused
+    assert refused.sentence.startswith("x [31m mm") and len(refused.sentence) == LONGEST_SENTENCE
+    assert len(refusal_news(None, refusing(*"abcdefghijkl", sentence=hostile))[0]) < 1000
+    [finding] = secret_findings(refusing("a", sentence=hostile, count=10**300))
+    assert len(finding.sentence) < 500
+
+
+def test_what_is_refused_makes_the_edge_unhealthy_in_the_controllers_words() -> None:
+    [first, second] = secret_findings(refusing("a", "b"))
+    assert (first.about, first.name, first.own, first.reason) == (About.SECRET, "default/a", True, "SecretRefused")
+    assert first.sentence == f"The secret default/a is not opened on the edge: {TAKEN}"
+    assert edge_health([second, first]).message == f"{first.sentence}. Also failing: secret default/b."
+    [one] = secret_findings(refusing("a", count=30))
+    assert one.sentence.endswith(f"{TAKEN} (30 secrets are refused)")
+    assert secret_findings(refusing()) == secret_findings({}) == []
