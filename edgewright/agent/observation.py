@@ -13,6 +13,10 @@ LONGEST_PROGRESS = timedelta(minutes=5)
 """So long Flux may be at work before that is news; at each interval it is, for a moment."""
 LONGEST_MESSAGE = 1000
 """Characters of what Flux says."""
+MOST_NAMED = 20
+"""Of what is missing, unknown, or not opened: where more is, the first of it says enough."""
+NODES, SOURCES, KUSTOMIZATIONS, SEALED_SECRETS = "nodes", "gitrepositories", "kustomizations", "sealedsecrets"
+"""Resources, as RBAC calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Kustomized:
         path: folder of the source that it applies.
         holds: how many objects it has applied and not pruned.
         deleting: it goes, once Flux has done its part.
+        drivers: Flux's own objects beside it that it has applied, ``KIND NAME``; not reported.
     """
 
     name: str
@@ -87,6 +92,7 @@ class Kustomized:
     path: str = ""
     holds: int = 0
     deleting: bool = False
+    drivers: frozenset[str] = frozenset()
 
     @property
     def fails(self) -> bool:
@@ -139,6 +145,41 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """What the agent may not see, or not change.
+
+    Args:
+        what: resource, as RBAC calls it; with the name of one object after a slash.
+        right: that it lacks, in words.
+    """
+
+    what: str
+    right: str
+
+    def to_json(self) -> dict[str, str]:
+        """As it is reported."""
+        return {"what": self.what, "right": self.right}
+
+
+@dataclass(frozen=True, slots=True)
+class Unopened:
+    """A value that no key of the edge opens.
+
+    Args:
+        secret: ``namespace/name``.
+        sha256: of its ciphertext, base64 as it stands in the file; hexadecimal.
+    """
+
+    secret: str
+    key: str
+    sha256: str
+
+    def to_json(self) -> dict[str, str]:
+        """As it is reported."""
+        return {"secret": self.secret, "key": self.key, "sha256": self.sha256}
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """Everything that was seen last; None: never yet.
 
@@ -147,6 +188,9 @@ class Observation:
         revision: that all which drives this cluster has applied.
         certificate: of sealed-secrets, PEM.
         versions: program → version.
+        missing: what drives the edge and is not there, ``KIND NAME``.
+        unknown: what the agent lacks a right to: of that, what was seen last is not told as if it were so now.
+        unopened: values that no key of the edge opens; None: not tried yet.
     """
 
     hosts: tuple[Host, ...] | None = None
@@ -155,11 +199,25 @@ class Observation:
     revision: str | None = None
     certificate: str | None = None
     versions: Mapping[str, str] | None = None
+    missing: tuple[str, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    unopened: tuple[Unopened, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether each part was seen at least once."""
-        return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
+        """Whether each part was seen at least once, or may not be seen."""
+        parts = {NODES: self.hosts, SOURCES: self.sources, KUSTOMIZATIONS: self.kustomizations}
+        seen = all(part is not None or self.is_unknown(what) for what, part in parts.items())
+        return seen and None not in (self.certificate, self.versions)
+
+    @property
+    def known_revision(self) -> str | None:
+        """The applied revision, unless nobody can know whether it still is."""
+        return None if self.is_unknown(KUSTOMIZATIONS) else self.revision
+
+    def is_unknown(self, what: str) -> bool:
+        """Whether the agent may not see that resource."""
+        return any(each.what == what for each in self.unknown)
 
     def to_json(self) -> dict[str, Any]:
         """The *Edge cluster status*, as large as the centre takes. The same edge gives the same document: it holds
@@ -167,9 +225,12 @@ class Observation:
         said = {
             "hosts": None if self.hosts is None else [each.to_json() for each in self.hosts],
             "kubeseal_cert": self.certificate,
-            "observed_revision": self.revision,
+            "observed_revision": self.known_revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
+            "missing": list(self.missing[:MOST_NAMED]) or None,
+            "unknown": [each.to_json() for each in self.unknown[:MOST_NAMED]] or None,
+            **self._unopened(),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
@@ -177,9 +238,19 @@ class Observation:
         if self.kustomizations is None:
             return None
         return {
-            "sources": [each.to_json() for each in self.sources or ()],
-            "kustomizations": [each.to_json() for each in self.kustomizations],
+            "sources": [] if self.is_unknown(SOURCES) else [each.to_json() for each in self.sources or ()],
+            "kustomizations": []
+            if self.is_unknown(KUSTOMIZATIONS)
+            else [each.to_json() for each in self.kustomizations],
         }
+
+    def _unopened(self) -> dict[str, Any]:
+        """The first of the values, and how many there are if those are not all."""
+        if self.unopened is None:
+            return {}
+        first = [each.to_json() for each in self.unopened[:MOST_NAMED]]
+        number = len(self.unopened)
+        return {"unopened": first, **({"unopened_count": number} if number > len(first) else {})}
 
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
         """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""

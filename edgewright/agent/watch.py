@@ -8,7 +8,18 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from edgewright import __version__
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.absence import Absence
+from edgewright.agent.observation import (
+    KUSTOMIZATIONS,
+    NODES,
+    SOURCES,
+    Fetched,
+    Host,
+    Kustomized,
+    Observation,
+    Unopened,
+)
+from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -18,6 +29,9 @@ HURRIED_SECONDS, HURRIED_LOOK = 60.0, 2.0
 """So long after Flux was asked for something, looks come so often, in seconds, until it has applied that."""
 VERSION_SECONDS = 3600.0
 """The API server is asked for its version so rarely: it changes by an upgrade only."""
+
+_RESOURCES = {"nodes": NODES, "flux_sources": SOURCES, "flux": KUSTOMIZATIONS}
+"""What the agent needs a right to see."""
 
 T = TypeVar("T")
 
@@ -33,6 +47,10 @@ class Edge(Protocol):
 
     async def version(self) -> str: ...
 
+    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
+
+    async def may_change_secret(self, namespace: str, name: str) -> bool: ...
+
 
 class Watch:
     """Of one edge.
@@ -42,6 +60,7 @@ class Watch:
         namespace: of Flux's objects.
         cluster: UUID, as the centre knows it.
         look_seconds: between two looks.
+        unopened: values that no key of the edge opens, as known now; None: not tried yet.
     """
 
     def __init__(
@@ -54,6 +73,7 @@ class Watch:
         look_seconds: float,
         clock: Clock,
         chance: Random,
+        unopened: Callable[[], tuple[Unopened, ...] | None] = lambda: None,
     ) -> None:
         self._edge = edge
         self._certificate = certificate
@@ -65,6 +85,8 @@ class Watch:
         self._matters = {
             name: Transitions(name) for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "version")
         }
+        self._unopened = unopened
+        self.absence = Absence(edge, namespace=namespace, cluster=cluster, clock=clock)
         self._version_due = -math.inf
         self._hurried_until = -math.inf
         self._expected = ""
@@ -112,6 +134,8 @@ class Watch:
         kubernetes = await self._version()
         if kubernetes is not None:
             seen = replace(seen, versions={"agent": __version__, "kubernetes": kubernetes})
+        await self.absence.look(sources, found)
+        seen = replace(seen, missing=self.absence.missing, unknown=self.absence.unknown, unopened=self._unopened())
         if seen != self.seen:
             self.seen = seen
             self.news.set()
@@ -130,6 +154,10 @@ class Watch:
             answer = await question
         except EdgewrightError as error:
             self._matters[matter].trouble("unseen", detail=error.detail, code=error.code)
+            if matter in _RESOURCES:
+                self.absence.answered(_RESOURCES[matter], error)
             return None
         self._matters[matter].well("seen")
+        if matter in _RESOURCES:
+            self.absence.answered(_RESOURCES[matter])
         return answer
