@@ -1,12 +1,14 @@
 """Reads and records on the ``clusters`` row."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 from uuid import UUID
 
 from temporalio import activity
 
 from activities.rendering import RenderInputs, digest_of
+from edgewright.domain.absence import absence_problem, unopened_of
 from edgewright.domain.cluster import Desired, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem
 from edgewright.errors import NotFound, Refused, Stalled, Waiting
@@ -20,6 +22,7 @@ from edgewright.messages.steps import (
 )
 from edgewright.ports.clusters import ClusterRow, Clusters, Once
 from edgewright.ports.git_server import GitServer
+from edgewright.sealing import still_unopened
 
 
 class ClusterActivities:
@@ -54,7 +57,9 @@ class ClusterActivities:
             descends = await self._descends(question.cluster, newest, wanted.observed_revision)
             wanted = wanted.model_copy(update={"head": head, "observed_descends": descends})
         if row is not None and row.edge_status is not None:
-            wanted = wanted.model_copy(update={"delivery_problem": delivery_problem(row.edge_status)})
+            problem = absence_problem(row.edge_status) or delivery_problem(row.edge_status)
+            wanted = wanted.model_copy(update={"delivery_problem": problem})
+            wanted = await self._with_unopened(wanted, row.edge_status)
         return Reading(wanted=wanted, seed=seed)
 
     async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
@@ -69,6 +74,18 @@ class ClusterActivities:
             return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})
         begun = wanted.rendering_begun and done is not None
         return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
+
+    async def _with_unopened(self, wanted: Wanted, status: Mapping[str, Any]) -> Wanted:
+        """What the edge has found that no key opens. A repository that cannot be read contradicts nothing."""
+        claimed, count = unopened_of(status)
+        if not claimed:
+            return wanted
+        try:
+            lost = await asyncio.to_thread(still_unopened, self._git, wanted.uuid, claimed)
+        except Waiting:
+            lost = claimed
+        left = count - (len(claimed) - len(lost)) if lost else 0
+        return wanted.model_copy(update={"unopened": tuple(each.place for each in lost), "unopened_count": left})
 
     async def _head(self, cluster: UUID) -> str | None:
         """What the edge is to apply, whoever has committed it; None where the repository cannot tell."""

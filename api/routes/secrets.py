@@ -20,12 +20,13 @@ from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SealedKey, SecretChange, SecretChanges, SecretList
 from api.secret_writes import KeyChange, SecretWish, change_keys, check_names
+from edgewright.domain.absence import unopened_of
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
 from edgewright.errors import Invalid, NotFound, Stalled, TooLarge
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.operators import OperatorToken
-from edgewright.sealing import SECRET_LIMIT, Plaintext, read_values
+from edgewright.sealing import SECRET_LIMIT, Plaintext, SealedValue, ciphertext_digest, read_values
 
 BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
@@ -185,6 +186,8 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
 def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
     items: list[SealedKey] = []
     unreadable: list[str] = []
+    claimed = {each.place: each.sha256 for each in unopened_of(row.edge_status or {})[0]}
+    lost: list[str] = []
     try:
         head = gateway.git.head(row.uuid)
     except NotFound:
@@ -200,18 +203,27 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
         except Stalled:
             unreadable.append(path)
             continue
-        items += [
-            SealedKey(
-                namespace=namespace,
-                name=file.removesuffix(".yaml"),
-                key=key,
-                sealed_at=value.sealed_at,
-                fingerprint=value.fingerprint,
-                state="current" if row.certificate and value.fingerprint == row.certificate.fingerprint else "stale",
-            )
-            for key, value in values.items()
-        ]
-    return SecretList(items=items, unreadable=unreadable, must_reenter=list(row.must_reenter))
+        for key, value in values.items():
+            item = _sealed_key(row, namespace, file.removesuffix(".yaml"), key, value)
+            place = f"{namespace}/{item.name}/{key}"
+            if place in claimed and claimed[place] == ciphertext_digest(value.ciphertext):
+                item = item.model_copy(update={"opens": False})
+                lost.append(place)
+            items.append(item)
+    must_reenter = [*row.must_reenter, *(place for place in lost if place not in row.must_reenter)]
+    return SecretList(items=items, unreadable=unreadable, must_reenter=must_reenter)
+
+
+def _sealed_key(row: ClusterRow, namespace: str, name: str, key: str, value: SealedValue) -> SealedKey:
+    is_current = row.certificate is not None and value.fingerprint == row.certificate.fingerprint
+    return SealedKey(
+        namespace=namespace,
+        name=name,
+        key=key,
+        sealed_at=value.sealed_at,
+        fingerprint=value.fingerprint,
+        state="current" if is_current else "stale",
+    )
 
 
 def _is_on(dryrun: str | None) -> bool:

@@ -46,7 +46,11 @@ class Committed(Answer):
 
 
 class SealedKey(Answer):
-    """One key of one Secret. ``state``: stale when it was sealed with another certificate than the one in use."""
+    """One key of one Secret.
+
+    ``state``: stale when it was sealed with another certificate than the one in use. ``opens``: false when the edge
+    says that none of its keys opens the value; null: it says nothing of the kind.
+    """
 
     namespace: str
     name: str
@@ -54,6 +58,7 @@ class SealedKey(Answer):
     sealed_at: datetime | None
     fingerprint: str | None
     state: Literal["current", "stale"]
+    opens: Literal[False] | None = None
 
 
 class SecretList(Answer):

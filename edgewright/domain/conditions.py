@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from edgewright.domain.absence import CANNOT_BE_KNOWN
 from edgewright.domain.cluster import (
     Acceptance,
     Condition,
@@ -142,7 +143,7 @@ def _sealing_key(wanted: Wanted, now: datetime) -> State:
         return FALSE, "CertificateRefused", f"{wanted.certificate_problem} The one before is kept."
     if now - certificate.not_before > KEY_AGE_LIMIT:
         return FALSE, "KeyOld", f"The sealing key is over 90 days old.{_proposed(wanted)}"
-    status, reason, message = _resealing(wanted.resealing)
+    status, reason, message = _opening(wanted)
     return status, reason, f"{message}{_proposed(wanted)}".strip()
 
 
@@ -153,10 +154,17 @@ def _proposed(wanted: Wanted) -> str:
     return f" A signal proposed the certificate {fingerprint}…; it is not used unless an admin confirms it."
 
 
+def _opening(wanted: Wanted) -> State:
+    """Of a certificate that is in order: whether everything opens, is sealed with it, and can be."""
+    resealing = wanted.resealing
+    lost, count = ((), 0) if resealing is None else (resealing.unreadable, resealing.unreadable_count)
+    lost = (*lost, *(place for place in wanted.unopened if place not in lost))
+    if lost:
+        return FALSE, "Unreadable", _unreadable(lost, max(count, wanted.unopened_count))
+    return _resealing(resealing)
+
+
 def _resealing(resealing: Resealing | None) -> State:
-    """Of a certificate that is in order: whether everything is sealed with it, and can be."""
-    if resealing is not None and resealing.unreadable:
-        return FALSE, "Unreadable", _unreadable(resealing.unreadable, resealing.unreadable_count)
     if resealing is not None and resealing.ended_at is None:
         done = resealing.secrets - resealing.left
         return TRUE, "Resealing", f"{done} of {resealing.secrets} Secrets are re-sealed."
@@ -174,6 +182,8 @@ def _synced(wanted: Wanted, desired_revision: str | None) -> State:
     problem = wanted.delivery_problem
     if desired_revision is None or (wanted.observed_revision is None and problem is None):
         return UNKNOWN, "NotReported", "The edge has not reported an applied revision."
+    if problem is not None and problem.reason == CANNOT_BE_KNOWN:
+        return UNKNOWN, problem.reason, f"What the edge has applied cannot be known. {problem.message}"
     if wanted.observed_descends and problem is None:
         return TRUE, "UpToDate", ""
     applied = "nothing" if wanted.observed_revision is None else wanted.observed_revision[:12]
