@@ -33,7 +33,7 @@ _MORE = {
         "items": {"type": "string"},
         "description": (
             "What drives the edge and is not there, such as `GitRepository self-link` or `Secret flux-secrets`. "
-            "Absent: nothing, or the agent is of a version that does not look. The first 20 count, as of the next two."
+            "Absent: nothing, or the agent does not look for it. The first 20 count, as of the next two."
         ),
     },
     "unknown": {

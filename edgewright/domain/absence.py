@@ -5,23 +5,29 @@ and only the first of it counts.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from edgewright.domain.cluster import MOST_NAMES, DeliveryProblem, Role
+from edgewright.domain.health import About, Finding
 from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
 
 CANNOT_BE_KNOWN: Final = "CannotBeKnown"
 DRIVER_MISSING: Final = "DriverMissing"
 FRESH_LINE = "Run a fresh bootstrap line on the edge."
 FLUX_MENDS = "Flux puts it back within ten minutes, unless something takes it away again."
+AGENT_SECRET_MISSING = (
+    f"The Secret {AGENT_SECRET} is missing on the edge; a restart of the agent would lose the edge. {FRESH_LINE}"
+)
 MOST_VALUES = 100_000
 """No edge has more; what says so is not believed."""
 _OF_DELIVERY = frozenset({"gitrepositories", "kustomizations"})
 _SECRET_OF = {Role.FLUX: FLUX_SECRET, Role.AGENT: AGENT_SECRET}
+_OWN_SECRET = f"Secret {AGENT_SECRET}"
 _SELF_LINK = "self-link"
 _LONGEST = 200
+_LONGEST_PLACE = 600
 _NAMED = 3
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -88,20 +94,32 @@ def absence_problem(status: Mapping[str, Any]) -> DeliveryProblem | None:
         return DeliveryProblem(
             reason=CANNOT_BE_KNOWN, message=f"The agent lacks a right there: {_and_more(blind)}. {FRESH_LINE}"
         )
-    gone = [each for each in missing_of(status) if each != f"Secret {AGENT_SECRET}"]
+    gone = [each for each in missing_of(status) if each != _OWN_SECRET]
     if not gone:
         return None
     return DeliveryProblem(reason=DRIVER_MISSING, message=f"{_is_missing(gone)} {_remedy(gone)}")
 
 
-def agent_troubles(status: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the agent itself: a name, a reason and a sentence for each."""
-    secret = f"Secret {AGENT_SECRET}"
-    if secret in missing_of(status):
-        sentence = f"The {secret} is missing on the edge; a restart of the agent would lose the edge. {FRESH_LINE}"
-        yield secret, "AgentSecretMissing", sentence
+def absence_findings(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -> list[Finding]:
+    """What is wrong on an edge because something is not there.
+
+    Args:
+        lost: values that no key of the edge opens, and that nobody has entered again.
+    """
+    findings = [_missing_finding(each) for each in missing_of(status)]
     for each in lacking_of(status):
-        yield each.what, "RightMissing", f"The agent of the edge lacks a right there: {each.right}. {FRESH_LINE}"
+        sentence = f"The agent of the edge lacks a right there: {each.right}. {FRESH_LINE}"
+        findings.append(Finding(About.RIGHT, each.what, True, "RightMissing", sentence))
+    for value in lost:
+        sentence = f"No key of the edge opens {value.place} any more. Enter it again."
+        findings.append(Finding(About.VALUE, value.place, True, "Unreadable", sentence))
+    return findings
+
+
+def _missing_finding(name: str) -> Finding:
+    if name == _OWN_SECRET:
+        return Finding(About.MISSING, name, True, "AgentSecretMissing", AGENT_SECRET_MISSING)
+    return Finding(About.MISSING, name, True, DRIVER_MISSING, f"{_is_missing([name])} {_remedy([name])}")
 
 
 def rotation_obstacle(status: Mapping[str, Any], roles: Collection[Role]) -> str | None:
@@ -127,9 +145,6 @@ def _unopened(said: object) -> UnopenedValue | None:
     namespace, slash, name = secret.partition("/")
     fits = len(secret) + len(key) <= _LONGEST_PLACE and slash and key.isprintable() and _DIGEST.fullmatch(sha256)
     return UnopenedValue(namespace, name, key, sha256) if fits else None
-
-
-_LONGEST_PLACE = 600
 
 
 def _remedy(gone: Collection[str]) -> str:

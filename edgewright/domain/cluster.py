@@ -44,6 +44,7 @@ class ConditionType(StrEnum):
     BLOCKED = "Blocked"
     PAUSED = "Paused"
     DRIFTED = "Drifted"
+    HEALTHY = "Healthy"
 
 
 class ConditionStatus(StrEnum):
@@ -250,15 +251,28 @@ class ProposedCertificate(Frozen):
 
 
 class DeliveryProblem(Frozen):
-    """What keeps an edge from fetching or applying its repository.
+    """What keeps an edge from fetching, applying or installing what was rendered for it.
 
     Args:
-        reason: of the condition *Synced*: ``FetchFailed``, ``ApplyFailed`` or ``FluxSuspended``.
+        reason: of the condition *Synced*: ``FetchFailed``, ``ApplyFailed``, ``ReleaseFailed``, ``FluxSuspended`` or
+            ``Progressing``.
         message: names Flux's object and holds what Flux says.
     """
 
     reason: Word
     message: Sentence
+
+
+class EdgeHealth(Frozen):
+    """What is wrong on an edge, as far as it tells.
+
+    Args:
+        reason: of the condition *Healthy*: ``Healthy``, or that of what is told first.
+        message: names it and says what is wrong, and how much more is; empty: nothing is.
+    """
+
+    reason: Word
+    message: Sentence = ""
 
 
 class Wanted(Frozen):
@@ -279,7 +293,8 @@ class Wanted(Frozen):
         inventory_empty_at, detached_at: what the agent said during a deletion.
         observed_revision: the revision that the edge says it has applied.
         observed_descends: whether it is, or descends from, the head; None: unknown.
-        delivery_problem: what the edge says of why it does not fetch or apply; None: it tells of nothing.
+        delivery_problem: what the edge says of why it does not fetch, apply or install; None: it tells of nothing.
+        edge_health: what is wrong on the edge; None: it has told of nothing to judge by.
         head: the newest commit of the repository, whoever made it; None: it cannot be told.
         secrets_pending: staged secret changes that no commit holds yet.
         must_reenter: the first of the values that a recreation for new hardware took away, or that no key of the edge
@@ -339,5 +354,6 @@ class Wanted(Frozen):
     review_at: AwareDatetime | None = None
     labels: Annotated[dict[Word, Word], AtMost(100)] = Field(default_factory=dict)
     drift: Sentence = ""
+    edge_health: EdgeHealth | None = None
     unopened: Annotated[tuple[Place, ...], AtMost(MOST_NAMES)] = ()
     unopened_count: int = 0

@@ -22,6 +22,7 @@ _SHORTEST_SILENCE = timedelta(minutes=1)
 CLOCK_TOLERANCE_SECONDS = 60.0
 MOST_NAMES = 10
 """In one sentence."""
+_SILENT_SINCE = " That is what it said last; it is silent since."
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
 
@@ -45,7 +46,8 @@ def conditions_of(
 ) -> tuple[Condition, ...]:
     """All conditions, in the order of ``ConditionType``; ``since`` is kept while the status is the same.
 
-    *Drifted* is stated from the first drift on: most clusters never have one.
+    *Drifted* is stated from the first drift on: most clusters never have one. *Healthy* is stated once the edge has
+    told of something to judge by.
     """
     known = {condition.type: condition for condition in before}
     states = {
@@ -63,6 +65,8 @@ def conditions_of(
     }
     if wanted.drift or ConditionType.DRIFTED in known:
         states[ConditionType.DRIFTED] = (TRUE, "PutBack", wanted.drift) if wanted.drift else (FALSE, "Mended", "")
+    if wanted.edge_health is not None or ConditionType.HEALTHY in known:
+        states[ConditionType.HEALTHY] = _healthy(wanted)
     return tuple(_carried(kind, *state, now=now, before=known.get(kind)) for kind, state in states.items())
 
 
@@ -184,18 +188,35 @@ def _synced(wanted: Wanted, desired_revision: str | None) -> State:
         return UNKNOWN, "NotReported", "The edge has not reported an applied revision."
     if problem is not None and problem.reason == CANNOT_BE_KNOWN:
         return UNKNOWN, problem.reason, f"What the edge has applied cannot be known. {problem.message}"
-    if wanted.observed_descends and problem is None:
-        return TRUE, "UpToDate", ""
+    return (
+        (TRUE, "UpToDate", "") if wanted.observed_descends and problem is None else _behind(wanted, desired_revision)
+    )
+
+
+def _behind(wanted: Wanted, desired_revision: str) -> State:
+    problem = wanted.delivery_problem
     applied = "nothing" if wanted.observed_revision is None else wanted.observed_revision[:12]
     missing = "" if wanted.observed_descends else f", not yet {(wanted.head or desired_revision)[:12]}"
     behind = f"The edge has applied {applied}{missing}."
     if wanted.lease.state is LeaseState.EXPIRED:
-        return FALSE, "EdgeSilent", f"{behind} That is what it said last; it is silent since."
+        return FALSE, "EdgeSilent", f"{behind}{_SILENT_SINCE}"
     if problem is not None:
         return FALSE, problem.reason, f"{behind} {problem.message}"
     if wanted.window_opens_at is not None:
         return FALSE, "AwaitingWindow", f"{behind} {_expected(wanted)}"
     return FALSE, "Behind", behind
+
+
+def _healthy(wanted: Wanted) -> State:
+    health = wanted.edge_health
+    if health is None:
+        return UNKNOWN, "NotReported", "The edge has told of nothing to judge by."
+    silent = wanted.lease.state is LeaseState.EXPIRED
+    if health.message:
+        return FALSE, health.reason, f"{health.message}{_SILENT_SINCE if silent else ''}"
+    if silent:
+        return UNKNOWN, "EdgeSilent", "The edge told of nothing wrong, and is silent since."
+    return TRUE, health.reason, ""
 
 
 def _expected(wanted: Wanted) -> str:

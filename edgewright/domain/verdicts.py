@@ -20,12 +20,14 @@ _WRONG: Mapping[ConditionType, frozenset[str]] = {
     ConditionType.SEALING_KEY_CURRENT: frozenset(
         {"CertificateExpired", "CertificateRefused", "KeyOld", "Unreadable"}
     ),
-    ConditionType.SYNCED: frozenset({"FetchFailed", "ApplyFailed", "FluxSuspended", DRIVER_MISSING, CANNOT_BE_KNOWN}),
+    ConditionType.SYNCED: frozenset(
+        {"FetchFailed", "ApplyFailed", "ReleaseFailed", "FluxSuspended", DRIVER_MISSING, CANNOT_BE_KNOWN}
+    ),
     ConditionType.CLOCK_SYNCED: frozenset({"ClockSkewed"}),
     ConditionType.DRIFTED: frozenset({"PutBack"}),
 }
-"""Reasons that tell of something wrong. A commit that is still on its way is nothing wrong."""
-_WAY = (ConditionType.JOINED, ConditionType.AVAILABLE, ConditionType.SYNCED)
+"""Reasons that tell of something wrong; *Healthy* does so by its status. A commit on its way is nothing wrong."""
+_WAY = (ConditionType.JOINED, ConditionType.AVAILABLE, ConditionType.SYNCED, ConditionType.HEALTHY)
 """The conditions that a commissioned cluster reaches one after the other."""
 _OF_PHASE = {
     Phase.COMMISSIONING: UNDER_WAY,
@@ -89,6 +91,8 @@ def awaited(projection: Projection) -> str:
 
 
 def _is_wrong(condition: Condition) -> bool:
+    if condition.type is ConditionType.HEALTHY:
+        return condition.status is ConditionStatus.FALSE
     return condition.reason in _WRONG.get(condition.type, frozenset())
 
 

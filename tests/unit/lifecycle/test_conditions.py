@@ -15,6 +15,7 @@ from edgewright.domain.cluster import (
     ConditionType,
     DeliveryProblem,
     Desired,
+    EdgeHealth,
     Lease,
     LeaseState,
     Resealing,
@@ -234,3 +235,26 @@ def test_the_passing_of_time_alone_is_reviewed() -> None:
     young = wanted(certificate=certificate(age=timedelta(days=1)))
     assert next_review(young, NOW) == NOW - timedelta(days=1) + KEY_AGE_LIMIT
     assert next_review(wanted(), NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("health", "lease", "status", "reason"),
+    [
+        (EdgeHealth(reason="Healthy"), LeaseState.CURRENT, "True", "Healthy"),
+        (EdgeHealth(reason="ReleaseFailed", message="It failed."), LeaseState.CURRENT, "False", "ReleaseFailed"),
+        (EdgeHealth(reason="ReleaseFailed", message="It failed."), LeaseState.EXPIRED, "False", "ReleaseFailed"),
+        (EdgeHealth(reason="Healthy"), LeaseState.EXPIRED, "Unknown", "EdgeSilent"),
+    ],
+)
+def test_healthy_says_what_the_edge_says(health: EdgeHealth, lease: LeaseState, status: str, reason: str) -> None:
+    condition = state(ConditionType.HEALTHY, wanted(edge_health=health, lease=Lease(state=lease, last_heard=NOW)))
+    assert (condition.status, condition.reason) == (status, reason)
+    assert ("silent since" in condition.message) is (lease is LeaseState.EXPIRED)
+
+
+def test_healthy_is_stated_from_the_first_report_on() -> None:
+    with pytest.raises(StopIteration):
+        state(ConditionType.HEALTHY, wanted())
+    stated = state(ConditionType.HEALTHY, wanted(edge_health=EdgeHealth(reason="Healthy")))
+    lost = state(ConditionType.HEALTHY, wanted(), before=[stated])
+    assert (lost.status, lost.reason) == (ConditionStatus.UNKNOWN, "NotReported")

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewright.domain.delivery import LONGEST_MESSAGE, delivery_problem
+from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.flux_words import LONGEST_MESSAGE
+from edgewright.domain.health import edge_health
 
 
 def said(
@@ -66,7 +68,7 @@ def test_the_first_layer_that_fails_is_named(status: dict[str, Any], reason: str
         flux([], []),
         flux([said("self-link")], [said("self-link")]),
         flux([said("helm-charts", status="False")], [said("flux-system", status="False", source="helm-charts")]),
-        flux([said("self-link", status="Unknown", message="fetching")], [said("self-link", status="Unknown")]),
+        flux([said("self-link", status="Unknown", message="fetching")], [said("self-link")]),
     ],
 )
 def test_no_trouble_is_none(status: dict[str, Any]) -> None:
@@ -84,9 +86,12 @@ ANYTHING = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["flux", "sources", "kustomizations", "conditions", "name", "source", "type", "status", "message"]
+                [
+                    *("flux", "sources", "kustomizations", "releases", "others", "kind", "chart", "conditions"),
+                    *("name", "source", "type", "status", "reason", "message"),
+                ]
             ),
-            inner | st.sampled_from(["Ready", "False", "self-link"]),
+            inner | st.sampled_from(["Ready", "Released", "False", "Unknown", "self-link", "HelmRelease"]),
             max_size=4,
         )
     ),
@@ -97,5 +102,6 @@ ANYTHING = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["flux", "hosts"]), ANYTHING, max_size=2))
 def test_a_status_of_any_shape_breaks_nothing(status: dict[str, Any]) -> None:
-    problem = delivery_problem(status)
+    problem, health = delivery_problem(status), edge_health(flux_findings(status) or ())
     assert problem is None or problem.message.isprintable()
+    assert health.message.isprintable()

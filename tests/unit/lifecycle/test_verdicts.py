@@ -72,6 +72,15 @@ def test_a_cluster_that_has_drifted_is_not_healthy() -> None:
     assert (health_of(drifted), trouble_of(drifted)) == (FALSE, Trouble.UNHEALTHY)
 
 
+def test_an_edge_on_which_something_fails_is_not_healthy_whatever_it_is() -> None:
+    failing = live((ConditionType.HEALTHY, FALSE, "AnyReason", "It failed."))
+    assert (health_of(failing), trouble_of(failing)) == (FALSE, Trouble.UNHEALTHY)
+    assert awaited(failing) == "It failed."
+    silent = live(SILENT, (ConditionType.HEALTHY, UNKNOWN, "EdgeSilent", ""))
+    assert (health_of(silent), trouble_of(silent)) == (UNKNOWN, Trouble.SILENT)
+    assert health_of(live((ConditionType.HEALTHY, TRUE, "Healthy", ""))) is TRUE
+
+
 @pytest.mark.parametrize(("projection", "healthy", "trouble", "sentence"), CASES)
 def test_lists_say_what_the_glossary_says(
     projection: Projection, healthy: ConditionStatus, trouble: Trouble, sentence: str
