@@ -23,6 +23,9 @@ RIGHTS_SECONDS = 60.0
 """Between two questions whether the agent may change a Secret."""
 SOURCE, KUSTOMIZATION, SECRET_KIND = "GitRepository", "Kustomization", "Secret"
 NO_TOKEN = "a service account's token that Kubernetes takes"  # noqa: S105 - words
+_DRIVERS = frozenset({f"{SOURCE} {OWN_SOURCE}", f"{KUSTOMIZATION} {OWN_SOURCE}"})
+_ALWAYS = _DRIVERS | {f"{SECRET_KIND} {name}" for name in SECRET_OF.values()}
+"""Every edge has these. Whatever else its repository drives may lack the label by which the agent knows it."""
 _EVERYWHERE = frozenset({NODES, SEALED_SECRETS})
 
 
@@ -76,8 +79,9 @@ class Absence:
     def missing(self) -> tuple[str, ...]:
         """Kind and name of what is not there; in a fixed order."""
         is_young = self._clock.now() < self._young_until
+        unseen: Collection[str] = () if is_young else _ALWAYS
         gone = (each for each, looks in self._missed.items() if looks >= LOOKS)
-        return tuple(sorted(each for each in gone if each in self._seen or not is_young))
+        return tuple(sorted(each for each in gone if each in self._seen or each in unseen))
 
     async def look(self, sources: Sequence[Fetched] | None, kustomizations: Sequence[Kustomized] | None) -> None:
         """One look.
@@ -85,7 +89,7 @@ class Absence:
         Args:
             sources, kustomizations: that are there; None: they could not be seen.
         """
-        expected = {f"{SOURCE} {OWN_SOURCE}", f"{KUSTOMIZATION} {OWN_SOURCE}"}
+        expected = set(_DRIVERS)
         if kustomizations is not None:
             expected |= {held for each in kustomizations if each.name == OWN_SOURCE for held in each.drivers}
         there: dict[str, Collection[str] | None] = {
