@@ -187,7 +187,7 @@ async def test_of_sealed_secrets_those_of_the_centre_are_looked_at_without_their
     assert await kubernetes.sealings() == [
         Sealing("default", "db", digest, certificates, "no key could decrypt secret")
     ]
-    centre.reply = lambda _request: Reply(404, {"code": 404})
+    centre.reply = lambda _request: Reply(404, b"404 page not found", {"Content-Type": "text/plain; charset=utf-8"})
     assert await kubernetes.sealings() == []
 
 
