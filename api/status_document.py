@@ -13,7 +13,10 @@ _FLUX_OBJECT = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
+        "kind": {"type": "string", "description": "Of `others`: `Kustomization` or `HelmRelease`."},
         "source": {"type": "string", "description": "Of a Kustomization: the source that it applies."},
+        "chart": {"type": "string", "description": "Of a release: its chart."},
+        "attempted": {"type": "string", "description": "The revision, or version of the chart, that was tried last."},
         "suspended": {"type": "boolean"},
         "conditions": {"type": "array", "items": _CONDITION},
     },
@@ -22,10 +25,20 @@ _MORE = {
     "observed_revision": {"type": "string", "description": "What Flux has applied, as it says it: `main@sha1:…`."},
     "flux": {
         "type": "object",
-        "description": "What Flux says of its work; why a commit does not arrive is read of it.",
+        "description": "What Flux says of its work; the conditions `Synced` and `Healthy` are read of it.",
         "properties": {
             "sources": {"type": "array", "items": _FLUX_OBJECT},
             "kustomizations": {"type": "array", "items": _FLUX_OBJECT},
+            "releases": {
+                "type": "array",
+                "items": _FLUX_OBJECT,
+                "description": "HelmReleases. Absent: the agent may not see them, or is of a version that does not.",
+            },
+            "others": {
+                "type": "array",
+                "items": _FLUX_OBJECT,
+                "description": "What an operator has beside them and fails: Kustomizations and HelmReleases.",
+            },
         },
     },
     "missing": {

@@ -28,7 +28,10 @@ LOOK_SECONDS = 15
 SECRETS = 101
 """The first one waits for Flux to learn of the kinds in the repository, and is left out."""
 IDLE_SECONDS = 300.0
-LISTED = {"nodes": "LIST", "gitrepositories": "LIST", "kustomizations": "LIST", "secrets": "GET"}
+LISTED = {
+    **dict.fromkeys(("nodes", "gitrepositories", "kustomizations", "helmreleases"), "LIST"),
+    "secrets": "GET",
+}
 """What the agent asks the API server for; nobody else asks so while all others watch."""
 _REQUESTS = re.compile(r"apiserver_request_total\{(?P<labels>[^}]*)\} (?P<number>[0-9.e+]+)")
 _CALLS = re.compile(r'edgewright_http_requests_total\{[^}]*route="/v1/agent/[^}]*\} (?P<number>[0-9.e+]+)')

@@ -15,10 +15,10 @@ from edgewright.agent.attachment import SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.fetching import Fetching
 from edgewright.agent.kubernetes import Kubernetes
+from edgewright.agent.lacks import SEALED_SECRETS
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.lifetime import main_of
 from edgewright.agent.moving import Moving
-from edgewright.agent.observation import SEALED_SECRETS
 from edgewright.agent.pauses import Backoff
 from edgewright.agent.reporter import Reporter
 from edgewright.agent.resealing import Resealing

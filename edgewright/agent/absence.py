@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.observation import NODES, OWN_SOURCE, SEALED_SECRETS, Fetched, Kustomized, Unknown
+from edgewright.agent.lacks import NODES, SEALED_SECRETS, Unknown
+from edgewright.agent.observation import OWN_SOURCE, Fetched, Kustomized
 from edgewright.agent.passwords import SECRET_OF, HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,15 +24,19 @@ from lightkube.types import PatchType
 from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.objects import (
     GitRepository,
+    HelmChart,
+    HelmRelease,
     Kustomization,
     SealedSecretKind,
+    failed_chart_of,
     fetched_of,
     host_of,
     kustomized_of,
+    released_of,
     sealed_secret_of,
     sealing_of,
 )
-from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.sealings import Sealing
@@ -47,6 +52,8 @@ FETCHING = "edgewright-fetching"
 """The policy, and its binding."""
 FETCH_ANNOTATION = "reconcile.fluxcd.io/requestedAt"
 """Flux's own: what it holds does not matter, only that it changes."""
+CHART_FAILED = "ChartFailed"
+"""Reason of a release whose chart cannot be made."""
 MANAGER = "edgewright-agent"
 """Owns the fields of what the agent has changed."""
 TIMEOUT = httpx2.Timeout(10.0)
@@ -54,6 +61,10 @@ NODES_AT_ONCE = 50
 """A Node names all images on it: some ten kilobytes each."""
 SEALED_AT_ONCE = 20
 """A SealedSecret has up to 1.5 MiB of ciphertext, of which only a digest is kept."""
+OBJECTS_AT_ONCE = 50
+"""A release holds its values."""
+MOST_CHARTS = 10
+"""Charts that are asked for after one look."""
 _CLIENT_ERRORS = (
     *(httpx2.HTTPError, httpx2.InvalidURL, OSError, ConfigError),
     *(ValueError, KeyError, TypeError, AttributeError),  # it stumbles so over what is no answer of Kubernetes
@@ -138,14 +149,37 @@ class Kubernetes:
         return [fetched_of(each) for each in await self._flux("gitrepositories", GitRepository, namespace, cluster)]
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
-        """Flux's Kustomizations that are this cluster's; none if this Kubernetes knows no such kind."""
-        return [kustomized_of(each) for each in await self._flux("kustomizations", Kustomization, namespace, cluster)]
+        """Flux's Kustomizations in a namespace; none if this Kubernetes knows no such kind."""
+        found = await self._flux("kustomizations", Kustomization, namespace)
+        return [kustomized_of(each, cluster) for each in found]
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]:
+        """Flux's HelmReleases in a namespace; none if this Kubernetes knows no such kind. One that waits for its
+        chart says why that cannot be made, if that is so."""
+        found = await self._flux("helmreleases", HelmRelease, namespace)
+        releases = [released_of(each, cluster) for each in found]
+        waiting = [each for each in releases if each.waits_for][:MOST_CHARTS]
+        failed = {each.name: await self._failed_chart(namespace, each.waits_for or "") for each in waiting}
+        return [_stopped_by_chart(each, failed.get(each.name)) for each in releases]
+
+    async def _failed_chart(self, namespace: str, chart: str) -> FluxCondition | None:
+        """Nothing is known of one that may not be read."""
+        try:
+            async with self._asking("helmcharts"):
+                return failed_chart_of(await self._opened().get(HelmChart, chart, namespace=namespace))
+        except EdgewrightError:
+            return None
 
     async def _flux(
-        self, where: str, kind: type[GenericNamespacedResource], namespace: str, cluster: str
+        self, where: str, kind: type[GenericNamespacedResource], namespace: str, cluster: str | None = None
     ) -> list[GenericNamespacedResource]:
         async with self._asking(where):
-            found = self._opened().list(kind, namespace=namespace, labels={CLUSTER_LABEL: cluster})
+            found = self._opened().list(
+                kind,
+                namespace=namespace,
+                labels=None if cluster is None else {CLUSTER_LABEL: cluster},
+                chunk_size=OBJECTS_AT_ONCE,
+            )
             try:
                 return [each async for each in found]
             except httpx2.HTTPStatusError as error:
@@ -279,6 +313,17 @@ class Kubernetes:
             if not isinstance(trouble, Forbidden):
                 await self.close()  # address, authority and token may be others by now
             raise trouble from None
+
+
+def _stopped_by_chart(release: Released, chart: FluxCondition | None) -> Released:
+    """With what its chart says in the place of *Ready*, which says only that it waits for that."""
+    if chart is None:
+        return release
+    stated = tuple(
+        replace(each, reason=CHART_FAILED, message=chart.message) if each.type == "Ready" else each
+        for each in release.conditions
+    )
+    return replace(release, conditions=stated)
 
 
 def _held(found: Secret) -> HeldSecret:

@@ -7,12 +7,15 @@ from typing import Any
 from lightkube.generic_resource import GenericNamespacedResource, create_namespaced_resource
 from lightkube.resources.core_v1 import Node
 
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized
+from edgewright.agent.attachment import CLUSTER_LABEL
+from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.sealings import Sealing, digest_of_all
 
 Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
 GitRepository = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
+HelmRelease = create_namespaced_resource("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases")
+HelmChart = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts")
 SealedSecretKind = create_namespaced_resource("bitnami.com", "v1alpha1", "SealedSecret", "sealedsecrets")
 SCOPE_ANNOTATIONS = ("sealedsecrets.bitnami.com/cluster-wide", "sealedsecrets.bitnami.com/namespace-wide")
 SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
@@ -24,6 +27,10 @@ _ID_PARTS = 4
 _DRIVING_KINDS = {("source.toolkit.fluxcd.io", "GitRepository"), ("kustomize.toolkit.fluxcd.io", "Kustomization")}
 PASSING_CONDITIONS = ("Reconciling",)
 """Say only that Flux is at work."""
+CHART_WAITS = frozenset({"NoSourceArtifact", "SourceUnavailable"})
+"""Why a HelmChart cannot be made while its source is not there; that fails by itself."""
+LONGEST_NAME = 320
+"""Characters of a chart and its version."""
 
 
 def host_of(node: Node) -> Host:
@@ -44,8 +51,12 @@ def host_of(node: Node) -> Host:
     )
 
 
-def kustomized_of(found: GenericNamespacedResource) -> Kustomized:
-    """What is reported of a Kustomization; its schema is Flux's, which a cluster may have in another version."""
+def kustomized_of(found: GenericNamespacedResource, cluster: str) -> Kustomized:
+    """What is reported of a Kustomization; its schema is Flux's, which a cluster may have in another version.
+
+    Args:
+        cluster: UUID; what bears it is the centre's.
+    """
     metadata = found.metadata
     spec, status = _object(found.get("spec")), _object(found.get("status"))
     return Kustomized(
@@ -59,7 +70,38 @@ def kustomized_of(found: GenericNamespacedResource) -> Kustomized:
         holds=len(_object(status.get("inventory")).get("entries") or ()),
         deleting=metadata is not None and metadata.deletionTimestamp is not None,
         drivers=_drivers(status, metadata.namespace if metadata else None),
+        own=_is_own(found, cluster),
     )
+
+
+def released_of(found: GenericNamespacedResource, cluster: str) -> Released:
+    """What is reported of a HelmRelease.
+
+    Args:
+        cluster: UUID; what bears it is the centre's.
+    """
+    metadata = found.metadata
+    spec, status = _object(found.get("spec")), _object(found.get("status"))
+    chart = _object(_object(spec.get("chart")).get("spec")).get("chart") or _object(spec.get("chartRef")).get("name")
+    deployed = next((each for each in _objects(status.get("history")) if each.get("status") == "deployed"), {})
+    waits = any(each.get("reason") == "SourceNotReady" for each in _objects(status.get("conditions")))
+    return Released(
+        name=(metadata.name if metadata else None) or "",
+        chart=str(chart or "")[:LONGEST_NAME],
+        suspended=spec.get("suspend") is True,
+        applied=str(deployed.get("chartVersion") or "")[:LONGEST_NAME] or None,
+        attempted=str(status.get("lastAttemptedRevision") or "")[:LONGEST_NAME] or None,
+        conditions=_conditions(status),
+        waits_for=str(status.get("helmChart") or "").partition("/")[2] if waits else None,
+        own=_is_own(found, cluster),
+    )
+
+
+def failed_chart_of(found: GenericNamespacedResource) -> FluxCondition | None:
+    """Why a HelmChart cannot be made; None: it can, or what it is made of is on its way."""
+    stated = next((each for each in _conditions(_object(found.get("status"))) if each.type == "Ready"), None)
+    failed = stated is not None and stated.status == "False" and stated.reason not in CHART_WAITS
+    return stated if failed else None
 
 
 def fetched_of(found: GenericNamespacedResource) -> Fetched:
@@ -75,6 +117,10 @@ def fetched_of(found: GenericNamespacedResource) -> Fetched:
     )
 
 
+def _is_own(found: GenericNamespacedResource, cluster: str) -> bool:
+    return ((found.metadata.labels if found.metadata else None) or {}).get(CLUSTER_LABEL) == cluster
+
+
 def _conditions(status: dict[str, Any]) -> tuple[FluxCondition, ...]:
     conditions = [
         FluxCondition(
@@ -84,7 +130,7 @@ def _conditions(status: dict[str, Any]) -> tuple[FluxCondition, ...]:
             message=str(each.get("message", "")),
             since=_time(each.get("lastTransitionTime")),
         )
-        for each in map(_object, status.get("conditions") or ())
+        for each in _objects(status.get("conditions"))
         if each.get("type") not in PASSING_CONDITIONS
     ]
     return tuple(sorted(conditions, key=lambda each: each.type))
@@ -144,6 +190,10 @@ def _drivers(status: dict[str, Any], namespace: str | None) -> frozenset[str]:
 
 def _object(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [_object(each) for each in values] if isinstance(values, list) else []
 
 
 def _time(value: object) -> datetime | None:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
+from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unknown, Unopened, lacks_json
 from edgewright.agent.status_size import fitted
 
 OWN_SOURCE = "self-link"
@@ -13,10 +14,10 @@ LONGEST_PROGRESS = timedelta(minutes=5)
 """So long Flux may be at work before that is news; at each interval it is, for a moment."""
 LONGEST_MESSAGE = 1000
 """Characters of what Flux says."""
-MOST_NAMED = 20
-"""Of what is missing, unknown, or not opened: where more is, the first of it says enough."""
-NODES, SOURCES, KUSTOMIZATIONS, SEALED_SECRETS = "nodes", "gitrepositories", "kustomizations", "sealedsecrets"
-"""Resources, as RBAC calls them."""
+MOST_OTHERS = 20
+"""Failing objects of an operator's that are reported."""
+WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
+"""Reasons of a release that is not *Ready* while what it needs is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class Kustomized:
         holds: how many objects it has applied and not pruned.
         deleting: it goes, once Flux has done its part.
         drivers: Flux's own objects beside it that it has applied, ``KIND NAME``; not reported.
+        own: the centre has put it there; else it is an operator's.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Kustomized:
     holds: int = 0
     deleting: bool = False
     drivers: frozenset[str] = frozenset()
+    own: bool = True
 
     @property
     def fails(self) -> bool:
@@ -107,8 +110,63 @@ class Kustomized:
     def to_json(self) -> dict[str, Any]:
         """As it is reported."""
         said: dict[str, Any] = {
+            **({} if self.own else {"kind": "Kustomization"}),
             "name": self.name,
             "source": self.source,
+            "suspended": self.suspended,
+            "applied": self.applied,
+            "attempted": self.attempted,
+            "conditions": [each.to_json() for each in self.conditions],
+        }
+        return {name: value for name, value in said.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """One of Flux's HelmReleases.
+
+    Args:
+        chart: its name.
+        applied, attempted: version of the chart that runs, and that was tried last; None: none yet.
+        conditions: by type, in that order.
+        waits_for: name of its HelmChart, if that keeps it from going on.
+        own: the centre has put it there; else it is an operator's.
+    """
+
+    name: str
+    chart: str = ""
+    suspended: bool = False
+    applied: str | None = None
+    attempted: str | None = None
+    conditions: tuple[FluxCondition, ...] = ()
+    waits_for: str | None = None
+    own: bool = True
+
+    @property
+    def fails(self) -> bool:
+        """Whether it has failed, and no later attempt has gone well."""
+        status = {each.type: each for each in self.conditions}
+        ready, released = status.get("Ready"), status.get("Released")
+        if ready is None or ready.status == "True":
+            return False
+        return (ready.status == "False" and not self.progresses) or (
+            released is not None and released.status == "False"
+        )
+
+    @property
+    def progresses(self) -> bool:
+        """Whether Flux is at work on it, or on what it needs, and says nothing else for that time."""
+        return _progresses(self.conditions) or any(
+            each.type == "Ready" and each.status == "False" and each.reason in WAITS_FOR_OTHERS
+            for each in self.conditions
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is reported."""
+        said: dict[str, Any] = {
+            **({} if self.own else {"kind": "HelmRelease"}),
+            "name": self.name,
+            "chart": self.chart or None,
             "suspended": self.suspended,
             "applied": self.applied,
             "attempted": self.attempted,
@@ -145,46 +203,13 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """What the agent may not see, or not change.
-
-    Args:
-        what: resource, as RBAC calls it; with the name of one object after a slash.
-        right: that it lacks, in words.
-    """
-
-    what: str
-    right: str
-
-    def to_json(self) -> dict[str, str]:
-        """As it is reported."""
-        return {"what": self.what, "right": self.right}
-
-
-@dataclass(frozen=True, slots=True)
-class Unopened:
-    """A value that no key of the edge opens.
-
-    Args:
-        secret: ``namespace/name``.
-        sha256: of its ciphertext, base64 as it stands in the file; hexadecimal.
-    """
-
-    secret: str
-    key: str
-    sha256: str
-
-    def to_json(self) -> dict[str, str]:
-        """As it is reported."""
-        return {"secret": self.secret, "key": self.key, "sha256": self.sha256}
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
     """Everything that was seen last; None: never yet.
 
     Args:
-        sources, kustomizations: none where Flux is not installed.
+        sources, kustomizations, releases: the centre's own; none where Flux is not installed. Releases cannot be
+            seen with the rights that an older version has installed.
+        others: Kustomizations and releases of an operator's beside them.
         revision: that all which drives this cluster has applied.
         certificate: of sealed-secrets, PEM.
         versions: program → version.
@@ -196,6 +221,8 @@ class Observation:
     hosts: tuple[Host, ...] | None = None
     sources: tuple[Fetched, ...] | None = None
     kustomizations: tuple[Kustomized, ...] | None = None
+    releases: tuple[Released, ...] | None = None
+    others: tuple[Kustomized | Released, ...] = ()
     revision: str | None = None
     certificate: str | None = None
     versions: Mapping[str, str] | None = None
@@ -228,29 +255,23 @@ class Observation:
             "observed_revision": self.known_revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
-            "missing": list(self.missing[:MOST_NAMED]) or None,
-            "unknown": [each.to_json() for each in self.unknown[:MOST_NAMED]] or None,
-            **self._unopened(),
+            **lacks_json(self.missing, self.unknown, self.unopened),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
     def _flux(self) -> dict[str, Any] | None:
         if self.kustomizations is None:
             return None
+        failing = [each.to_json() for each in self.others if each.fails]
+        releases = None if self.releases is None else [each.to_json() for each in self.releases]
         return {
             "sources": [] if self.is_unknown(SOURCES) else [each.to_json() for each in self.sources or ()],
             "kustomizations": []
             if self.is_unknown(KUSTOMIZATIONS)
             else [each.to_json() for each in self.kustomizations],
+            **({} if releases is None or self.is_unknown(RELEASES) else {"releases": releases}),
+            **({"others": failing[:MOST_OTHERS]} if failing else {}),
         }
-
-    def _unopened(self) -> dict[str, Any]:
-        """The first of the values, and how many there are if those are not all."""
-        if self.unopened is None:
-            return {}
-        first = [each.to_json() for each in self.unopened[:MOST_NAMED]]
-        number = len(self.unopened)
-        return {"unopened": first, **({"unopened_count": number} if number > len(first) else {})}
 
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
         """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""
@@ -270,12 +291,36 @@ class Observation:
         Args:
             now: aware, by the edge's clock.
         """
-        before = {each.name: each for each in self.kustomizations or ()}
-        ordered = sorted(found, key=lambda each: each.name)
+        theirs = [each for each in self.others if isinstance(each, Kustomized)]
+        settled = [
+            _settled(each, _the_same(each, (*(self.kustomizations or ()), *theirs)), now) for each in _ordered(found)
+        ]
+        own = [each for each in settled if each.own]
+        others = [each for each in settled if not each.own]
         return replace(
             self,
-            kustomizations=tuple(_settled(each, before.get(each.name), now) for each in ordered),
-            revision=applied_revision(ordered, before=self.revision),
+            kustomizations=tuple(own),
+            others=(*others, *(each for each in self.others if isinstance(each, Released))),
+            revision=applied_revision(own, before=self.revision),
+        )
+
+    def with_releases(self, found: Sequence[Released], *, now: datetime) -> "Observation":
+        """This, after a look at Helm's releases; what Flux is only just working on stays as it was reported before.
+
+        Args:
+            now: aware, by the edge's clock.
+        """
+        theirs = [each for each in self.others if isinstance(each, Released)]
+        settled = [
+            _settled(each, _the_same(each, (*(self.releases or ()), *theirs)), now) for each in _ordered(found)
+        ]
+        return replace(
+            self,
+            releases=tuple(each for each in settled if each.own),
+            others=(
+                *(each for each in self.others if isinstance(each, Kustomized)),
+                *(each for each in settled if not each.own),
+            ),
         )
 
 
@@ -303,7 +348,19 @@ def _progresses(conditions: Sequence[FluxCondition]) -> bool:
     return any(each.type == "Ready" and each.status == "Unknown" for each in conditions)
 
 
-def _settled(each: Kustomized, before: Kustomized | None, now: datetime) -> Kustomized:
+Flux = TypeVar("Flux", Kustomized, Released)
+
+
+def _ordered(found: Sequence[Flux]) -> list[Flux]:
+    return sorted(found, key=lambda each: each.name)
+
+
+def _the_same(each: Flux, before: Sequence[Flux]) -> Flux | None:
+    """What was reported of an object before."""
+    return next((one for one in before if (one.name, one.own) == (each.name, each.own)), None)
+
+
+def _settled(each: Flux, before: Flux | None, now: datetime) -> Flux:
     if before is None or not each.progresses:
         return each
     begun = [state.since for state in each.conditions if state.type == "Ready" and state.since is not None]

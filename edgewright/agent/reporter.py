@@ -14,11 +14,11 @@ from edgewright.agent.attachment import SECRET, Attachment
 from edgewright.agent.check_in import CheckIn
 from edgewright.agent.fetching import Fetching
 from edgewright.agent.holding import Holding
+from edgewright.agent.lacks import NODES
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.messages import ACTIVE, PENDING, Heartbeat, HeartbeatAnswer
 from edgewright.agent.moving import Moving
 from edgewright.agent.nonces import Nonces
-from edgewright.agent.observation import NODES
 from edgewright.agent.passwords import AGENT
 from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff, until_next_beat
 from edgewright.agent.rotation import Rotation

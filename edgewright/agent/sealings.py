@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from edgewright.agent.observation import Unopened
+from edgewright.agent.lacks import Unopened
 from edgewright.agent.resealing import fingerprint_of
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.timing import Clock

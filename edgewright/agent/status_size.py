@@ -61,17 +61,17 @@ def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any]:
-    left, number = MOST_BYTES // 2, 0
-    flux: dict[str, list[Mapping[str, Any]]] = {}
-    for kind, found in status.get("flux", {}).items():
-        own = [each for each in found if _concerns(each, own_source)]
-        ill = [each for each in found if not (_concerns(each, own_source) or _is_well(each))]
-        matters = (*own, *ill)
-        sizes = accumulate(_size(each) + 2 for each in matters)
-        stays = [each for each, size in zip(matters, sizes, strict=True) if size <= left]
-        left -= sum(_size(each) + 2 for each in stays)
-        number += len(found) - len(stays)
-        flux[kind] = stays
+    left = MOST_BYTES // 2
+    said: Mapping[str, Sequence[Mapping[str, Any]]] = status.get("flux", {})
+    flux: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in said}
+    for is_turn_of in (_is_own, _is_ill):
+        for kind, found in said.items():
+            matters = [each for each in found if is_turn_of(kind, each, own_source)]
+            sizes = accumulate(_size(each) + 2 for each in matters)
+            stays = [each for each, size in zip(matters, sizes, strict=True) if size <= left]
+            left -= sum(_size(each) + 2 for each in stays)
+            flux[kind] += stays
+    number = sum(len(found) - len(flux[kind]) for kind, found in said.items())
     return _omitting({**status, "flux": flux} if flux else status, flux_objects=number)
 
 
@@ -91,8 +91,13 @@ def _with_first_hosts(status: dict[str, Any]) -> dict[str, Any]:
     return _omitting({**status, "hosts": list(hosts[:stays])}, hosts=len(goes), hosts_not_ready=not_ready)
 
 
-def _concerns(flux_object: Mapping[str, Any], source: str) -> bool:
-    return source in {flux_object["name"], flux_object.get("source")}
+def _is_own(kind: str, flux_object: Mapping[str, Any], source: str) -> bool:
+    """Whether it is on the way of what the centre renders: all reported releases are."""
+    return kind == "releases" or source in {flux_object["name"], flux_object.get("source")}
+
+
+def _is_ill(kind: str, flux_object: Mapping[str, Any], source: str) -> bool:
+    return not (_is_own(kind, flux_object, source) or _is_well(flux_object))
 
 
 def _is_well(flux_object: Mapping[str, Any]) -> bool:

@@ -9,16 +9,8 @@ from typing import Protocol, TypeVar
 
 from edgewright import __version__
 from edgewright.agent.absence import Absence
-from edgewright.agent.observation import (
-    KUSTOMIZATIONS,
-    NODES,
-    SOURCES,
-    Fetched,
-    Host,
-    Kustomized,
-    Observation,
-    Unopened,
-)
+from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unopened
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -30,7 +22,7 @@ HURRIED_SECONDS, HURRIED_LOOK = 60.0, 2.0
 VERSION_SECONDS = 3600.0
 """The API server is asked for its version so rarely: it changes by an upgrade only."""
 
-_RESOURCES = {"nodes": NODES, "flux_sources": SOURCES, "flux": KUSTOMIZATIONS}
+_RESOURCES = {"nodes": NODES, "flux_sources": SOURCES, "flux": KUSTOMIZATIONS, "flux_releases": RELEASES}
 """What the agent needs a right to see."""
 
 T = TypeVar("T")
@@ -44,6 +36,8 @@ class Edge(Protocol):
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]: ...
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]: ...
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]: ...
 
     async def version(self) -> str: ...
 
@@ -83,7 +77,8 @@ class Watch:
         self._clock = clock
         self._chance = chance
         self._matters = {
-            name: Transitions(name) for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "version")
+            name: Transitions(name)
+            for name in ("nodes", "flux_sources", "flux", "flux_releases", "sealed_secrets", "version")
         }
         self._unopened = unopened
         self.absence = Absence(edge, namespace=namespace, cluster=cluster, clock=clock)
@@ -128,6 +123,9 @@ class Watch:
         found = await self._ask("flux", self._edge.kustomizations(self._namespace, self._cluster))
         if found is not None:
             seen = seen.with_flux(found, now=self._clock.now())
+        releases = await self._ask("flux_releases", self._edge.releases(self._namespace, self._cluster))
+        if releases is not None:
+            seen = seen.with_releases(releases, now=self._clock.now())
         certificate = await self._ask("sealed_secrets", self._certificate())
         if certificate is not None:
             seen = replace(seen, certificate=certificate)

@@ -34,9 +34,9 @@ def delivery_problem(status: Mapping[str, Any]) -> DeliveryProblem | None:
         back. None: the edge tells of nothing.
     """
     flux = _flux(status)
-    sources = [said for said in _objects(flux.get("sources")) if said.get("name") == OWN_SOURCE]
-    parts = [said for said in _objects(flux.get("kustomizations")) if said.get("source") == OWN_SOURCE]
-    releases = list(_objects(flux.get("releases")))
+    sources = [said for said in objects_in(flux.get("sources")) if said.get("name") == OWN_SOURCE]
+    parts = [said for said in objects_in(flux.get("kustomizations")) if said.get("source") == OWN_SOURCE]
+    releases = list(objects_in(flux.get("releases")))
     failing = next(_own_findings(sources, parts, releases), None)
     if failing is not None:
         return DeliveryProblem(reason=failing.reason, message=failing.sentence)
@@ -56,8 +56,16 @@ def flux_findings(status: Mapping[str, Any]) -> list[Finding] | None:
     flux = _flux(status)
     if not flux:
         return None
-    own = _own_findings(*(list(_objects(flux.get(kind))) for kind in ("sources", "kustomizations", "releases")))
-    return [*own, *_findings_of_others(_objects(flux.get("others")))]
+    own = _own_findings(*(list(objects_in(flux.get(kind))) for kind in ("sources", "kustomizations", "releases")))
+    return [*own, *_findings_of_others(objects_in(flux.get("others")))]
+
+
+def state_of(said: _Said) -> str:
+    """What Flux says of an object, in one line."""
+    ready = _ready(said)
+    if said.get("suspended") is True:
+        return "suspended"
+    return "nothing yet" if ready is None else _said_by(ready)
 
 
 def _own_findings(sources: list[_Said], kustomizations: list[_Said], releases: list[_Said]) -> Iterator[Finding]:
@@ -113,7 +121,7 @@ def _refusal(said: _Said) -> str | None:
 
     A release that is tried again after a failure is *Ready* Unknown meanwhile, and stays *Released* False.
     """
-    stated = {str(each.get("type")): each for each in _objects(said.get("conditions"))}
+    stated = {str(each.get("type")): each for each in objects_in(said.get("conditions"))}
     ready, released = stated.get("Ready", {}), stated.get("Released", {})
     if ready.get("status") == "False" and ready.get("reason") not in WAITS_FOR_OTHERS:
         return _said_by(ready)
@@ -138,7 +146,7 @@ def _uninstalled(releases: list[_Said]) -> Iterator[str]:
 
 
 def _ready(said: _Said) -> _Said | None:
-    return next((each for each in _objects(said.get("conditions")) if each.get("type") == "Ready"), None)
+    return next((each for each in objects_in(said.get("conditions")) if each.get("type") == "Ready"), None)
 
 
 def _said_by(condition: _Said) -> str:
@@ -154,6 +162,7 @@ def _flux(status: Mapping[str, Any]) -> _Said:
     return flux if isinstance(flux, Mapping) else {}
 
 
-def _objects(values: object) -> Iterator[_Said]:
+def objects_in(values: object) -> Iterator[_Said]:
+    """What is an object in a list of an edge's; none in what is no list."""
     if isinstance(values, list):
         yield from (each for each in values[:_MOST_OBJECTS] if isinstance(each, Mapping))

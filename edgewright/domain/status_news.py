@@ -2,6 +2,7 @@
 
 The status itself is always stored. While an edge starts it differs every few seconds, and whoever reads the timeline
 wants one line of that: so what lasts is named, whenever it changes, and what comes and goes is told once for a while.
+So is what fails: once for each object, and once that it fails no more.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,21 +11,22 @@ from datetime import timedelta
 from typing import Any
 
 from edgewright.domain.absence import lacking_of, missing_of, unopened_of
+from edgewright.domain.delivery import flux_findings, objects_in, state_of
+from edgewright.domain.health import Finding
 
 STIR = timedelta(minutes=5)
 """For so long a line speaks for all changes of the passing things that it names."""
 READINESS, FLUX, REST = "readiness", "flux", "rest"
-_PASSING = {
-    READINESS: "hosts have become ready or unready",
-    FLUX: "Flux says something else",
-    REST: "other parts differ",
-}
+_PASSING = {READINESS: "hosts have become ready or unready", REST: "other parts differ"}
+_FLUX_KINDS = ("sources", "kustomizations", "releases", "others")
 _APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", "missing", "unknown", "unopened"}
 """Fields that are compared in a way of their own. Of the certificate, events of its own tell."""
 _NAMED = 3
 """So many hosts or programs are called by name; more are counted."""
 _LONGEST = 100
 """Characters of a name or version that an edge gives."""
+_LONGEST_SENTENCE = 300
+"""Characters of what Flux says: a line of the timeline is to be read at a glance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +35,22 @@ class StatusNews:
 
     Args:
         facts: clauses on what lasts: which hosts and programs there are, and what is applied.
-        passing: which of ``READINESS``, ``FLUX`` and ``REST`` differ.
+        passing: clauses on what comes and goes, each with what it is about: ``READINESS``, ``FLUX``, ``REST``, or an
+            object that fails or does not any more.
     """
 
     facts: tuple[str, ...] = ()
-    passing: tuple[str, ...] = ()
+    passing: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def matters(self) -> tuple[str, ...]:
+        """What the passing clauses are about."""
+        return tuple(matter for matter, _ in self.passing)
 
     def sentence(self, name: str) -> str:
         """For people, on the cluster with that name."""
-        return f"The edge status of {name}: {'; '.join([*self.facts, *(_PASSING[each] for each in self.passing)])}."
+        clauses = [*self.facts, *(clause for _, clause in self.passing)]
+        return f"The edge status of {name}: {'; '.join(each.removesuffix('.') for each in clauses)}."
 
 
 def status_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> StatusNews:
@@ -55,7 +64,9 @@ def status_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Sta
     revision = now.get("observed_revision")
     if isinstance(revision, str) and revision != (before or {}).get("observed_revision"):
         facts.append(f"{_word(revision)} is applied")
-    return StatusNews(tuple(facts), () if before is None else tuple(_passing(before, now, was, there)))
+    failures = tuple(_failures(before or {}, now))
+    passing = () if before is None else tuple(_passing(before, now, was, there, tells_of_flux=bool(failures)))
+    return StatusNews(tuple(facts), (*failures, *passing))
 
 
 def _host_facts(was: Mapping[str, Any], there: Mapping[str, Any], *, is_first: bool) -> Iterator[str]:
@@ -108,17 +119,63 @@ def _named(names: Sequence[str]) -> str:
     return f"{', '.join(map(_word, names[:_NAMED]))}{f' and {left} more' if left > 0 else ''}"
 
 
+def _failures(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What Flux says of objects that fail since, or do not any more."""
+    was, there = _failing(before), _failing(now)
+    begun = [each for matter, each in there.items() if matter not in was or was[matter].sentence != each.sentence]
+    ended = [each for matter, each in was.items() if matter not in there]
+    for found, state in ((begun, "fails"), (ended, "mended")):
+        for each in found[:_NAMED]:
+            clause = (
+                each.sentence[:_LONGEST_SENTENCE] if found is begun else f"{each.about} {each.name} fails no more"
+            )
+            yield f"{state}:{_matter(each)}", clause
+    if max(len(begun), len(ended)) > _NAMED:
+        yield FLUX, f"in all {_counted(len(begun), 'object')} of Flux fail since, {len(ended)} do not any more"
+
+
+def _failing(status: Mapping[str, Any]) -> dict[str, Finding]:
+    return {_matter(each): each for each in flux_findings(status) or ()}
+
+
+def _matter(finding: Finding) -> str:
+    """Without a comma: it stands in a list of such."""
+    return f"{finding.about}/{finding.name}".replace(",", " ")
+
+
 def _passing(
-    before: Mapping[str, Any], now: Mapping[str, Any], was: Mapping[str, Any], there: Mapping[str, Any]
-) -> Iterator[str]:
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    was: Mapping[str, Any],
+    there: Mapping[str, Any],
+    *,
+    tells_of_flux: bool,
+) -> Iterator[tuple[str, str]]:
     if any(was[name].get("ready") != there[name].get("ready") for name in there if name in was):
-        yield READINESS
-    if before.get("flux") != now.get("flux"):
-        yield FLUX
+        yield READINESS, _PASSING[READINESS]
+    if before.get("flux") != now.get("flux") and not tells_of_flux:
+        yield FLUX, _of_flux(before, now)
     came_or_went = (_versions(before) is None) != (_versions(now) is None)
     lost = before.get("observed_revision") is not None and now.get("observed_revision") is None
     if came_or_went or lost or any(before.get(each) != now.get(each) for each in {*before, *now} - _APART):
-        yield REST
+        yield REST, _PASSING[REST]
+
+
+def _of_flux(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What Flux says of the first object of which it says something else, none of which fails."""
+    was, there = _flux_objects(before), _flux_objects(now)
+    for place, said in there.items():
+        if was.get(place) != said:
+            return f"Flux says of {_word(place[1])}: {state_of(said)[:_LONGEST_SENTENCE]}"
+    gone = next((place for place in was if place not in there), None)
+    return "Flux says something else" if gone is None else f"Flux has {_word(gone[1])} no more"
+
+
+def _flux_objects(status: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """(kind, name) → what is said of it."""
+    said = status.get("flux")
+    flux: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+    return {(kind, str(each.get("name"))): each for kind in _FLUX_KINDS for each in objects_in(flux.get(kind))}
 
 
 def _hosts(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

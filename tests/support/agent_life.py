@@ -14,7 +14,7 @@ from edgewright.agent.centre import Centre
 from edgewright.agent.fetching import Fetching
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.reporter import Reporter
 from edgewright.agent.rotation import Rotation
@@ -39,6 +39,9 @@ class Edge:
         raise Waiting("The test says what is seen.")
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
+        raise Waiting("The test says what is seen.")
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]:
         raise Waiting("The test says what is seen.")
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:

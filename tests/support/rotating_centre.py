@@ -9,7 +9,7 @@ from itertools import count
 
 from scripted_centre import Reply, Request, answer, taken
 
-from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.passwords import HeldSecret
 from edgewright.errors import Conflict, Waiting
 
@@ -153,6 +153,9 @@ class Blind:
         raise Waiting("Nothing is seen.")
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
+        raise Waiting("Nothing is seen.")
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]:
         raise Waiting("Nothing is seen.")
 
     async def version(self) -> str:

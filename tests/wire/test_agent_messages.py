@@ -34,7 +34,7 @@ def test_a_heartbeat_is_one_that_the_gateway_takes(beat: Heartbeat) -> None:
 def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
     described = schema("EdgeStatus")["properties"]
     assert {"hosts", "kubeseal_cert", "observed_revision", "flux", "versions", "omitted"} == described.keys()
-    assert described["flux"]["properties"].keys() == {"sources", "kustomizations"}
+    assert described["flux"]["properties"].keys() == {"sources", "kustomizations", "releases", "others"}
     status = {
         "hosts": [{"hostname": "press-1"}],
         "observed_revision": "main@sha1:a",

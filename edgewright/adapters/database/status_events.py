@@ -30,14 +30,14 @@ async def tell_status(
 ) -> None:
     """Tells in one line what differs, unless a recent line speaks for all of it."""
     news = status_news(before, now)
-    if not news.facts and not (news.passing and set(news.passing) - await _spoken_for(connection, row.uuid, at)):
+    if not news.facts and not (news.passing and set(news.matters) - await _spoken_for(connection, row.uuid, at)):
         return
     events.note(
         EDGE_STATUS,
         news.sentence(row.name),
         actor=actor,
         hosts=len(now.get("hosts") or ()),
-        passing=",".join(news.passing),
+        passing=",".join(news.matters),
     )
 
 

@@ -12,13 +12,19 @@ from edgewright.errors import TooMany
 from edgewright.ports.audit import Event
 from edgewright.ports.edge_reports import Heartbeat
 
+FAILURES = {"connection refused", "no route"}
+
+
+def _ready(flux: str) -> dict[str, str]:
+    return {"type": "Ready", "status": "False" if flux in FAILURES else "True", "message": flux}
+
 
 def status(
     *hosts: str, ready: bool = True, flux: str = "stored", revision: str | None = "main@sha1:a", version: str = "v1"
 ) -> dict[str, Any]:
     said = {
         "hosts": [{"hostname": name, "k8s_version": version, "ready": ready} for name in hosts],
-        "flux": {"sources": [{"name": "self-link", "conditions": [{"message": flux}]}]},
+        "flux": {"sources": [{"name": "self-link", "conditions": [_ready(flux)]}]},
         "observed_revision": revision,
     }
     return {field: value for field, value in said.items() if value is not None}
@@ -35,8 +41,9 @@ async def lines(store: Store, cluster: UUID) -> list[Event]:
     return [event for event in await store.audit.timeline(cluster) if event.kind == "edge.status"]
 
 
-async def test_an_edge_that_starts_piece_by_piece_is_one_line(timed: Store) -> None:
-    """Six reports in a minute and a half, as they were seen after a restart."""
+async def test_an_edge_that_starts_piece_by_piece_is_a_few_lines(timed: Store) -> None:
+    """Six reports in a minute and a half, as they were seen after a restart: what failed, that it does not any more,
+    and one line for all the rest."""
     cluster = await timed.create("press-shop")
     await report(timed, cluster, status("n1", "n2"))
     timed.clock.advance(hours=1)
@@ -51,8 +58,12 @@ async def test_an_edge_that_starts_piece_by_piece_is_one_line(timed: Store) -> N
     ):
         timed.clock.advance(seconds=15)
         await report(timed, cluster, body)
-    [told] = (await lines(timed, cluster))[before:]
-    assert told.message == "The edge status of press-shop: Flux says something else."
+    told = (await lines(timed, cluster))[before:]
+    assert [line.message.partition(": ")[2] for line in told] == [
+        "Flux cannot fetch self-link: connection refused.",
+        "source self-link fails no more.",
+        "Flux says of self-link: dependency is not ready.",
+    ]
 
 
 async def test_another_part_that_differs_is_told_at_once(timed: Store) -> None:
@@ -63,7 +74,7 @@ async def test_another_part_that_differs_is_told_at_once(timed: Store) -> None:
     timed.clock.advance(seconds=15)
     await report(timed, cluster, status("n1", flux="no route", ready=False))
     told = [line.message.partition(": ")[2] for line in await lines(timed, cluster)][1:]
-    assert told == ["Flux says something else.", "hosts have become ready or unready."]
+    assert told == ["Flux cannot fetch self-link: no route.", "hosts have become ready or unready."]
 
 
 async def test_what_lasts_is_named_whenever_it_changes(timed: Store) -> None:
@@ -95,16 +106,20 @@ async def test_after_a_while_the_same_is_told_again(timed: Store) -> None:
     await report(timed, cluster, status("n1", flux="no route"))
     timed.clock.advance(minutes=4, seconds=59)
     await report(timed, cluster, status("n1"))
-    assert len(await lines(timed, cluster)) == 2
+    told = await lines(timed, cluster)
+    assert [line.message.partition(": ")[2] for line in told[1:]] == [
+        "Flux cannot fetch self-link: no route.",
+        "source self-link fails no more.",
+    ]
     timed.clock.advance(seconds=1)
     await report(timed, cluster, status("n1", flux="no route"))
-    assert len(await lines(timed, cluster)) == 3
+    assert len(await lines(timed, cluster)) == 4
 
 
 async def test_other_lines_between_do_not_make_it_speak_again(timed: Store) -> None:
     cluster = await timed.create("press-shop")
     await report(timed, cluster, status("n1"))
-    await report(timed, cluster, status("n1", flux="no route"))
+    await report(timed, cluster, status("n1", flux="applying"))
     for number in range(3):
         await timed.clusters.set_paused(cluster, paused=True, reason=f"visit {number}", actor=ACTOR)
         await timed.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)

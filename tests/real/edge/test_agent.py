@@ -168,6 +168,8 @@ def test_the_agent_may_do_what_it_does_and_nothing_else(cluster: Cluster) -> Non
     assert sorted([each[0], *each[-2:]] for each in own) == [
         ["deployments.apps/scale", "[edgewright-detach]", "[patch]"],
         ["gitrepositories.source.toolkit.fluxcd.io", "[]", "[list]"],
+        ["helmcharts.source.toolkit.fluxcd.io", "[]", "[get]"],
+        ["helmreleases.helm.toolkit.fluxcd.io", "[]", "[list]"],
         ["kustomizations.kustomize.toolkit.fluxcd.io", "[]", "[list]"],
         ["nodes", "[]", "[list]"],
         ["sealedsecrets.bitnami.com", "[]", "[get]"],

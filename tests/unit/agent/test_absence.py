@@ -10,7 +10,7 @@ from scripted_centre import START, QuickClock
 
 from edgewright.agent.absence import RIGHTS_SECONDS, YOUNG
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.watch import Watch
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated, Waiting
@@ -45,6 +45,10 @@ class Edge:
             Kustomized("flux-system", "helm-charts"),
         ]
         return [each for each in found if f"Kustomization {each.name}" not in self.gone]
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]:
+        self._may_fail("helmreleases")
+        return [Released("edge-cluster")]
 
     async def version(self) -> str:
         return "v1.33.1"
@@ -160,6 +164,7 @@ async def test_what_cannot_be_seen_is_not_missing(trouble: EdgewrightError) -> N
         ("nodes", "list on nodes"),
         ("gitrepositories", "list on gitrepositories in edgewright"),
         ("kustomizations", "list on kustomizations in edgewright"),
+        ("helmreleases", "list on helmreleases in edgewright"),
         ("secrets/flux-secrets", "get on secrets/flux-secrets in edgewright"),
         ("secrets/edgewright-agent", "get on secrets/edgewright-agent in edgewright"),
     ],
@@ -180,7 +185,7 @@ async def test_what_may_not_be_seen_is_not_told_as_it_was_seen_last() -> None:
     watch = watch_of(edge)
     before = await looks(watch)
     assert before["observed_revision"] == REVISION
-    edge.fails = {"kustomizations": FORBIDDEN, "gitrepositories": FORBIDDEN}
+    edge.fails = dict.fromkeys(("kustomizations", "gitrepositories", "helmreleases"), FORBIDDEN)
     said = await looks(watch, 2)
     assert "observed_revision" not in said and watch.seen.known_revision is None
     assert said["flux"] == {"sources": [], "kustomizations": []}

@@ -28,8 +28,9 @@ NODE = {
         },
     },
 }
+CLUSTER = "7d6a4c1e-5b0f-4f57-9a43-0f6a2d1c9b8e"
 KUSTOMIZATION = {
-    "metadata": {"name": "by-hand"},
+    "metadata": {"name": "by-hand", "labels": {"edgewright.dev/cluster": CLUSTER}},
     "spec": {"sourceRef": {"kind": "GitRepository", "name": "self-link"}, "suspend": True},
     "status": {
         "lastAppliedRevision": "main@sha1:a",
@@ -77,7 +78,7 @@ def test_what_a_node_does_not_say_is_left_open() -> None:
 
 
 def test_a_kustomization_is_reported_with_its_revisions_and_without_what_passes() -> None:
-    found = kustomized_of(Kustomization.from_dict(KUSTOMIZATION))
+    found = kustomized_of(Kustomization.from_dict(KUSTOMIZATION), CLUSTER)
     assert found.conditions[0].since == NOW
     assert found.to_json() == {
         "name": "by-hand",
@@ -91,7 +92,7 @@ def test_a_kustomization_is_reported_with_its_revisions_and_without_what_passes(
 
 @pytest.mark.parametrize("odd", [{}, {"spec": [], "status": "x"}, {"status": {"conditions": [7, {}]}}])
 def test_a_kustomization_of_another_flux_is_no_trouble(odd: dict[str, object]) -> None:
-    assert kustomized_of(Kustomization.from_dict({"metadata": {"name": "x"}, **odd})).name == "x"
+    assert kustomized_of(Kustomization.from_dict({"metadata": {"name": "x"}, **odd}), CLUSTER).name == "x"
 
 
 GIT_REPOSITORY = {
@@ -132,9 +133,12 @@ def test_a_status_fits_its_schema_and_the_same_edge_gives_the_same() -> None:
         hosts=(host_of(Node.from_dict(NODE)),), certificate="PEM", versions={"agent": "1", "kubernetes": "v1.33.1"}
     )
     seen = seen.with_sources([fetched_of(GitRepository.from_dict(GIT_REPOSITORY))])
-    first = seen.with_flux([kustomized_of(Kustomization.from_dict(KUSTOMIZATION))], now=NOW)
+    found = [kustomized_of(Kustomization.from_dict(KUSTOMIZATION), CLUSTER)]
+    first = seen.with_flux(found, now=NOW)
     jsonschema.validate(first.to_json(), SCHEMA)
-    again = seen.with_flux([kustomized_of(Kustomization.from_dict(KUSTOMIZATION))], now=NOW + timedelta(days=1))
+    again = seen.with_flux(
+        [kustomized_of(Kustomization.from_dict(KUSTOMIZATION), CLUSTER)], now=NOW + timedelta(days=1)
+    )
     assert again.to_json() == first.to_json()
     assert "2026" not in json.dumps(first.to_json())
 

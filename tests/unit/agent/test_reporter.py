@@ -9,7 +9,8 @@ import pytest
 from agent_life import DAY, HOUR, WHOLE, Life, states
 from scripted_centre import Reply, Request, ScriptedCentre, answer, scripted_centre, taken, well
 
-from edgewright.agent.observation import Host, Observation, Unknown
+from edgewright.agent.lacks import Unknown
+from edgewright.agent.observation import Host, Observation
 from edgewright.agent.reporter import ATTACHED_ANEW, OWN_SECRET, PATIENCE
 from edgewright.errors import Stalled
 

@@ -10,7 +10,8 @@ from scripted_centre import QuickClock
 from sealing_keys import certificate_pem, private_key
 from structlog.testing import capture_logs
 
-from edgewright.agent.observation import MOST_NAMED, Observation, Unopened
+from edgewright.agent.lacks import MOST_NAMED, Unopened
+from edgewright.agent.observation import Observation
 from edgewright.agent.resealing import fingerprint_of
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.sealings import KeyCheck, Sealing, digest_of_all

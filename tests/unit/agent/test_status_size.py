@@ -8,7 +8,7 @@ import pytest
 
 from api.bodies import STATUS_JSON
 from api.json_text import parse_json
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation
+from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation, Released
 
 LONG = "m" * 1000
 SMALL = Observation(hosts=(Host("press-1", True, True),), certificate="PEM", versions={"agent": "1"})
@@ -90,3 +90,10 @@ def test_even_thousands_of_failures_of_flux_are_not_too_much() -> None:
     status = taken(replace(SMALL, kustomizations=kustomizations(3000, "False")))
     assert status["flux"]["kustomizations"][0]["name"] == "main"
     assert status["omitted"]["flux_objects"] > 2000
+
+
+def test_the_centres_release_stays_however_much_of_an_operators_fails() -> None:
+    own = (Released("edge-cluster", "edge-cluster", conditions=ready("True")),)
+    theirs = tuple(Released(f"r-{each:04}" * 30, conditions=ready("False"), own=False) for each in range(400))
+    status = taken(replace(SMALL, kustomizations=kustomizations(3000, "False"), releases=own, others=theirs))
+    assert [each["name"] for each in status["flux"]["releases"]] == ["edge-cluster"]

@@ -9,7 +9,7 @@ from scripted_centre import START, QuickClock, Reply, ScriptedCentre, TimeIsUp
 from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.observation import Fetched, Host, Kustomized
+from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_certificate import LARGEST, SealingCertificate
 from edgewright.agent.watch import Watch
@@ -37,6 +37,10 @@ class Edge:
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
         self._may_fail("flux")
         return [Kustomized("self-link", "self-link", applied="main@sha1:a")]
+
+    async def releases(self, namespace: str, cluster: str) -> list[Released]:
+        self._may_fail("flux_releases")
+        return [Released("edge-cluster", applied="0.2.0")]
 
     async def version(self) -> str:
         self.asked_for_version += 1
@@ -96,13 +100,15 @@ async def test_the_same_again_is_no_news(edge: Edge) -> None:
     assert watch.news.is_set()
 
 
-@pytest.mark.parametrize("what", ["nodes", "flux_sources", "flux", "sealed_secrets", "version"])
+@pytest.mark.parametrize("what", ["nodes", "flux_sources", "flux", "flux_releases", "sealed_secrets", "version"])
 async def test_what_cannot_be_seen_stays_as_it_was_seen_and_hides_nothing_else(edge: Edge, what: str) -> None:
     blind = watch_of(edge, QuickClock(0))
     edge.fails[what] = Forbidden("No.", code="kubernetes_forbidden")
     await blind.look()
     seen = blind.seen
-    assert [seen.hosts, seen.sources, seen.kustomizations, seen.certificate, seen.versions].count(None) == 1
+    parts = [seen.hosts, seen.sources, seen.kustomizations, seen.releases, seen.certificate, seen.versions]
+    assert parts.count(None) == 1
+    assert seen.is_whole is (what == "flux_releases"), "an older version has installed no right to see them"
 
     edge.fails.clear()
     watch = watch_of(edge, QuickClock(0))

@@ -12,6 +12,11 @@ RIGHT = {"what": "nodes", "right": "list on nodes"}
 LOST = {"secret": "default/db", "key": "password", "sha256": "0" * 64}
 
 
+def flux(*names: str, status: str = "True", message: str = "stored") -> dict[str, Any]:
+    ready = {"type": "Ready", "status": status, "message": message}
+    return {"flux": {"sources": [{"name": name, "conditions": [ready]} for name in names]}}
+
+
 def hosts(*names: str) -> dict[str, Any]:
     return {"hosts": [{"hostname": name} for name in names]}
 
@@ -44,16 +49,18 @@ def test_what_lasts_is_a_fact(before: dict[str, Any] | None, now: dict[str, Any]
     [
         ({"hosts": [ONE]}, {"hosts": [{**ONE, "ready": False}]}, (READINESS,)),
         ({}, {"flux": {"sources": []}}, (FLUX,)),
+        (flux("self-link"), flux("self-link", message="fetched another"), (FLUX,)),
         ({"observed_revision": "main@sha1:a"}, {}, (REST,)),
         ({}, {"versions": {"flux": "v1"}}, (REST,)),
         ({"versions": {"flux": "v1"}}, {}, (REST,)),
         ({"version": "1"}, {"version": "2"}, (REST,)),
     ],
 )
-def test_what_comes_and_goes_is_told_without_its_value(
+def test_what_comes_and_goes_is_told_by_what_it_is_about(
     before: dict[str, Any], now: dict[str, Any], passing: tuple[str, ...]
 ) -> None:
-    assert status_news(before, now) == StatusNews(passing=passing)
+    news = status_news(before, now)
+    assert (news.facts, news.matters) == ((), passing)
 
 
 @pytest.mark.parametrize(
@@ -65,10 +72,36 @@ def test_another_order_and_another_certificate_are_no_news(before: dict[str, Any
 
 
 def test_a_sentence_names_all_of_it() -> None:
-    news = status_news({"hosts": [ONE], "flux": {}}, {"hosts": [{**ONE, "ready": False}, {"hostname": "n2"}]})
-    assert news.sentence("press-shop") == (
-        "The edge status of press-shop: host n2 is new; hosts have become ready or unready; Flux says something else."
+    before = {"hosts": [ONE], **flux("self-link", "by-hand")}
+    now = {"hosts": [{**ONE, "ready": False}, {"hostname": "n2"}], **flux("by-hand")}
+    assert status_news(before, now).sentence("press-shop") == (
+        "The edge status of press-shop: host n2 is new; hosts have become ready or unready; Flux has self-link no "
+        "more."
     )
+
+
+def test_what_flux_says_is_said() -> None:
+    assert status_news(flux("self-link"), flux("self-link", message="stored main@sha1:b")).sentence("x") == (
+        "The edge status of x: Flux says of self-link: stored main@sha1:b."
+    )
+    failing = flux("self-link", status="False", message="no route.")
+    assert status_news(flux("self-link"), failing).sentence("x") == (
+        "The edge status of x: Flux cannot fetch self-link: no route."
+    )
+    assert (
+        status_news(failing, flux("self-link")).sentence("x")
+        == "The edge status of x: source self-link fails no more."
+    )
+    assert status_news(failing, failing) == StatusNews()
+
+
+def test_each_object_that_fails_is_a_matter_of_its_own_and_their_number_is_bounded() -> None:
+    many = [f"k-{number:03}" for number in range(200)]
+    begun = status_news(flux(), flux(*many, status="False", message="m" * 2000))
+    assert begun.matters == ("fails:source/k-000", "fails:source/k-001", "fails:source/k-002", FLUX)
+    assert "in all 200 objects of Flux fail since" in begun.sentence("x") and len(begun.sentence("x")) < 1200
+    ended = status_news(flux("a", "b,c", status="False"), flux("a", "b,c"))
+    assert ended.matters == ("mended:source/a", "mended:source/b c")
 
 
 @pytest.mark.parametrize("said", [7, "n1", [7, None, {"hostname": 7}], {"hostname": "n1"}])
