@@ -210,8 +210,7 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
                 item = item.model_copy(update={"opens": False})
                 lost.append(place)
             items.append(item)
-    must_reenter = [*row.must_reenter, *(place for place in lost if place not in row.must_reenter)]
-    return SecretList(items=items, unreadable=unreadable, must_reenter=must_reenter)
+    return SecretList(items=items, unreadable=unreadable, must_reenter=sorted({*row.must_reenter, *lost}))
 
 
 def _sealed_key(row: ClusterRow, namespace: str, name: str, key: str, value: SealedValue) -> SealedKey:

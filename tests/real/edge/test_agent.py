@@ -172,7 +172,7 @@ def test_the_agent_may_do_what_it_does_and_nothing_else(cluster: Cluster) -> Non
         ["helmreleases.helm.toolkit.fluxcd.io", "[]", "[list]"],
         ["kustomizations.kustomize.toolkit.fluxcd.io", "[]", "[list]"],
         ["nodes", "[]", "[list]"],
-        ["sealedsecrets.bitnami.com", "[]", "[get]"],
+        ["sealedsecrets.bitnami.com", "[]", "[get list]"],
         ["secrets", "[edgewright-agent]", "[get patch]"],
         ["secrets", "[flux-secrets]", "[get patch]"],
     ]
