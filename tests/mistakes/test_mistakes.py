@@ -55,6 +55,13 @@ FOUND_BY_OTHER_TESTS = {
         ("repository_damaged", "tests/unit/git/test_bare.py"),
         ("repository_headless", "tests/unit/git/test_bare.py"),
     ),
+    "Something is missing on the edge": (
+        ("DriverMissing", "tests/api/test_absence.py"),
+        ("CannotBeKnown", "tests/api/test_absence.py"),
+        ("AgentSecretMissing", "tests/api/test_absence.py"),
+        ("RightMissing", "tests/unit/lifecycle/test_absence.py"),
+        ("rotation_impossible", "tests/api/test_absence.py"),
+    ),
     "The timeline says `git.drifted`": (("git.drifted", "tests/workflows/test_drift.py"),),
 }
 """Chapters about what no command shows: each code that they explain, and the test that provokes it."""

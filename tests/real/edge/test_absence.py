@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import base64
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import LEASE_SECONDS, RIGHTS, attach
 from edge_cluster.agent import NAMESPACE
 from supervised import eventually
 
+import edgewright.agent
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Edge
     from edge_cluster.controllers import SealedSecrets
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 
-TWO_BEATS = 2 * LEASE_SECONDS / 3 + 5
+RIGHTS = Path(edgewright.agent.__file__).with_name("rbac.yaml")
+TWO_BEATS = 2 * 5 + 5
 """Seconds in which the edge has called twice, and some for the machine."""
 
 
@@ -30,8 +32,10 @@ def whole(edge: Edge) -> None:
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
 
 
-def fresh_line(edge: Edge, folder: Path) -> None:
-    attach(edge.centre, edge.cluster, edge.uuid, folder)
+@pytest.fixture
+def fresh_line(edge: Edge, attached: Callable[..., Edge], tmp_path: Path) -> Callable[[], object]:
+    """Pastes another bootstrap line of the same cluster."""
+    return lambda: attached(edge.centre, edge.cluster, edge.agent, edge.uuid, tmp_path)
 
 
 def delete(edge: Edge, *what: str) -> None:
@@ -45,12 +49,14 @@ def soon(holds: Callable[[], bool]) -> None:
     assert time.monotonic() - began < TWO_BEATS
 
 
-def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_it(edge: Edge, tmp_path: Path) -> None:
+def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_it(
+    edge: Edge, fresh_line: Callable[[], object]
+) -> None:
     delete(edge, "gitrepository", "self-link")
     soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
     assert "GitRepository self-link is missing" in edge.message("Synced"), edge.message("Synced")
     assert edge.condition("Healthy") == ("False", "DriverMissing")
-    fresh_line(edge, tmp_path)
+    fresh_line()
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
 
 
@@ -63,27 +69,29 @@ def test_a_right_that_is_taken_away_makes_the_revision_unknown_until_it_is_back(
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
 
 
-def test_the_secret_of_flux_is_missed_and_no_rotation_is_begun_without_it(edge: Edge, tmp_path: Path) -> None:
+def test_the_secret_of_flux_is_missed_and_no_rotation_is_begun_without_it(
+    edge: Edge, fresh_line: Callable[[], object]
+) -> None:
     delete(edge, "secret", "flux-secrets")
     eventually(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
     path = f"/v1/cluster/{edge.uuid}/credential/rotate"
     answer = edge.centre.api("POST", path, json={"roles": ["flux"]})
     assert (answer.status_code, answer.json()["code"]) == (409, "rotation_impossible"), answer.text
-    fresh_line(edge, tmp_path)
+    fresh_line()
     edge.cluster.fetch_now()
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
     assert edge.centre.api("POST", path, json={"roles": ["flux"]}).status_code == 202
 
 
 def test_the_agents_own_secret_is_missed_while_it_runs_and_a_fresh_one_is_taken_up(
-    edge: Edge, tmp_path: Path
+    edge: Edge, fresh_line: Callable[[], object]
 ) -> None:
     before = edge.cluster.find("secret", "edgewright-agent", namespace=NAMESPACE)["data"]["password"]
     delete(edge, "secret", "edgewright-agent")
     eventually(lambda: edge.condition("Healthy") == ("False", "AgentSecretMissing"))
     assert "a restart of the agent would lose the edge" in edge.message("Healthy")
     assert edge.is_available(), "it goes on with what it holds"
-    fresh_line(edge, tmp_path)
+    fresh_line()
     eventually(lambda: edge.condition("Healthy")[1] != "AgentSecretMissing", seconds=120)
     assert edge.cluster.find("secret", "edgewright-agent", namespace=NAMESPACE)["data"]["password"] != before
     edge.agent.kill()
