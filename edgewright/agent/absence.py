@@ -23,7 +23,7 @@ YOUNG = timedelta(minutes=5)
 RIGHTS_SECONDS = 60.0
 """Between two questions whether the agent may change a Secret."""
 SOURCE, KUSTOMIZATION, SECRET_KIND = "GitRepository", "Kustomization", "Secret"
-NO_TOKEN = "a service account's token that Kubernetes takes"  # noqa: S105 - words
+NO_TOKEN = "a service account's token that Kubernetes takes"  # noqa: S105 - a sentence of no secret
 _DRIVERS = frozenset({f"{SOURCE} {OWN_SOURCE}", f"{KUSTOMIZATION} {OWN_SOURCE}"})
 _ALWAYS = _DRIVERS | {f"{SECRET_KIND} {name}" for name in SECRET_OF.values()}
 """Every edge has these. Whatever else its repository drives may lack the label by which the agent knows it."""
