@@ -31,6 +31,9 @@ with workflow.unsafe.imports_passed_through():
 EARLY_MOVE = "withdraw secrets after an early move"
 """Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""
 
+AHEAD = "a commit of a step is ahead of the edge"
+"""Patch. Runs that began before it say that an edge is up to date until the next reading, whatever was rendered."""
+
 
 @workflow.defn(name=names.WORKFLOW_TYPE)
 class ManagedCluster(ClusterMessages):
@@ -43,6 +46,7 @@ class ManagedCluster(ClusterMessages):
         self._seeded = start.state is not None
         self._restore(start.state or ClusterState())
         self._wanted: Wanted | None = None
+        self._compared_with: str | None = None
         self._woken = True
         self._nudges = 0
         self._draining = False
@@ -129,9 +133,10 @@ class ManagedCluster(ClusterMessages):
         return True
 
     async def _read(self) -> Reading:
+        self._compared_with = self._steps.newest_commit
         reading: Reading = await workflow.execute_activity(
             "read_wanted",
-            ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._steps.newest_commit),
+            ReadWanted(cluster=self._cluster, seed=not self._seeded, desired_revision=self._compared_with),
             result_type=Reading,
             **policies.READ,
         )
@@ -192,6 +197,10 @@ class ManagedCluster(ClusterMessages):
         self._secrets.progressed = False
         commit, self._secrets.newest_commit = self._secrets.newest_commit, None
         self._steps.newest_commit = commit or self._steps.newest_commit
+        newest = self._steps.newest_commit
+        compared = {self._compared_with, wanted.head}
+        if wanted.observed_descends and newest not in compared and workflow.patched(AHEAD):
+            return wanted.model_copy(update={"observed_descends": False, "head": newest})
         return wanted.model_copy(update={"observed_descends": False}) if commit else wanted
 
     def _may_wait_to_publish(self, projection: Projection) -> bool:

@@ -55,6 +55,43 @@ async def change_rendered_again(walk: Walk) -> UUID:
 
 
 @path
+async def change_that_the_edge_has_not_applied(walk: Walk) -> UUID:
+    """With a release that fails there meanwhile, and heals."""
+
+    def says(kind: ConditionType, status: ConditionStatus) -> Callable[[ClusterRow], bool]:
+        return lambda row: row.projection is not None and row.projection.status_of(kind) is status
+
+    synced, healthy = ConditionType.SYNCED, ConditionType.HEALTHY
+
+    async def applied(cluster: UUID, ready: str) -> None:
+        commit = await asyncio.to_thread(walk.centre.git.head, cluster)
+        release = {"name": "edge-cluster", "conditions": [{"type": "Ready", "status": ready, "message": "no"}]}
+        await walk.centre.ports.reports.write_status(
+            cluster,
+            {"flux": {"releases": [release]}},
+            certificate=None,
+            certificate_problem=None,
+            generation=1,
+            actor="agent",
+        )
+        await walk.centre.ports.reports.heartbeats([Heartbeat(cluster, 1, observed_revision=commit)])
+        await walk.nudge(cluster)
+
+    async with walk.working():
+        cluster = await walk.active()
+        await applied(cluster, "True")
+        await walk.until(cluster, says(synced, ConditionStatus.TRUE))
+        await walk.centre.write(cluster, walk.name, values={"replicas": 3})
+        await walk.until(cluster, says(synced, ConditionStatus.FALSE))
+        await applied(cluster, "False")
+        await walk.until(cluster, says(healthy, ConditionStatus.FALSE))
+        await applied(cluster, "True")
+        await walk.until(cluster, says(synced, ConditionStatus.TRUE))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
 async def change_overtakes_a_step(walk: Walk) -> UUID:
     git = Faulty(walk.centre.git, "create_repository", sync=True)
     git.fault = 2.0

@@ -40,3 +40,52 @@ async def test_a_push_is_missing_until_the_edge_has_applied_it(centre: Centre) -
 
     await applied(centre, cluster, pushed)
     await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
+
+
+async def test_what_was_rendered_again_is_missing_until_the_edge_has_applied_it(centre: Centre) -> None:
+    """Nobody nudges after the rendering: Synced follows from the commit alone."""
+    cluster = await centre.create("rendered-again")
+    await centre.bootstrap(cluster)
+    before = await asyncio.to_thread(centre.git.head, cluster)
+    await applied(centre, cluster, before)
+    await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
+
+    await centre.write(cluster, "rendered-again", values={"replicas": 3})
+    row = await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    rendered = await asyncio.to_thread(centre.git.head, cluster)
+    assert rendered is not None and rendered != before
+    told = row.projection.condition(ConditionType.SYNCED) if row.projection else None
+    assert told is not None and told.status is ConditionStatus.FALSE
+    assert f"not yet {rendered[:12]}" in told.message
+
+    await applied(centre, cluster, rendered)
+    await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
+
+
+async def test_a_release_that_fails_is_told_and_heals(centre: Centre) -> None:
+    cluster = await centre.create("released")
+    await centre.bootstrap(cluster)
+    await applied(centre, cluster, await asyncio.to_thread(centre.git.head, cluster))
+    await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
+
+    await reported(centre, cluster, "False")
+    row = await centre.until(cluster, lambda row: synced(row) is ConditionStatus.FALSE)
+    assert row.projection is not None
+    told = {each.type: each for each in row.projection.conditions}
+    for kind in (ConditionType.SYNCED, ConditionType.HEALTHY):
+        assert (told[kind].status, told[kind].reason) == (ConditionStatus.FALSE, "ReleaseFailed")
+        assert "The release edge-cluster failed: values don't meet the schema" in told[kind].message
+
+    await reported(centre, cluster, "True")
+    row = await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
+    assert row.projection and row.projection.status_of(ConditionType.HEALTHY) is ConditionStatus.TRUE
+
+
+async def reported(centre: Centre, cluster: UUID, ready: str) -> None:
+    """The edge says whether its release is ready."""
+    condition = {"type": "Ready", "status": ready, "message": "values don't meet the schema"}
+    body = {"flux": {"releases": [{"name": "edge-cluster", "conditions": [condition]}]}}
+    assert await centre.ports.reports.write_status(
+        cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
+    )
+    await centre.ports.fleet.nudge(cluster)

@@ -118,12 +118,16 @@ def recreate(
 def wait(
     cluster: ClusterName,
     goal: Annotated[
-        Goal, typer.Option("--for", help="ready: commissioned; joined: it has reported; synced: it runs the newest.")
+        Goal,
+        typer.Option(
+            "--for",
+            help="ready: commissioned; joined: it has reported; synced: it runs the newest; healthy: nothing fails.",
+        ),
     ] = Goal.READY,
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Wait until a cluster is ready, joined, available or synced."""
+    """Wait until a cluster is ready, joined, available, synced or healthy."""
     seconds = seconds_of(timeout, "--timeout")
     with connect() as gateway:
         began = time.monotonic()

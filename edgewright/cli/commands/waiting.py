@@ -35,12 +35,14 @@ class Goal(StrEnum):
     JOINED = "joined"
     AVAILABLE = "available"
     SYNCED = "synced"
+    HEALTHY = "healthy"
 
 
 _CONDITIONS = {
     Goal.JOINED: ConditionType.JOINED,
     Goal.AVAILABLE: ConditionType.AVAILABLE,
     Goal.SYNCED: ConditionType.SYNCED,
+    Goal.HEALTHY: ConditionType.HEALTHY,
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from components import component
 from free_ports import free_port
@@ -12,12 +13,16 @@ from free_ports import free_port
 from edge_cluster.agent import PROGRAM as AGENT_PROGRAM
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.controllers import SealedSecrets
+from edge_cluster.helm import Helm
+from edge_cluster.helm_release import packed_sealed_secrets
 from edge_cluster.kubelet import Kubelet, Program
 from edgewright.cli.probes import answers
 
 AGENT, DETACHER = "edgewright-agent", "edgewright-detach"
-KUSTOMIZE, SOURCE = "kustomize-controller", "source-controller"
+KUSTOMIZE, SOURCE, HELM = "kustomize-controller", "source-controller", "helm-controller"
 """The ServiceAccounts of what runs there."""
+HELM_CONTROLLER = Path(__file__).with_name("helm_controller.py")
+"""Stands in for the one that cannot be had: says of each release what helm says of it."""
 NOTHING: Mapping[str, str] = {}
 LEASES = [f"--leader-election-{name}" for name in ("lease-duration=15s", "renew-deadline=10s", "retry-period=2s")]
 """As Kubernetes' own have them: whoever was killed is followed in a third of the time that Flux takes."""
@@ -73,12 +78,16 @@ def programs(
 
 
 def flux_programs(folder: Path) -> dict[str, Program]:
-    """Those of Flux alone.
+    """Those of Flux alone, with a stand-in for helm-controller.
 
     Args:
         folder: for what it fetches; it is made.
     """
     folder.mkdir(exist_ok=True)
+    helm = component("helm")
+    with TemporaryDirectory(dir=folder.parent) as home:
+        packing = Helm(helm, Path(home) / "nobody", Path(home))
+        sealed_secrets = packed_sealed_secrets(packing, folder.with_name(f"{folder.name}-charts"))
     archives, health = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
     storage = [f"--storage-path={folder}", f"--storage-addr={archives}", f"--storage-adv-addr={archives}"]
     return {
@@ -92,6 +101,7 @@ def flux_programs(folder: Path) -> dict[str, Program]:
             options=[*_addresses(health), *LEASES, "--events-addr="],
             ready=lambda: answers(f"http://{health}/readyz"),
         ),
+        HELM: Program([sys.executable, "-P", HELM_CONTROLLER, "--helm", helm, "--dependency", sealed_secrets]),
     }
 
 

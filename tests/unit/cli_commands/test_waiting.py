@@ -50,6 +50,7 @@ def answering(answers: Iterator[Any]) -> Gateway:
         ("joined", ConditionType.JOINED),
         ("available", ConditionType.AVAILABLE),
         ("synced", ConditionType.SYNCED),
+        ("healthy", ConditionType.HEALTHY),
     ],
 )
 def test_condition_is_waited_for_until_it_is_true(
