@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 
 RIGHTS = Path(edgewright.agent.__file__).with_name("rbac.yaml")
+SLOW = 180.0
+"""Seconds that Flux may take from a commit to a release."""
 TWO_BEATS = 2 * 5 + 5
 """Seconds in which the edge has called twice, and some for the machine."""
 
@@ -29,7 +31,7 @@ TWO_BEATS = 2 * 5 + 5
 @pytest.fixture(autouse=True)
 def whole(edge: Edge) -> None:
     """Nothing is wrong before."""
-    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=SLOW)
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_i
     assert "GitRepository self-link is missing" in edge.message("Synced"), edge.message("Synced")
     assert edge.condition("Healthy") == ("False", "DriverMissing")
     fresh_line()
-    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=SLOW)
 
 
 def test_a_right_that_is_taken_away_makes_the_revision_unknown_until_it_is_back(edge: Edge) -> None:
@@ -66,7 +68,7 @@ def test_a_right_that_is_taken_away_makes_the_revision_unknown_until_it_is_back(
     assert f"list on kustomizations in {NAMESPACE}" in edge.message("Synced"), edge.message("Synced")
     assert edge.is_available()
     edge.cluster.kubectl.apply(RIGHTS.read_text())
-    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=SLOW)
 
 
 def test_the_secret_of_flux_is_missed_and_no_rotation_is_begun_without_it(
@@ -79,7 +81,7 @@ def test_the_secret_of_flux_is_missed_and_no_rotation_is_begun_without_it(
     assert (answer.status_code, answer.json()["code"]) == (409, "rotation_impossible"), answer.text
     fresh_line()
     edge.cluster.fetch_now()
-    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=120)
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=SLOW)
     assert edge.centre.api("POST", path, json={"roles": ["flux"]}).status_code == 202
 
 
