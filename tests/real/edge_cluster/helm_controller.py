@@ -1,13 +1,14 @@
 """Stands in for Flux's helm-controller, which cannot be had: writes its states, from helm's own results.
 
 Runs in the pod of helm-controller, under its account. For each HelmRelease it takes the chart from the Git source
-that source-controller has fetched, has the real helm try the release on the API server (``--dry-run=server``: lookups,
-the chart's schema and admission are real; nothing is installed), and writes what helm says into the status. What fails is
-tried again for ever, and *Ready* is Unknown meanwhile. The chart's dependency is put beside it from an archive, as
-source-controller would from a repository.
+that source-controller has fetched, has the real helm try the release on the API server, and writes what helm says
+into the status. With ``--dry-run=server``, lookups, the chart's schema and admission are real; nothing is installed.
+What fails is tried again for ever, and *Ready* is Unknown meanwhile. The chart's dependency is put beside it from an
+archive, as source-controller would from a repository.
 """
 
 import argparse
+import hashlib
 import io
 import os
 import shutil
@@ -93,16 +94,17 @@ class HelmController:
             number = 1 + (_deployed(release) or 0)
             told = f"Helm {action} succeeded for {named}.v{number} with {chart}"
             reason = f"{action.capitalize()}Succeeded"
-            status["history"] = [{"version": number, "status": "deployed", "chartVersion": version}]
+            status["history"] = [_snapshot(release, number, version)]
             stated = [condition(kind, "True", reason, told) for kind in ("Ready", "Released")]
+            self._write(release, stated, **status)
             self._settled[metadata["uid"]], _ = wanted, self._retries.pop(metadata["uid"], None)
         else:
             told = f"Helm {action} failed for {named} with {chart}: {_sentence(done.stderr)}"
             reason = f"{action.capitalize()}Failed"
             stated = [reconciling, *(condition(kind, "False", reason, told) for kind in ("Ready", "Released"))]
+            self._write(release, stated, **status)
             self._settled[metadata["uid"]] = (wanted, "failed")
             self._retries[metadata["uid"]] = (time.monotonic() + pause, min(2 * pause, LONGEST_RETRY))
-        self._write(release, stated, **status)
 
     def _try(
         self, release: dict[str, Any], artifact: dict[str, Any]
@@ -174,6 +176,25 @@ def _deployed(release: dict[str, Any]) -> int | None:
     """Number of what was released last."""
     history = release.get("status", {}).get("history") or []
     return int(history[0]["version"]) if history else None
+
+
+def _snapshot(release: dict[str, Any], number: int, version: str) -> dict[str, Any]:
+    """What helm-controller keeps of a release that went well."""
+    metadata, at = release["metadata"], condition("", "", "", "")["lastTransitionTime"]
+    chart = release["spec"]["chart"]["spec"]["chart"]
+    values = hashlib.sha256(yaml.safe_dump(release["spec"].get("values") or {}).encode()).hexdigest()
+    return {
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+        "version": number,
+        "status": "deployed",
+        "chartName": chart,
+        "chartVersion": version,
+        "configDigest": f"sha256:{values}",
+        "digest": f"sha256:{values}",
+        "firstDeployed": at,
+        "lastDeployed": at,
+    }
 
 
 def _sentence(printed: str) -> str:
