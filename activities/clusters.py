@@ -1,13 +1,14 @@
 """Reads and records on the ``clusters`` row."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from temporalio import activity
 
 from activities.rendering import RenderInputs, digest_of
+from edgewright.domain.absence import UnopenedValue, absence_findings, absence_problem, unopened_of
 from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem, flux_findings
 from edgewright.domain.health import edge_health
@@ -23,6 +24,7 @@ from edgewright.messages.steps import (
 )
 from edgewright.ports.clusters import ClusterRow, Clusters, Once
 from edgewright.ports.git_server import GitServer
+from edgewright.sealing import still_unopened
 
 
 class ClusterActivities:
@@ -57,8 +59,7 @@ class ClusterActivities:
             descends = await self._descends(question.cluster, newest, wanted.observed_revision)
             wanted = wanted.model_copy(update={"head": head, "observed_descends": descends})
         if row is not None and row.edge_status is not None:
-            told = {"delivery_problem": delivery_problem(row.edge_status), "edge_health": _health(row.edge_status)}
-            wanted = wanted.model_copy(update=told)
+            wanted = await self._as_told(wanted, row.edge_status)
         return Reading(wanted=wanted, seed=seed)
 
     async def _with_rendering(self, wanted: Wanted, row: ClusterRow) -> Wanted:
@@ -73,6 +74,28 @@ class ClusterActivities:
             return wanted.model_copy(update={"render_problem": f"{problem.detail}{where}"})
         begun = wanted.rendering_begun and done is not None
         return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
+
+    async def _as_told(self, wanted: Wanted, status: Mapping[str, Any]) -> Wanted:
+        """With what the edge tells of itself. What it says it lacks counts before what Flux says of the rest."""
+        lost, count = await self._unopened(wanted.uuid, status)
+        told = {
+            "delivery_problem": absence_problem(status) or delivery_problem(status),
+            "edge_health": _health(status, lost),
+            "unopened": tuple(each.place for each in lost),
+            "unopened_count": count,
+        }
+        return wanted.model_copy(update=told)
+
+    async def _unopened(self, cluster: UUID, status: Mapping[str, Any]) -> tuple[list[UnopenedValue], int]:
+        """What the edge has found that no key opens. A repository that cannot be read contradicts nothing."""
+        claimed, count = unopened_of(status)
+        if not claimed:
+            return [], 0
+        try:
+            lost = await asyncio.to_thread(still_unopened, self._git, cluster, claimed)
+        except Waiting:
+            lost = claimed
+        return lost, count - (len(claimed) - len(lost)) if lost else 0
 
     async def _head(self, cluster: UUID) -> str | None:
         """What the edge is to apply, whoever has committed it; None where the repository cannot tell."""
@@ -125,10 +148,10 @@ class ClusterActivities:
         return Receipt()
 
 
-def _health(status: Mapping[str, Any]) -> EdgeHealth | None:
+def _health(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -> EdgeHealth | None:
     """Of all that an edge tells; None while it has told of nothing to judge by."""
-    flux, secrets = flux_findings(status), secret_findings(status)
-    return None if flux is None and not secrets else edge_health([*(flux or ()), *secrets])
+    of_flux, others = flux_findings(status), [*secret_findings(status), *absence_findings(status, lost)]
+    return None if of_flux is None and not others else edge_health([*(of_flux or ()), *others])
 
 
 def applied_once(verb: UUID | None) -> Once | None:

@@ -70,6 +70,41 @@ _MORE = {
             },
         },
     },
+    "missing": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": (
+            "What drives the edge and is not there, such as `GitRepository self-link` or `Secret flux-secrets`. "
+            "Absent: nothing, or the agent does not look for it. The first 20 count, as of the next two."
+        ),
+    },
+    "unknown": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "what": {
+                    "type": "string",
+                    "description": "Resource, such as `kustomizations` or `secrets/NAME`.",
+                },
+                "right": {"type": "string", "description": "What the agent lacks, in words."},
+            },
+        },
+        "description": "What the agent may not see, or not change. Of that the rest of the status says nothing.",
+    },
+    "unopened": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "secret": {"type": "string", "description": "`NAMESPACE/NAME`."},
+                "key": {"type": "string"},
+                "sha256": {"type": "string", "description": "Of the ciphertext, base64 as in the file; hexadecimal."},
+            },
+        },
+        "description": "Values that no key of the edge opens. Absent: not tried yet.",
+    },
+    "unopened_count": {"type": "integer", "description": "How many there are, if more than `unopened` names."},
     "versions": {
         "type": "object",
         "description": "Programs on the edge and their versions.",

@@ -4,29 +4,26 @@ import asyncio
 import base64
 import binascii
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
+from api import secret_listing
 from api.auth import Reader, SecretOperator, actor_of, asker
 from api.bodies import KIB, JsonBody, bounded_body
-from api.gateway import Gateway
 from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
-from api.schemas.secrets import Committed, SealedKey, SecretChange, SecretChanges, SecretList
+from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList
 from api.secret_writes import KeyChange, SecretWish, change_keys, check_names
-from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest
-from edgewright.domain.rendering.layout import SECRETS_FOLDER
-from edgewright.errors import Invalid, NotFound, Stalled, TooLarge
-from edgewright.ports.clusters import ClusterRow
+from edgewright.errors import Invalid, TooLarge
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.operators import OperatorToken
-from edgewright.sealing import SECRET_LIMIT, Plaintext, SealedValue, read_values
+from edgewright.sealing import SECRET_LIMIT, Plaintext
 
 BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
@@ -144,7 +141,7 @@ async def list_secrets(
 ) -> Response:
     """Names, keys, when and with which certificate they were sealed, how far each is on the edge. Never a value."""
     row = await open_cluster(gateway, uuid)
-    listed = await asyncio.to_thread(_listed, gateway, row, namespace, name)
+    listed = await asyncio.to_thread(secret_listing.list_secrets, gateway, row, namespace=namespace, name=name)
     return JSONResponse(as_json(listed), headers=NO_STORE)
 
 
@@ -188,52 +185,6 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
     except (binascii.Error, ValueError):
         raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
     return KeyChange(change.namespace, change.name, change.key, Plaintext(value))
-
-
-def _listed(gateway: Gateway, row: ClusterRow, only_namespace: str | None, only_name: str | None) -> SecretList:
-    on_edge = opened_secrets(row.edge_status)
-    items: list[SealedKey] = []
-    unreadable: list[str] = []
-    try:
-        head = gateway.git.head(row.uuid)
-    except NotFound:
-        head = None
-    paths = gateway.git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []
-    for path in paths:
-        namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
-        name = file.removesuffix(".yaml")
-        if name == file or head is None or only_namespace not in {None, namespace} or only_name not in {None, name}:
-            continue
-        document = gateway.git.read(row.uuid, path, at=head)
-        try:
-            values = read_values(document or b"", where=path)
-        except Stalled:
-            unreadable.append(path)
-            continue
-        edge_state, refusal = _on_edge(on_edge, namespace, name, values)
-        items += [
-            SealedKey(
-                namespace=namespace,
-                name=name,
-                key=key,
-                sealed_at=value.sealed_at,
-                fingerprint=value.fingerprint,
-                state="current" if row.certificate and value.fingerprint == row.certificate.fingerprint else "stale",
-                edge_state=edge_state,
-                refusal=refusal or None,
-            )
-            for key, value in values.items()
-        ]
-    return SecretList(items=items, unreadable=unreadable, must_reenter=list(row.must_reenter))
-
-
-def _on_edge(
-    on_edge: OpenedSecrets | None, namespace: str, name: str, values: Mapping[str, SealedValue]
-) -> tuple[EdgeState, str]:
-    if on_edge is None:
-        return EdgeState.UNKNOWN, ""
-    ciphertexts = {key: value.ciphertext for key, value in values.items()}
-    return on_edge.state_of(sealing_digest(namespace, name, ciphertexts))
 
 
 def _is_on(dryrun: str | None) -> bool:

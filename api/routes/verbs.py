@@ -17,6 +17,7 @@ from api.routes.clusters import shown
 from api.schemas.cluster_wishes import ConfirmedCertificate, Reason
 from api.schemas.clusters import ClusterBody, Revoked
 from api.schemas.edge import RotationWanted, RotationWish
+from edgewright.domain.absence import FRESH_LINE, rotation_obstacle
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid
@@ -69,7 +70,12 @@ async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, gateway: 
     return Revoked(revoked=revoked)
 
 
-@router.post("/v1/cluster/{uuid}/credential/rotate", status_code=202, summary="Replace credentials by new ones")
+@router.post(
+    "/v1/cluster/{uuid}/credential/rotate",
+    status_code=202,
+    summary="Replace credentials by new ones",
+    responses={409: {"description": "There is none to replace, or the edge says that it cannot replace it."}},
+)
 async def rotate_credentials(
     *,
     uuid: UUID,
@@ -79,8 +85,11 @@ async def rotate_credentials(
     live: TheLive,
 ) -> RotationWanted:
     """The edge makes them, with its next heartbeats; each old one is valid until its successor was used."""
-    await open_cluster(gateway, uuid)
+    row = await open_cluster(gateway, uuid)
     roles = sorted(set(wish.roles))
+    obstacle = rotation_obstacle(row.edge_status or {}, roles)
+    if obstacle is not None:
+        raise Conflict(obstacle, code="rotation_impossible", hint=FRESH_LINE)
     reason = "An operator asked for it."
     if await gateway.edge_access.ask_rotation(uuid, roles, actor=actor_of(operator), reason=reason):
         await live.nudges.nudge(uuid)

@@ -52,7 +52,8 @@ class SealedKey(Answer):
     ``edge_state``: how far the whole Secret is on the edge, as its agent said last: `sealed` (the edge does not have
     it yet), `applied` (it has, and its controller has not come to it), `opened`, `refused`, or `unknown` (the agent
     does not say). More may come. ``refusal``: why the edge's controller refuses it, in its own words; null: it does
-    not, or does not say.
+    not, or does not say. ``opens``: false when the edge says that none of its keys opens the value; null: it says
+    nothing of the kind.
     """
 
     namespace: str
@@ -63,6 +64,7 @@ class SealedKey(Answer):
     state: Literal["current", "stale"]
     edge_state: EdgeState
     refusal: str | None = None
+    opens: Literal[False] | None = None
 
 
 class SecretList(Answer):

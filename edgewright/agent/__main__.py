@@ -8,12 +8,14 @@ if __name__ == "__main__":
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random, SystemRandom
 
 from edgewright.agent.attachment import SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.fetching import Fetching
 from edgewright.agent.kubernetes import Kubernetes
+from edgewright.agent.lacks import SEALED_SECRETS
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.lifetime import main_of
 from edgewright.agent.moving import Moving
@@ -23,6 +25,7 @@ from edgewright.agent.resealing import Resealing
 from edgewright.agent.rotation import Rotation
 from edgewright.agent.sealing_certificate import SealingCertificate
 from edgewright.agent.sealing_controller import SealingController
+from edgewright.agent.sealings import KeyCheck
 from edgewright.agent.settings import AgentSettings
 from edgewright.agent.timing import Clock, RealClock
 from edgewright.agent.transitions import Transitions
@@ -31,6 +34,8 @@ from edgewright.errors import EdgewrightError
 
 LONGEST_WAIT = 60.0
 """Seconds between two looks for the Secret, at most: somebody may stand beside the machine."""
+LOOKS_AT_KEYS = 4
+"""Looks at the cluster for each look at the SealedSecrets, which are many and change rarely."""
 
 
 async def run(settings: AgentSettings) -> None:
@@ -57,6 +62,16 @@ async def run(settings: AgentSettings) -> None:
             look_seconds=settings.look_seconds,
             clock=clock,
             chance=chance,
+            unopened=lambda: keys.unopened,
+        )
+        keys = KeyCheck(
+            kubernetes,
+            controller,
+            certificate=lambda: watch.seen.certificate,
+            answered=partial(watch.absence.answered, SEALED_SECRETS),
+            pause_seconds=LOOKS_AT_KEYS * settings.look_seconds,
+            clock=clock,
+            chance=chance,
         )
         resealing = Resealing(kubernetes, controller, certificate)
         reporter = Reporter(
@@ -79,6 +94,7 @@ async def run(settings: AgentSettings) -> None:
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(resealing.run())
+            tasks.create_task(keys.run())
             tasks.create_task(watch.run())
             tasks.create_task(reporter.run())
     finally:

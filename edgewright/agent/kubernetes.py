@@ -16,6 +16,8 @@ from lightkube.generic_resource import (
     create_global_resource,
     create_namespaced_resource,
 )
+from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
+from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
 from lightkube.resources.core_v1 import Node, Secret
 from lightkube.types import PatchType
 
@@ -33,11 +35,13 @@ from edgewright.agent.objects import (
     opening_of,
     released_of,
     sealed_secret_of,
+    sealing_of,
 )
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_controller import SealedSecret
+from edgewright.agent.sealings import Sealing
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound, Stalled, Unauthenticated, Waiting
 
 Deployment = create_namespaced_resource("apps", "v1", "Deployment", "deployments")
@@ -129,6 +133,14 @@ class Kubernetes:
                 raise
         return _held(changed)
 
+    async def may_change_secret(self, namespace: str, name: str) -> bool:
+        """Whether the service account may patch a Secret; whatever else keeps it from doing so is not looked at."""
+        asked = ResourceAttributes(namespace=namespace, verb="patch", resource="secrets", name=name)
+        review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resourceAttributes=asked))
+        async with self._asking("selfsubjectaccessreviews"):
+            answer = await self._opened().create(review)
+            return answer.status is not None and answer.status.allowed
+
     async def hosts(self) -> list[Host]:
         """Of every Node."""
         async with self._asking("nodes"):
@@ -211,6 +223,17 @@ class Kubernetes:
                 if error.response.status_code == httpx2.codes.NOT_FOUND:
                     detail = f"There is no GitRepository {source}."
                     raise NotFound(detail, code="source_missing", where=source) from None
+                raise
+
+    async def sealings(self) -> list[Sealing]:
+        """Of every SealedSecret that the centre has sealed; none if this Kubernetes knows no such kind."""
+        async with self._asking("sealedsecrets"):
+            found = self._opened().list(SealedSecretKind, namespace="*", chunk_size=SEALED_AT_ONCE)
+            try:
+                return [sealing async for each in found if (sealing := sealing_of(each)) is not None]
+            except httpx2.HTTPStatusError as error:
+                if error.response.status_code == httpx2.codes.NOT_FOUND:
+                    return []
                 raise
 
     async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None:
@@ -322,8 +345,14 @@ def _stopped_by_chart(release: Released, chart: FluxCondition | None) -> Release
 
 def _held(found: Secret) -> HeldSecret:
     metadata = found.metadata
-    labels, version = (metadata.labels, metadata.resourceVersion) if metadata else (None, None)
-    return HeldSecret(data=dict(found.data or {}), labels=dict(labels or {}), version=version or "")
+    if metadata is None:
+        return HeldSecret(data=dict(found.data or {}), labels={}, version="")
+    return HeldSecret(
+        data=dict(found.data or {}),
+        labels=dict(metadata.labels or {}),
+        version=metadata.resourceVersion or "",
+        created=metadata.creationTimestamp,
+    )
 
 
 def trouble_of(error: Exception, where: str) -> EdgewrightError:

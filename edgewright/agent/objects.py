@@ -1,5 +1,6 @@
 """Kubernetes' objects, read into what the agent reports. Whatever is missing in one is left open."""
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.opening import Opening, sealing_digest, stage_of
 from edgewright.agent.sealing_controller import SealedSecret
+from edgewright.agent.sealings import Sealing, digest_of_all
 
 Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
 GitRepository = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
@@ -17,10 +19,13 @@ HelmRelease = create_namespaced_resource("helm.toolkit.fluxcd.io", "v2", "HelmRe
 HelmChart = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "HelmChart", "helmcharts")
 SealedSecretKind = create_namespaced_resource("bitnami.com", "v1alpha1", "SealedSecret", "sealedsecrets")
 SCOPE_ANNOTATIONS = ("sealedsecrets.bitnami.com/cluster-wide", "sealedsecrets.bitnami.com/namespace-wide")
-SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
-"""Of each file that the centre writes; see docs/crypto.md."""
 SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
+"""The centre's, on what it has sealed: key -> fingerprint of the certificate, and time."""
+_ID_PARTS = 4
+"""Of an entry of an inventory: ``NAMESPACE_NAME_GROUP_KIND``; none of them has an underscore here."""
+_DRIVING_KINDS = {("source.toolkit.fluxcd.io", "GitRepository"), ("kustomize.toolkit.fluxcd.io", "Kustomization")}
 PASSING_CONDITIONS = ("Reconciling",)
 """Say only that Flux is at work."""
 CHART_WAITS = frozenset({"NoSourceArtifact", "SourceUnavailable"})
@@ -65,6 +70,7 @@ def kustomized_of(found: GenericNamespacedResource, cluster: str) -> Kustomized:
         path=str(spec.get("path") or ""),
         holds=len(_object(status.get("inventory")).get("entries") or ()),
         deleting=metadata is not None and metadata.deletionTimestamp is not None,
+        drivers=_drivers(status, metadata.namespace if metadata else None),
         own=_is_own(found, cluster),
     )
 
@@ -152,6 +158,46 @@ def opening_of(found: GenericNamespacedResource) -> Opening | None:
     stage, sentence = stage_of(metadata.generation, _object(found.get("status")))
     values = sealed_secret_of(found, namespace, name).values
     return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence)
+
+
+def sealing_of(found: GenericNamespacedResource) -> Sealing | None:
+    """What a check of keys needs of a SealedSecret; None if the centre has not sealed it."""
+    metadata = found.metadata
+    annotations = (metadata.annotations if metadata else None) or {}
+    namespace, name = (metadata.namespace, metadata.name) if metadata else (None, None)
+    records = _records(annotations.get(SEALED_KEYS_ANNOTATION))
+    if not records or not namespace or not name:
+        return None
+    encrypted = _object(_object(found.get("spec")).get("encryptedData"))
+    conditions = _conditions(_object(found.get("status")))
+    refused = (each for each in conditions if each.type == "Synced" and each.status == "False")
+    return Sealing(
+        namespace=namespace,
+        name=name,
+        digest=digest_of_all({key: str(value) for key, value in encrypted.items()}),
+        certificates=frozenset(records.get(key, "") for key in encrypted),
+        trouble=next((each.message or "refused" for each in refused), ""),
+    )
+
+
+def _records(annotation: str | None) -> dict[str, str]:
+    """Key -> fingerprint of the certificate that its value was sealed with, as the centre has written it."""
+    try:
+        said = _object(json.loads(annotation or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return {key: str(record[0]) for key, record in said.items() if isinstance(record, list) and record}
+
+
+def _drivers(status: dict[str, Any], namespace: str | None) -> frozenset[str]:
+    """The Git sources and Kustomizations of its own namespace that a Kustomization has applied, by its inventory."""
+    entries = map(_object, _object(status.get("inventory")).get("entries") or ())
+    parts = (str(each.get("id", "")).split("_") for each in entries)
+    return frozenset(
+        f"{part[3]} {part[1]}"
+        for part in parts
+        if len(part) == _ID_PARTS and part[0] == namespace and (part[2], part[3]) in _DRIVING_KINDS
+    )
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unknown, Unopened, lacks_json
 from edgewright.agent.opening import Opening, openings_to_json
 from edgewright.agent.status_size import fitted
 
@@ -81,6 +82,7 @@ class Kustomized:
         path: folder of the source that it applies.
         holds: how many objects it has applied and not pruned.
         deleting: it goes, once Flux has done its part.
+        drivers: Flux's own objects beside it that it has applied, ``KIND NAME``; not reported.
         own: the centre has put it there; else it is an operator's.
     """
 
@@ -93,6 +95,7 @@ class Kustomized:
     path: str = ""
     holds: int = 0
     deleting: bool = False
+    drivers: frozenset[str] = frozenset()
     own: bool = True
 
     @property
@@ -212,6 +215,9 @@ class Observation:
         certificate: of sealed-secrets, PEM.
         versions: program → version.
         openings: of what the centre has sealed, by namespace and name.
+        missing: what drives the edge and is not there, ``KIND NAME``.
+        unknown: what the agent lacks a right to: of that, what was seen last is not told as if it were so now.
+        unopened: values that no key of the edge opens; None: not tried yet.
     """
 
     hosts: tuple[Host, ...] | None = None
@@ -223,11 +229,25 @@ class Observation:
     certificate: str | None = None
     versions: Mapping[str, str] | None = None
     openings: tuple[Opening, ...] | None = None
+    missing: tuple[str, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    unopened: tuple[Unopened, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether each part was seen at least once; but for ``openings``, which an edge may not let us see."""
-        return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
+        """Whether each part was seen at least once, or may not be seen; ``openings`` are not waited for."""
+        parts = {NODES: self.hosts, SOURCES: self.sources, KUSTOMIZATIONS: self.kustomizations}
+        seen = all(part is not None or self.is_unknown(what) for what, part in parts.items())
+        return seen and None not in (self.certificate, self.versions)
+
+    @property
+    def known_revision(self) -> str | None:
+        """The applied revision, unless nobody can know whether it still is."""
+        return None if self.is_unknown(KUSTOMIZATIONS) else self.revision
+
+    def is_unknown(self, what: str) -> bool:
+        """Whether the agent may not see that resource."""
+        return any(each.what == what for each in self.unknown)
 
     def to_json(self) -> dict[str, Any]:
         """The *Edge cluster status*, as large as the centre takes. The same edge gives the same document: it holds
@@ -235,10 +255,11 @@ class Observation:
         said = {
             "hosts": None if self.hosts is None else [each.to_json() for each in self.hosts],
             "kubeseal_cert": self.certificate,
-            "observed_revision": self.revision,
+            "observed_revision": self.known_revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
             "secrets": None if self.openings is None else openings_to_json(self.openings),
+            **lacks_json(self.missing, self.unknown, self.unopened),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
@@ -248,9 +269,11 @@ class Observation:
         failing = [each.to_json() for each in self.others if each.fails]
         releases = None if self.releases is None else [each.to_json() for each in self.releases]
         return {
-            "sources": [each.to_json() for each in self.sources or ()],
-            "kustomizations": [each.to_json() for each in self.kustomizations],
-            **({} if releases is None else {"releases": releases}),
+            "sources": [] if self.is_unknown(SOURCES) else [each.to_json() for each in self.sources or ()],
+            "kustomizations": []
+            if self.is_unknown(KUSTOMIZATIONS)
+            else [each.to_json() for each in self.kustomizations],
+            **({} if releases is None or self.is_unknown(RELEASES) else {"releases": releases}),
             **({"others": failing[:MOST_OTHERS]} if failing else {}),
         }
 

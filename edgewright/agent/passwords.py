@@ -14,6 +14,7 @@ import secrets
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 
 from edgewright.agent.attachment import SECRET
@@ -33,11 +34,13 @@ class HeldSecret:
         data: base64.
         labels: of the object.
         version: a change names it, and is refused if the object is another by then.
+        created: when, by the API server's clock; None: it does not say.
     """
 
     data: Mapping[str, str] = field(repr=False)
     labels: Mapping[str, str]
     version: str
+    created: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Protocol
 
-from edgewright.agent.attachment import Attachment
+from edgewright.agent.attachment import SECRET, Attachment
 from edgewright.agent.check_in import CheckIn
 from edgewright.agent.fetching import Fetching
 from edgewright.agent.holding import Holding
+from edgewright.agent.lacks import NODES
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.messages import ACTIVE, PENDING, Heartbeat, HeartbeatAnswer
 from edgewright.agent.moving import Moving
@@ -28,6 +29,7 @@ from edgewright.agent.where import Door
 from edgewright.errors import EdgewrightError, Invalid, Refused, Stalled, TooLarge, Unauthenticated, Waiting
 
 ATTACHED_ANEW = "attached_anew"
+OWN_SECRET = f"Secret {SECRET}"
 PATIENCE = 300.0
 """Seconds after a start in which the agent waits to have seen everything, where the centre has a status already."""
 
@@ -99,6 +101,7 @@ class Reporter:
         self._takes_status = False
         self._proves = False
         self._asked_for_status = False
+        self._own_is_missing = False
         self._offered: Mapping[str, Any] | None = None
         self._digest: str | None = None
 
@@ -125,11 +128,12 @@ class Reporter:
 
     async def _beat(self) -> float:
         """A heartbeat; returns the seconds to the next."""
+        await self._take_up_own_secret()
         flux_sha256 = await self._rotation.flux_sha256(self._centre.attachment)
         beat = Heartbeat(
             sent_at=self._clock.now(),
             nonce=self._nonces.current,
-            observed_revision=self._watch.seen.revision,
+            observed_revision=self._watch.seen.known_revision,
             status_digest=self._digest,
             flux_sha256=flux_sha256,
             inventory_empty=self._leaving.says_empty(self._watch.seen),
@@ -172,6 +176,12 @@ class Reporter:
         if self._leaving.expects_news:  # what the centre waits for is said at once, whatever this is
             pause = until_next_beat(answer.interval, self._chance)
         return self._leaving.pause(pause)
+
+    async def _take_up_own_secret(self) -> None:
+        """Goes on with what a fresh bootstrap line has put in the place of a Secret that was gone."""
+        was_missing, self._own_is_missing = self._own_is_missing, OWN_SECRET in self._watch.seen.missing
+        if was_missing and not self._own_is_missing:
+            await self._has_moved()
 
     async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer:
         """The centre's, however long it is held back; what is seen meanwhile is reported at once."""
@@ -271,7 +281,7 @@ class Reporter:
     def _due_status(self) -> Mapping[str, Any] | None:
         """The status that the centre should get now; None if it has it, wants none, or too little was seen."""
         seen = self._watch.seen
-        if not self._takes_status or seen.hosts is None:
+        if not self._takes_status or (seen.hosts is None and not seen.is_unknown(NODES)):
             return None
         if not (self._asked_for_status or self._check_in.is_open(self._clock.monotonic())):
             return None

@@ -78,6 +78,7 @@ class SealingController:
         self._url = url
         self._clock = clock
         self._next = clock.monotonic()
+        self._turn = asyncio.Lock()  # re-sealing and the check of keys share what the controller allows
         self._http = httpx2.AsyncClient(
             verify=trusted_by(url),
             timeout=DEADLINE,
@@ -103,15 +104,27 @@ class SealingController:
                 raise Unreadable(f"No key opens all of {secret.namespace}/{secret.name}.")
         raise _away(f"HTTP {status}")
 
+    async def opens(self, secret: SealedSecret) -> bool:
+        """Whether one of the controller's keys opens every value; nothing is changed.
+
+        Raises:
+            Waiting: ``sealing_controller_away``: it does not answer, or not now.
+        """
+        status, _ = await self._send("/v1/verify", secret)
+        if status not in {httpx2.codes.OK, httpx2.codes.CONFLICT}:
+            raise _away(f"HTTP {status}")
+        return status == httpx2.codes.OK
+
     async def close(self) -> None:
         """Closes its connection."""
         await self._http.aclose()
 
     async def _send(self, path: str, secret: SealedSecret) -> tuple[int, bytes]:
         for _ in range(MOST_TURNS):
-            await self._clock.sleep(max(0.0, self._next - self._clock.monotonic()))
-            status, content, pause = await self._ask(path, secret)
-            self._next = self._clock.monotonic() + max(APART, pause)
+            async with self._turn:
+                await self._clock.sleep(max(0.0, self._next - self._clock.monotonic()))
+                status, content, pause = await self._ask(path, secret)
+                self._next = self._clock.monotonic() + max(APART, pause)
             if status != httpx2.codes.TOO_MANY_REQUESTS:
                 return status, content
         raise _away("asked too often")

@@ -8,8 +8,11 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from edgewright import __version__
+from edgewright.agent.absence import Absence
+from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unopened
 from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import Opening, Stage
+from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -23,6 +26,9 @@ VERSION_SECONDS = 3600.0
 OPENINGS_SECONDS = 60.0
 """SealedSecrets are many and large: they are looked at when Flux has applied something, while one waits for its
 controller, and else so rarely."""
+
+_RESOURCES = {"nodes": NODES, "flux_sources": SOURCES, "flux": KUSTOMIZATIONS, "flux_releases": RELEASES}
+"""What the agent needs a right to see."""
 
 T = TypeVar("T")
 
@@ -42,6 +48,10 @@ class Edge(Protocol):
 
     async def version(self) -> str: ...
 
+    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
+
+    async def may_change_secret(self, namespace: str, name: str) -> bool: ...
+
 
 class Watch:
     """Of one edge.
@@ -51,6 +61,7 @@ class Watch:
         namespace: of Flux's objects.
         cluster: UUID, as the centre knows it.
         look_seconds: between two looks.
+        unopened: values that no key of the edge opens, as known now; None: not tried yet.
     """
 
     def __init__(
@@ -63,6 +74,7 @@ class Watch:
         look_seconds: float,
         clock: Clock,
         chance: Random,
+        unopened: Callable[[], tuple[Unopened, ...] | None] = lambda: None,
     ) -> None:
         self._edge = edge
         self._certificate = certificate
@@ -84,6 +96,8 @@ class Watch:
             )
         }
         self._version_due, self._openings_due = -math.inf, -math.inf
+        self._unopened = unopened
+        self.absence = Absence(edge, namespace=namespace, cluster=cluster, clock=clock)
         self._hurried_until = -math.inf
         self._expected = ""
         self._hurried = asyncio.Event()
@@ -134,6 +148,8 @@ class Watch:
         kubernetes = await self._version()
         if kubernetes is not None:
             seen = replace(seen, versions={"agent": __version__, "kubernetes": kubernetes})
+        await self.absence.look(sources, found)
+        seen = replace(seen, missing=self.absence.missing, unknown=self.absence.unknown, unopened=self._unopened())
         if seen != self.seen:
             self.seen = seen
             self.news.set()
@@ -170,8 +186,12 @@ class Watch:
             answer = await question
         except EdgewrightError as error:
             self._matters[matter].trouble("unseen", detail=error.detail, code=error.code)
+            if matter in _RESOURCES:
+                self.absence.answered(_RESOURCES[matter], error)
             return None
         self._matters[matter].well("seen")
+        if matter in _RESOURCES:
+            self.absence.answered(_RESOURCES[matter])
         return answer
 
 

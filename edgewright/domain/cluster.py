@@ -307,6 +307,9 @@ class Wanted(Frozen):
         review_at: when this reading may be out of date by the passing of time alone.
         edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
         drift: what a repository or a database that was put back has lost; empty: nothing.
+        unopened: the first of the values that no key of the edge opens, as it has found by itself, and that nobody
+            has entered again since, as ``namespace/name/key``.
+        unopened_count: how many there are.
     """
 
     uuid: UUID
@@ -352,3 +355,5 @@ class Wanted(Frozen):
     labels: Annotated[dict[Word, Word], AtMost(100)] = Field(default_factory=dict)
     drift: Sentence = ""
     edge_health: EdgeHealth | None = None
+    unopened: Annotated[tuple[Place, ...], AtMost(MOST_NAMES)] = ()
+    unopened_count: int = 0

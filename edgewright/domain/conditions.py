@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from edgewright.domain.absence import CANNOT_BE_KNOWN
 from edgewright.domain.cluster import (
     Acceptance,
     Condition,
@@ -146,7 +147,7 @@ def _sealing_key(wanted: Wanted, now: datetime) -> State:
         return FALSE, "CertificateRefused", f"{wanted.certificate_problem} The one before is kept."
     if now - certificate.not_before > KEY_AGE_LIMIT:
         return FALSE, "KeyOld", f"The sealing key is over 90 days old.{_proposed(wanted)}"
-    status, reason, message = _resealing(wanted.resealing)
+    status, reason, message = _opening(wanted)
     return status, reason, f"{message}{_proposed(wanted)}".strip()
 
 
@@ -157,10 +158,17 @@ def _proposed(wanted: Wanted) -> str:
     return f" A signal proposed the certificate {fingerprint}…; it is not used unless an admin confirms it."
 
 
+def _opening(wanted: Wanted) -> State:
+    """Of a certificate that is in order: whether everything opens, is sealed with it, and can be."""
+    resealing = wanted.resealing
+    lost, count = ((), 0) if resealing is None else (resealing.unreadable, resealing.unreadable_count)
+    lost = (*lost, *(place for place in wanted.unopened if place not in lost))
+    if lost:
+        return FALSE, "Unreadable", _unreadable(lost, max(count, wanted.unopened_count))
+    return _resealing(resealing)
+
+
 def _resealing(resealing: Resealing | None) -> State:
-    """Of a certificate that is in order: whether everything is sealed with it, and can be."""
-    if resealing is not None and resealing.unreadable:
-        return FALSE, "Unreadable", _unreadable(resealing.unreadable, resealing.unreadable_count)
     if resealing is not None and resealing.ended_at is None:
         done = resealing.secrets - resealing.left
         return TRUE, "Resealing", f"{done} of {resealing.secrets} Secrets are re-sealed."
@@ -178,8 +186,15 @@ def _synced(wanted: Wanted, desired_revision: str | None) -> State:
     problem = wanted.delivery_problem
     if desired_revision is None or (wanted.observed_revision is None and problem is None):
         return UNKNOWN, "NotReported", "The edge has not reported an applied revision."
-    if wanted.observed_descends and problem is None:
-        return TRUE, "UpToDate", ""
+    if problem is not None and problem.reason == CANNOT_BE_KNOWN:
+        return UNKNOWN, problem.reason, f"What the edge has applied cannot be known. {problem.message}"
+    return (
+        (TRUE, "UpToDate", "") if wanted.observed_descends and problem is None else _behind(wanted, desired_revision)
+    )
+
+
+def _behind(wanted: Wanted, desired_revision: str) -> State:
+    problem = wanted.delivery_problem
     applied = "nothing" if wanted.observed_revision is None else wanted.observed_revision[:12]
     missing = "" if wanted.observed_descends else f", not yet {(wanted.head or desired_revision)[:12]}"
     behind = f"The edge has applied {applied}{missing}."

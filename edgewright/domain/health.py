@@ -19,10 +19,13 @@ _LONGEST_NAME = 100
 class About(StrEnum):
     """What a finding is about, in the order of telling: what holds up the rest comes first."""
 
+    MISSING = "missing"
+    RIGHT = "right on"
     SOURCE = "source"
     KUSTOMIZATION = "Kustomization"
     RELEASE = "release"
     SECRET = "secret"  # noqa: S105 - what a finding is about
+    VALUE = "value"
 
 
 _ORDER = {about: place for place, about in enumerate(About)}

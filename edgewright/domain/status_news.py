@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from edgewright.domain.absence import lacking_of, missing_of, unopened_of
 from edgewright.domain.delivery import flux_findings, objects_in, state_of
 from edgewright.domain.health import Finding
 from edgewright.domain.opened_secrets import SECRETS_FIELD
@@ -19,7 +20,8 @@ STIR = timedelta(minutes=5)
 READINESS, FLUX, REST = "readiness", "flux", "rest"
 _PASSING = {READINESS: "hosts have become ready or unready", REST: "other parts differ"}
 _FLUX_KINDS = ("sources", "kustomizations", "releases", "others")
-_APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", SECRETS_FIELD}
+_LACKS = {"missing", "unknown", "unopened"}
+_APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", SECRETS_FIELD, *_LACKS}
 """Fields that are compared in a way of their own. Of certificate and secrets, events of its own tell."""
 _NAMED = 3
 """So many hosts or programs are called by name; more are counted."""
@@ -60,6 +62,7 @@ def status_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> Sta
     """
     there, was = _hosts(now), _hosts(before or {})
     facts = [*_host_facts(was, there, is_first=before is None), *_version_facts(before or {}, now)]
+    facts += _absence_facts(before or {}, now)
     revision = now.get("observed_revision")
     if isinstance(revision, str) and revision != (before or {}).get("observed_revision"):
         facts.append(f"{_word(revision)} is applied")
@@ -86,6 +89,36 @@ def _version_facts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
     changed = [f"{name} {version}" for name, version in sorted(there.items()) if was.get(name) != version]
     yield from _clause(changed, "program", "new")
     yield from _clause([name for name in sorted(was) if name not in there], "program", "gone")
+
+
+def _absence_facts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    missed, misses = missing_of(before), missing_of(now)
+    yield from _are([each for each in misses if each not in missed], "missing there")
+    yield from _are([each for each in missed if each not in misses], "there again")
+    lacked, lacks = ([each.right for each in lacking_of(status)] for status in (before, now))
+    yield from _rights([each for each in lacks if each not in lacked], "lacks a right")
+    yield from _rights([each for each in lacked if each not in lacks], "has a right again")
+    closed, closes = ([value.place for value in unopened_of(status)[0]] for status in (before, now))
+    lost, found = [each for each in closes if each not in closed], [each for each in closed if each not in closes]
+    if lost:
+        yield f"no key of the edge opens {_named(lost)}"
+    if found:
+        yield f"nothing keeps {_named(found)} closed any more"
+
+
+def _are(names: Sequence[str], state: str) -> Iterator[str]:
+    if names:
+        yield f"{_named(names)} {'is' if len(names) == 1 else 'are'} {state}"
+
+
+def _rights(rights: Sequence[str], state: str) -> Iterator[str]:
+    if rights:
+        yield f"its agent {state}: {_named(rights)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    left = len(names) - _NAMED
+    return f"{', '.join(map(_word, names[:_NAMED]))}{f' and {left} more' if left > 0 else ''}"
 
 
 def _failures(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ Pure functions of what the workflow has published, so that lists, pages and whoe
 from collections.abc import Mapping
 from enum import IntEnum
 
+from edgewright.domain.absence import CANNOT_BE_KNOWN, DRIVER_MISSING
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase
 from edgewright.domain.projection import Projection
 
@@ -19,7 +20,9 @@ _WRONG: Mapping[ConditionType, frozenset[str]] = {
     ConditionType.SEALING_KEY_CURRENT: frozenset(
         {"CertificateExpired", "CertificateRefused", "KeyOld", "Unreadable"}
     ),
-    ConditionType.SYNCED: frozenset({"FetchFailed", "ApplyFailed", "ReleaseFailed", "FluxSuspended"}),
+    ConditionType.SYNCED: frozenset(
+        {"FetchFailed", "ApplyFailed", "ReleaseFailed", "FluxSuspended", DRIVER_MISSING, CANNOT_BE_KNOWN}
+    ),
     ConditionType.CLOCK_SYNCED: frozenset({"ClockSkewed"}),
     ConditionType.DRIFTED: frozenset({"PutBack"}),
 }

@@ -12,6 +12,7 @@ from edgewright.sealing.resealed import (
 )
 from edgewright.sealing.sealed_secret import change_values, put_values, read_scope, read_values, remove_keys
 from edgewright.sealing.sealed_value import SECRET_LIMIT, SealedValue, check_secret_size, total_plaintext_size
+from edgewright.sealing.unopened import still_unopened
 
 __all__ = [
     "SECRET_LIMIT",
@@ -34,5 +35,6 @@ __all__ = [
     "replace_values",
     "seal",
     "stale_secrets",
+    "still_unopened",
     "total_plaintext_size",
 ]

@@ -59,6 +59,13 @@ FOUND_BY_OTHER_TESTS = {
         ("secret.edge_refused", "tests/contracts/database/test_status_events.py"),
         ("secret_state_unknown", "tests/unit/cli_commands/test_secret_waiting.py"),
     ),
+    "Something is missing on the edge": (
+        ("DriverMissing", "tests/api/test_absence.py"),
+        ("CannotBeKnown", "tests/api/test_absence.py"),
+        ("AgentSecretMissing", "tests/api/test_absence.py"),
+        ("RightMissing", "tests/unit/lifecycle/test_absence.py"),
+        ("rotation_impossible", "tests/api/test_absence.py"),
+    ),
     "The timeline says `git.drifted`": (("git.drifted", "tests/workflows/test_drift.py"),),
 }
 """Chapters about what no command shows: each code that they explain, and the test that provokes it."""

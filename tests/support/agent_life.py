@@ -48,7 +48,16 @@ class Edge:
     async def releases(self, namespace: str, cluster: str) -> list[Released]:
         raise Waiting("The test says what is seen.")
 
+    async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
+        raise Waiting("The test says what is seen.")
+
     async def version(self) -> str:
+        raise Waiting("The test says what is seen.")
+
+    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None:
+        raise Waiting("The test says what is seen.")
+
+    async def may_change_secret(self, namespace: str, name: str) -> bool:
         raise Waiting("The test says what is seen.")
 
 

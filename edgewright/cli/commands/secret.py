@@ -6,7 +6,7 @@ A value comes from stdin or a file. On the command line it would stand in the sh
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
@@ -113,7 +113,7 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
         (
             f"{each['namespace']}/{each['name']}",
             each["key"],
-            each["state"],
+            _state(each),
             each.get("edge_state", ""),
             moment(each["sealed_at"]),
         )
@@ -130,6 +130,11 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
         say(f"Not a SealedSecret: {clean(path)}")
     for name in document["must_reenter"]:
         say(f"Enter again: {clean(name)}")
+
+
+def _state(item: dict[str, Any]) -> str:
+    """A centre of an older version does not say whether it opens."""
+    return "no key opens it" if item.get("opens") is False else str(item["state"])
 
 
 @app.command("reseal", epilog=example('secret reseal press-shop --reason "stolen disk"'))

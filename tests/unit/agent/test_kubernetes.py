@@ -7,7 +7,8 @@ import pytest
 from scripted_centre import Reply, ScriptedCentre
 
 from edgewright.agent.kubernetes import Kubernetes
-from edgewright.errors import EdgewrightError, NotFound, Unauthenticated, Waiting
+from edgewright.agent.sealings import Sealing, digest_of_all
+from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthenticated, Waiting
 
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "dg=="}}
 
@@ -140,3 +141,71 @@ async def test_a_deployment_gets_a_pod_and_one_that_is_missing_is_named(
     with pytest.raises(NotFound) as trouble:
         await kubernetes.scale("edgewright", "d", 1)
     assert trouble.value.code == "deployment_missing"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_whether_a_secret_may_be_changed_is_asked_for_without_changing_it(
+    centre: ScriptedCentre, kubernetes: Kubernetes, *, allowed: bool
+) -> None:
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {}}
+    centre.reply = lambda _request: Reply(201, {**review, "status": {"allowed": allowed}})
+    assert await kubernetes.may_change_secret("edgewright", "flux-secrets") is allowed
+    [request] = centre.requests
+    asked = {"namespace": "edgewright", "verb": "patch", "resource": "secrets", "name": "flux-secrets"}
+    assert (request.method, request.body["spec"]["resourceAttributes"]) == ("POST", asked)
+    centre.reply = lambda _request: Reply(403, {"code": 403})
+    with pytest.raises(Forbidden):
+        await kubernetes.may_change_secret("edgewright", "flux-secrets")
+
+
+SEALED = {
+    "apiVersion": "bitnami.com/v1alpha1",
+    "kind": "SealedSecret",
+    "metadata": {
+        "name": "db",
+        "namespace": "default",
+        "annotations": {"edgewright.dev/sealed-keys": '{"password":["f1","2026-01-01T00:00:00Z"]}'},
+    },
+    "spec": {"encryptedData": {"password": "a", "user": "b"}},
+    "status": {"conditions": [{"type": "Synced", "status": "False", "message": "no key could decrypt secret"}]},
+}
+
+
+def without_annotation(text: str | None = None) -> dict[str, object]:
+    annotations = {} if text is None else {"edgewright.dev/sealed-keys": text}
+    return {**SEALED, "metadata": {"name": "db", "namespace": "default", "annotations": annotations}}
+
+
+async def test_of_sealed_secrets_those_of_the_centre_are_looked_at_without_their_ciphertext(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    others = [without_annotation(text) for text in (None, "no JSON", "[]", "{}", '{"password": 5}')]
+    items = [SEALED, *others]
+    centre.reply = lambda _request: Reply(200, {"kind": "SealedSecretList", "metadata": {}, "items": items})
+    digest = digest_of_all({"user": "b", "password": "a"})
+    certificates = frozenset({"f1", ""})
+    assert await kubernetes.sealings() == [
+        Sealing("default", "db", digest, certificates, "no key could decrypt secret")
+    ]
+    centre.reply = lambda _request: Reply(404, b"404 page not found", {"Content-Type": "text/plain; charset=utf-8"})
+    assert await kubernetes.sealings() == []
+
+
+async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    ids = [
+        "edgewright_helm-charts_source.toolkit.fluxcd.io_GitRepository",
+        "edgewright_by-hand_kustomize.toolkit.fluxcd.io_Kustomization",
+        "elsewhere_theirs_kustomize.toolkit.fluxcd.io_Kustomization",
+        "edgewright_release_helm.toolkit.fluxcd.io_HelmRelease",
+        "_edgewright__Namespace",
+        "odd",
+    ]
+    found = {
+        "metadata": {"name": "self-link", "namespace": "edgewright"},
+        "status": {"inventory": {"entries": [{"id": each, "v": "v1"} for each in ids]}},
+    }
+    centre.reply = lambda _request: Reply(200, {"metadata": {}, "items": [found]})
+    [kustomized] = await kubernetes.kustomizations("edgewright", "cluster")
+    assert kustomized.drivers == {"GitRepository helm-charts", "Kustomization by-hand"}

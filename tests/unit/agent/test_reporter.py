@@ -9,8 +9,9 @@ import pytest
 from agent_life import DAY, HOUR, WHOLE, Life, states
 from scripted_centre import Reply, Request, ScriptedCentre, answer, scripted_centre, taken, well
 
+from edgewright.agent.lacks import Unknown
 from edgewright.agent.observation import Host, Observation
-from edgewright.agent.reporter import ATTACHED_ANEW, PATIENCE
+from edgewright.agent.reporter import ATTACHED_ANEW, OWN_SECRET, PATIENCE
 from edgewright.errors import Stalled
 
 
@@ -220,3 +221,38 @@ async def test_what_is_to_be_resealed_is_handed_on_and_only_by_a_centre_that_tak
     suspended = Life(centre, 200)
     await suspended.live()
     assert suspended.resealed == []
+
+
+async def test_a_fresh_line_that_replaces_the_agents_own_secret_is_taken_up_without_a_refusal(
+    centre: ScriptedCentre,
+) -> None:
+    life = Life(centre, HOUR)
+    gone = replace(WHOLE, missing=(OWN_SECRET,))
+
+    def each_sleep() -> None:
+        if len(centre.beats) == 5:
+            life.see(gone)
+        if len(centre.beats) == 10 and life.watch.seen == gone:
+            assert life.attached
+            life.attached = replace(life.attached, password="ewa_fresh", generation=2)
+            life.see(WHOLE)
+
+    life.each_sleep = each_sleep
+    logged = await life.live()
+    assert states(logged) == ["active", "attachment_changed", "active"]
+    assert [status.body.get("missing") for status in centre.statuses][:2] == [None, [OWN_SECRET]]
+    used = [request.headers["Authorization"] for request in centre.beats]
+    assert used[0] != used[-1]
+
+
+async def test_an_agent_that_may_not_see_the_nodes_reports_all_the_same(centre: ScriptedCentre) -> None:
+    blind = replace(WHOLE, hosts=None, unknown=(Unknown("nodes", "list on nodes"),))
+    await Life(centre, HOUR, seen=blind).live()
+    [status] = centre.statuses
+    assert "hosts" not in status.body and status.body["unknown"] == [{"what": "nodes", "right": "list on nodes"}]
+
+
+async def test_an_applied_revision_that_cannot_be_known_is_in_no_heartbeat(centre: ScriptedCentre) -> None:
+    blind = replace(WHOLE, unknown=(Unknown("kustomizations", "list on kustomizations in edgewright"),))
+    await Life(centre, HOUR, seen=blind).live()
+    assert all("observed_revision" not in request.body for request in [*centre.beats, *centre.statuses])

@@ -256,3 +256,17 @@ async def test_whoever_hands_in_while_the_agent_turns_to_another_centre_is_told_
         let_go.set()
         with pytest.raises(Waiting):
             await handing_in
+
+
+async def test_the_controller_is_asked_whether_it_opens_a_value_without_changing_it(
+    controller: ScriptedCentre,
+) -> None:
+    served = SealingController(controller.url, QuickClock(lasts=10_000))
+    assert await served.opens(SealedSecret("default", "db", SCOPE, {"k": "a"}))
+    assert not await served.opens(SealedSecret("default", "db", SCOPE, {"k": "lost"}))
+    assert {request.path for request in controller.requests} == {"/v1/verify"}
+    controller.reply = lambda _request: Reply(500)
+    with pytest.raises(Waiting) as trouble:
+        await served.opens(SealedSecret("default", "db", SCOPE, {"k": "a"}))
+    assert trouble.value.code == "sealing_controller_away"
+    await served.close()

@@ -1,14 +1,17 @@
 """What was seen stays when it cannot be seen any more, and only what differs is news."""
 
 import asyncio
+from datetime import timedelta
 from random import Random
 
 import pytest
-from scripted_centre import QuickClock, Reply, ScriptedCentre, TimeIsUp
+from scripted_centre import START, QuickClock, Reply, ScriptedCentre, TimeIsUp
 from structlog.testing import capture_logs
 
+from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening, Stage
+from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_certificate import LARGEST, SealingCertificate
 from edgewright.agent.watch import Watch
 from edgewright.errors import EdgewrightError, Forbidden, Waiting
@@ -56,6 +59,13 @@ class Edge:
     async def certificate(self) -> str:
         self._may_fail("sealed_secrets")
         return PEM
+
+    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None:
+        self._may_fail("secrets")
+        return HeldSecret({}, {CLUSTER_LABEL: "cluster"}, "1", START - timedelta(days=1))
+
+    async def may_change_secret(self, namespace: str, name: str) -> bool:
+        return True
 
     def _may_fail(self, what: str) -> None:
         if what in self.fails:

@@ -18,7 +18,7 @@ from sealing_keys import certificate_pem, open_envelope, private_key
 from edgewright.agent.opening import Stage
 from edgewright.domain.cluster import Desired, Resealing
 from edgewright.ports.operators import Permission
-from edgewright.sealing import SECRET_LIMIT, read_values
+from edgewright.sealing import SECRET_LIMIT, ciphertext_digest, read_values
 
 KEY = private_key()
 PLACE = ("press-shop", "default/db", "password")
@@ -108,6 +108,30 @@ def test_list_tells_keys_and_never_values(edgewright: CommandLine, sealed: UUID)
     document = edgewright.ok("secret", "list", "press-shop", "--json").out
     assert json.loads(document)["items"][0]["key"] == "password"
     assert "s3cr3t" not in document + line
+
+
+def test_a_value_that_no_key_of_the_edge_opens_is_marked(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID
+) -> None:
+    edgewright.ok("secret", "put", *PLACE, "-", typed="s3cr3t")
+    git = centre.centre.git
+    document = git.read(sealed, "edo/secrets/default/db.yaml", at=git.head(sealed) or "")
+    lost = {"secret": "default/db", "key": "password"}
+    lost["sha256"] = ciphertext_digest(read_values(document or b"")["password"].ciphertext)
+
+    async def report() -> None:
+        admin = await centre.centre.operator(Permission.ADMIN)
+        path = f"/v1/app/{STATUS_APP}/object/{sealed}"
+        answer = await admin.put(path, json={**(await admin.get(path)).json(), "unopened": [lost]})
+        assert answer.is_success, answer.text
+
+    centre.do(report())
+    listed = edgewright.ok("secret", "list", "press-shop")
+    assert "no key opens it" in listed.out.splitlines()[1]
+    assert listed.err == "Enter again: default/db/password\n"
+    edgewright.ok("secret", "put", *PLACE, "-", typed="another")
+    listed = edgewright.ok("secret", "list", "press-shop")
+    assert "current" in listed.out and listed.err == ""
 
 
 def test_key_is_deleted(edgewright: CommandLine, centre: ServedCentre, sealed: UUID) -> None:

@@ -193,6 +193,33 @@ def test_a_revision_that_does_not_arrive_names_the_layer(changes: dict[str, Any]
     assert "bbbbbbbbbbbb" in late.message and "aaaaaaaaaaaa" in late.message
 
 
+@pytest.mark.parametrize("lease", [heard(LeaseState.CURRENT), heard(LeaseState.EXPIRED)])
+@pytest.mark.parametrize("revision", [None, "a" * 40])
+def test_an_applied_revision_that_cannot_be_known_is_not_stated(lease: Lease, revision: str | None) -> None:
+    problem = DeliveryProblem(reason="CannotBeKnown", message="The agent lacks a right there: list on x.")
+    facts = wanted(observed_revision=revision, observed_descends=True, delivery_problem=problem, lease=lease)
+    unknown = state(ConditionType.SYNCED, facts, desired_revision="a" * 40)
+    assert (unknown.status, unknown.reason) == ("Unknown", "CannotBeKnown")
+    assert "aaaaaaaaaaaa" not in unknown.message and "list on x" in unknown.message
+
+
+def test_an_edge_whose_driver_is_gone_is_not_up_to_date() -> None:
+    problem = DeliveryProblem(reason="DriverMissing", message="GitRepository self-link is missing on the edge.")
+    facts = wanted(observed_revision="a" * 40, observed_descends=True, delivery_problem=problem)
+    missing = state(ConditionType.SYNCED, facts, desired_revision="a" * 40)
+    assert (missing.status, missing.reason) == ("False", "DriverMissing")
+    assert missing.message == "The edge has applied aaaaaaaaaaaa. GitRepository self-link is missing on the edge."
+
+
+def test_values_that_no_key_opens_are_named_whoever_has_found_them() -> None:
+    sound = {"certificate": certificate(age=timedelta(days=1))}
+    found = wanted(**sound, unopened=("default/db/a", "default/db/b"), unopened_count=30)
+    lost = state(ConditionType.SEALING_KEY_CURRENT, found)
+    assert (lost.status, lost.reason) == ("False", "Unreadable")
+    assert "default/db/a, default/db/b and 28 more" in lost.message
+    assert state(ConditionType.SEALING_KEY_CURRENT, wanted(**sound)).status is ConditionStatus.TRUE
+
+
 def test_an_edge_that_has_applied_nothing_yet_says_what_keeps_it() -> None:
     problem = DeliveryProblem(reason="FetchFailed", message="Flux cannot fetch self-link: no route.")
     late = state(ConditionType.SYNCED, wanted(delivery_problem=problem), desired_revision="a" * 40)

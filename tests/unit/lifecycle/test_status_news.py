@@ -8,6 +8,9 @@ from edgewright.domain.status_news import FLUX, READINESS, REST, StatusNews, sta
 
 ONE = {"hostname": "n1", "k8s_version": "v1", "ready": True}
 
+RIGHT = {"what": "nodes", "right": "list on nodes"}
+LOST = {"secret": "default/db", "key": "password", "sha256": "0" * 64}
+
 
 def flux(*names: str, status: str = "True", message: str = "stored") -> dict[str, Any]:
     ready = {"type": "Ready", "status": status, "message": message}
@@ -29,6 +32,12 @@ def hosts(*names: str) -> dict[str, Any]:
         ({"versions": {"flux": "v1"}}, {"versions": {"flux": "v2"}}, ("program flux v2 is new",)),
         ({"versions": {"flux": "v1"}}, {"versions": {}}, ("program flux is gone",)),
         ({}, {"observed_revision": "main@sha1:a"}, ("main@sha1:a is applied",)),
+        ({}, {"missing": ["Secret a", "Secret b"]}, ("Secret a, Secret b are missing there",)),
+        ({"missing": ["Secret a"]}, {}, ("Secret a is there again",)),
+        ({}, {"unknown": [RIGHT]}, ("its agent lacks a right: list on nodes",)),
+        ({"unknown": [RIGHT]}, {}, ("its agent has a right again: list on nodes",)),
+        ({}, {"unopened": [LOST]}, ("no key of the edge opens default/db/password",)),
+        ({"unopened": [LOST]}, {"unopened": []}, ("nothing keeps default/db/password closed any more",)),
     ],
 )
 def test_what_lasts_is_a_fact(before: dict[str, Any] | None, now: dict[str, Any], facts: tuple[str, ...]) -> None:

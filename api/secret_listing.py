@@ -1,0 +1,77 @@
+"""What a driving repository holds of Secrets, and what their edge says of each: never a value."""
+
+from collections.abc import Iterator, Mapping
+
+from api.gateway import Gateway
+from api.schemas.secrets import SealedKey, SecretList
+from edgewright.domain.absence import unopened_of
+from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest
+from edgewright.domain.rendering.layout import SECRETS_FOLDER
+from edgewright.errors import NotFound, Stalled
+from edgewright.ports.clusters import ClusterRow
+from edgewright.sealing import SealedValue, ciphertext_digest, read_values
+
+
+def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
+    """Of one cluster, by namespace and name; reads its repository.
+
+    Args:
+        namespace, name: only the Secrets there, and only those of that name; None: all.
+    """
+    edge = _Edge(row)
+    items: list[SealedKey] = []
+    unreadable: list[str] = []
+    for path, found_namespace, found_name, document in _files(gateway, row):
+        if namespace not in {None, found_namespace} or name not in {None, found_name}:
+            continue
+        try:
+            values = read_values(document, where=path)
+        except Stalled:
+            unreadable.append(path)
+            continue
+        items += edge.keys_of(found_namespace, found_name, values)
+    lost = (f"{each.namespace}/{each.name}/{each.key}" for each in items if each.opens is False)
+    return SecretList(items=items, unreadable=unreadable, must_reenter=sorted({*row.must_reenter, *lost}))
+
+
+def _files(gateway: Gateway, row: ClusterRow) -> Iterator[tuple[str, str, str, bytes]]:
+    """Path, namespace, name and content of each file of a Secret."""
+    try:
+        head = gateway.git.head(row.uuid)
+    except NotFound:
+        return
+    for path in gateway.git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []:
+        namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
+        if file.endswith(".yaml") and head is not None:
+            yield path, namespace, file.removesuffix(".yaml"), gateway.git.read(row.uuid, path, at=head) or b""
+
+
+class _Edge:
+    """What an edge has said last of what is sealed for it."""
+
+    def __init__(self, row: ClusterRow) -> None:
+        self._fingerprint = row.certificate.fingerprint if row.certificate else None
+        self._opened: OpenedSecrets | None = opened_secrets(row.edge_status)
+        self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or {})[0]}
+
+    def keys_of(self, namespace: str, name: str, values: Mapping[str, SealedValue]) -> Iterator[SealedKey]:
+        state, refusal = self._state(namespace, name, values)
+        for key, value in values.items():
+            claimed = self._unopened.get(f"{namespace}/{name}/{key}")
+            yield SealedKey(
+                namespace=namespace,
+                name=name,
+                key=key,
+                sealed_at=value.sealed_at,
+                fingerprint=value.fingerprint,
+                state="current" if value.fingerprint == self._fingerprint else "stale",
+                edge_state=state,
+                refusal=refusal or None,
+                opens=False if claimed is not None and claimed == ciphertext_digest(value.ciphertext) else None,
+            )
+
+    def _state(self, namespace: str, name: str, values: Mapping[str, SealedValue]) -> tuple[EdgeState, str]:
+        if self._opened is None:
+            return EdgeState.UNKNOWN, ""
+        ciphertexts = {key: value.ciphertext for key, value in values.items()}
+        return self._opened.state_of(sealing_digest(namespace, name, ciphertexts))

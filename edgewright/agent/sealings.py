@@ -1,0 +1,172 @@
+"""Which values on this edge no key of its own controller opens: looked at unasked, and told with the status.
+
+A value is tried when it was sealed with another certificate than the controller has now, or when the controller says
+that it cannot do what a SealedSecret wants; and again when any of that differs. So a renewal of the key costs one
+question to the edge's own controller for each Secret that is older, and the centre nothing. Nothing is changed, and
+no plaintext comes here.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from edgewright.agent.lacks import Unopened
+from edgewright.agent.resealing import fingerprint_of
+from edgewright.agent.sealing_controller import SealedSecret
+from edgewright.agent.timing import Clock
+from edgewright.agent.transitions import Transitions
+from edgewright.errors import EdgewrightError
+
+PAUSE_JITTER = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """What is known of one SealedSecret that the centre has sealed, without its ciphertext.
+
+    Args:
+        digest: of all ciphertexts.
+        certificates: fingerprints of those that its values were sealed with.
+        trouble: what the controller says of it; empty: nothing is wrong.
+    """
+
+    namespace: str
+    name: str
+    digest: str
+    certificates: frozenset[str]
+    trouble: str = ""
+
+    @property
+    def secret(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    def is_in_doubt(self, fingerprint: str) -> bool:
+        """Whether a controller with this certificate may not open all of it."""
+        return bool(self.trouble) or self.certificates != {fingerprint}
+
+
+class Edge(Protocol):
+    """What is asked of the Kubernetes cluster; may raise an ``EdgewrightError``."""
+
+    async def sealings(self) -> list[Sealing]: ...
+
+    async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None: ...
+
+
+class Controller(Protocol):
+    """See ``sealing_controller.SealingController``."""
+
+    async def opens(self, secret: SealedSecret) -> bool: ...
+
+
+class KeyCheck:
+    """Of one edge.
+
+    Args:
+        certificate: that sealed-secrets handed out last, PEM; None: none yet.
+        answered: is told how a look at the SealedSecrets went.
+        pause_seconds: between two looks.
+    """
+
+    def __init__(
+        self,
+        edge: Edge,
+        controller: Controller,
+        *,
+        certificate: Callable[[], str | None],
+        answered: Callable[[EdgewrightError | None], None],
+        pause_seconds: float,
+        clock: Clock,
+        chance: Random,
+    ) -> None:
+        self._edge = edge
+        self._controller = controller
+        self._certificate = certificate
+        self._answered = answered
+        self._pause_seconds = pause_seconds
+        self._clock = clock
+        self._chance = chance
+        self._matter = Transitions("sealing_keys")
+        self._known: dict[str, tuple[_Mark, tuple[Unopened, ...]]] = {}
+        self.unopened: tuple[Unopened, ...] | None = None
+        """By name, in order; None: not everything was tried yet."""
+
+    async def run(self) -> None:
+        """Looks until it is cancelled."""
+        while True:
+            await self.look()
+            await self._clock.sleep(self._pause_seconds * self._chance.uniform(1 - PAUSE_JITTER, 1 + PAUSE_JITTER))
+
+    async def look(self) -> None:
+        """One look at every SealedSecret; what was tried already stays as it is if the rest cannot be tried now."""
+        certificate = self._certificate()
+        if certificate is None:
+            return
+        held = await self._held()
+        if held is None:
+            return
+        self._known = {each.secret: self._known[each.secret] for each in held if each.secret in self._known}
+        try:
+            fingerprint = fingerprint_of(certificate)
+            for each in held:
+                await self._try(each, fingerprint)
+        except EdgewrightError as trouble:
+            self._matter.trouble("interrupted", detail=trouble.detail, code=trouble.code)
+            return
+        self.unopened = tuple(each for secret in sorted(self._known) for each in self._known[secret][1])
+        if self.unopened:
+            self._matter.trouble("lost", values=len(self.unopened))
+        else:
+            self._matter.well("whole")
+
+    async def _held(self) -> list[Sealing] | None:
+        try:
+            held = await self._edge.sealings()
+        except EdgewrightError as trouble:
+            self._answered(trouble)
+            self._matter.trouble("unseen", detail=trouble.detail, code=trouble.code)
+            return None
+        self._answered(None)
+        return held
+
+    async def _try(self, each: Sealing, fingerprint: str) -> None:
+        mark = _Mark(fingerprint, each.digest, each.trouble)
+        if each.secret in self._known and self._known[each.secret][0] == mark:
+            return
+        lost = await self._unopened(each) if each.is_in_doubt(fingerprint) else ()
+        self._known[each.secret] = mark, lost
+
+    async def _unopened(self, each: Sealing) -> tuple[Unopened, ...]:
+        """One value that no key opens makes the controller refuse all of them, so they are tried one by one then."""
+        secret = await self._edge.sealed_secret(each.namespace, each.name)
+        if secret is None or not secret.values or await self._controller.opens(secret):
+            return ()
+        return tuple(
+            [
+                Unopened(each.secret, key, digest_of(secret.values[key]))
+                for key in sorted(secret.values)
+                if len(secret.values) == 1 or not await self._controller.opens(secret.only(key))
+            ]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What has to differ before a Secret is tried again."""
+
+    fingerprint: str
+    digest: str
+    trouble: str
+
+
+def digest_of(ciphertext: str) -> str:
+    """SHA-256 of a ciphertext as it stands in the file; hexadecimal."""
+    return hashlib.sha256(ciphertext.encode()).hexdigest()
+
+
+def digest_of_all(values: Mapping[str, str]) -> str:
+    """Of the ciphertexts of one Secret, with their keys."""
+    return digest_of("\n".join(f"{key} {values[key]}" for key in sorted(values)))

@@ -1,0 +1,175 @@
+"""What an edge says it lacks: objects that drive it, rights of its agent, keys that open its secrets.
+
+Everything here is read from an *Edge cluster status*, as an edge sent it: nothing in it is trusted to have any shape,
+and only the first of it counts.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from edgewright.domain.cluster import MOST_NAMES, DeliveryProblem, Role
+from edgewright.domain.health import About, Finding
+from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
+
+CANNOT_BE_KNOWN: Final = "CannotBeKnown"
+DRIVER_MISSING: Final = "DriverMissing"
+FRESH_LINE = "Run a fresh bootstrap line on the edge."
+FLUX_MENDS = "Flux puts it back within ten minutes, unless something takes it away again."
+AGENT_SECRET_MISSING = (
+    f"The Secret {AGENT_SECRET} is missing on the edge; a restart of the agent would lose the edge. {FRESH_LINE}"
+)
+MOST_VALUES = 100_000
+"""No edge has more; what says so is not believed."""
+_OF_DELIVERY = frozenset({"gitrepositories", "kustomizations"})
+_SECRET_OF = {Role.FLUX: FLUX_SECRET, Role.AGENT: AGENT_SECRET}
+_OWN_SECRET = f"Secret {AGENT_SECRET}"
+_SELF_LINK = "self-link"
+_LONGEST = 200
+_LONGEST_PLACE = 600
+_NAMED = 3
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What the agent may not see, or not change.
+
+    Args:
+        what: resource, as RBAC calls it; with the name of one object after a slash.
+        right: that it lacks, in words.
+    """
+
+    what: str
+    right: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnopenedValue:
+    """A value that no key of the edge opens, as the edge says.
+
+    Args:
+        sha256: of its ciphertext, as it stands in the file; hexadecimal.
+    """
+
+    namespace: str
+    name: str
+    key: str
+    sha256: str
+
+    @property
+    def place(self) -> str:
+        """``namespace/name/key``."""
+        return f"{self.namespace}/{self.name}/{self.key}"
+
+
+def missing_of(status: Mapping[str, Any]) -> list[str]:
+    """What drives the edge and is not there, ``KIND NAME``."""
+    return [text for each in _items(status, "missing") if (text := _line(each))]
+
+
+def lacking_of(status: Mapping[str, Any]) -> list[Lacking]:
+    """What the agent lacks a right to."""
+    found = (
+        Lacking(_line(each.get("what")), _line(each.get("right")))
+        for each in _items(status, "unknown")
+        if isinstance(each, Mapping)
+    )
+    return [each for each in found if each.what and each.right]
+
+
+def unopened_of(status: Mapping[str, Any]) -> tuple[list[UnopenedValue], int]:
+    """The first of the values that no key of the edge opens, and how many there are."""
+    values = [value for each in _items(status, "unopened") if (value := _unopened(each)) is not None]
+    count = status.get("unopened_count")
+    told = count if isinstance(count, int) and not isinstance(count, bool) else 0
+    return values, max(len(values), min(told, MOST_VALUES)) if values else 0
+
+
+def absence_problem(status: Mapping[str, Any]) -> DeliveryProblem | None:
+    """What keeps a commit from the edge, or the centre from knowing, for it is not there; None: nothing."""
+    blind = [each.right for each in lacking_of(status) if each.what in _OF_DELIVERY]
+    if blind:
+        return DeliveryProblem(
+            reason=CANNOT_BE_KNOWN, message=f"The agent lacks a right there: {_and_more(blind)}. {FRESH_LINE}"
+        )
+    gone = [each for each in missing_of(status) if each != _OWN_SECRET]
+    if not gone:
+        return None
+    return DeliveryProblem(reason=DRIVER_MISSING, message=f"{_is_missing(gone)} {_remedy(gone)}")
+
+
+def absence_findings(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -> list[Finding]:
+    """What is wrong on an edge because something is not there.
+
+    Args:
+        lost: values that no key of the edge opens, and that nobody has entered again.
+    """
+    findings = [_missing_finding(each) for each in missing_of(status)]
+    for each in lacking_of(status):
+        sentence = f"The agent of the edge lacks a right there: {each.right}. {FRESH_LINE}"
+        findings.append(Finding(About.RIGHT, each.what, True, "RightMissing", sentence))
+    for value in lost:
+        sentence = f"No key of the edge opens {value.place} any more. Enter it again."
+        findings.append(Finding(About.VALUE, value.place, True, "Unreadable", sentence))
+    return findings
+
+
+def _missing_finding(name: str) -> Finding:
+    if name == _OWN_SECRET:
+        return Finding(About.MISSING, name, True, "AgentSecretMissing", AGENT_SECRET_MISSING)
+    return Finding(About.MISSING, name, True, DRIVER_MISSING, f"{_is_missing([name])} {_remedy([name])}")
+
+
+def rotation_obstacle(status: Mapping[str, Any], roles: Collection[Role]) -> str | None:
+    """Why the edge cannot replace a credential, a sentence; None: nothing is known that keeps it from that."""
+    missing = missing_of(status)
+    lacking = {each.what: each.right for each in lacking_of(status)}
+    for role in sorted(roles):
+        secret = _SECRET_OF[role]
+        if f"Secret {secret}" in missing:
+            return f"The Secret {secret}, which holds the {role} credential, is missing on the edge."
+        if f"secrets/{secret}" in lacking:
+            right = lacking[f"secrets/{secret}"]
+            return f"The agent cannot replace the {role} credential: it lacks a right there: {right}."
+    return None
+
+
+def _unopened(said: object) -> UnopenedValue | None:
+    if not isinstance(said, Mapping):
+        return None
+    secret, key, sha256 = said.get("secret"), said.get("key"), said.get("sha256")
+    if not (isinstance(secret, str) and isinstance(key, str) and isinstance(sha256, str)):
+        return None
+    namespace, slash, name = secret.partition("/")
+    fits = len(secret) + len(key) <= _LONGEST_PLACE and slash and key.isprintable() and _DIGEST.fullmatch(sha256)
+    return UnopenedValue(namespace, name, key, sha256) if fits else None
+
+
+def _remedy(gone: Collection[str]) -> str:
+    """Flux itself puts back what it has from the repository, as long as it still gets that."""
+    needed = any(each.endswith(f" {_SELF_LINK}") or each.startswith("Secret ") for each in gone)
+    return FRESH_LINE if needed else FLUX_MENDS
+
+
+def _is_missing(gone: list[str]) -> str:
+    return f"{_and_more(gone)} {'is' if len(gone) == 1 else 'are'} missing on the edge."
+
+
+def _and_more(named: list[str]) -> str:
+    left = len(named) - _NAMED
+    return f"{', '.join(named[:_NAMED])}{f' and {left} more' if left > 0 else ''}"
+
+
+def _items(status: Mapping[str, Any], name: str) -> list[object]:
+    said = status.get(name)
+    return said[:MOST_NAMES] if isinstance(said, list) else []
+
+
+def _line(text: object) -> str:
+    """One line without control characters; empty for what is no text."""
+    if not isinstance(text, str):
+        return ""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST])
+    return " ".join(shown.split())

@@ -1,0 +1,141 @@
+"""What drives a real edge is taken away, a right of its agent, a key: it is told unasked, and heals."""
+
+from __future__ import annotations
+
+import base64
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from edge_cluster.agent import NAMESPACE
+from supervised import eventually
+
+import edgewright.agent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Edge
+    from edge_cluster.controllers import SealedSecrets
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
+
+RIGHTS = Path(edgewright.agent.__file__).with_name("rbac.yaml")
+SLOW = 180.0
+"""Seconds that Flux may take for a commit."""
+DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
+"""Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""
+TWO_BEATS = 2 * 5 + 5
+"""Seconds in which the edge has called twice, and some for the machine."""
+
+
+@pytest.fixture(autouse=True)
+def whole(edge: Edge) -> None:
+    """Nothing is wrong before."""
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+@pytest.fixture
+def fresh_line(edge: Edge, attached: Callable[..., Edge], tmp_path: Path) -> Callable[[], object]:
+    """Pastes another bootstrap line of the same cluster."""
+    return lambda: attached(edge.centre, edge.cluster, edge.agent, edge.uuid, tmp_path)
+
+
+def is_driven(edge: Edge) -> bool:
+    return edge.condition("Synced")[1] in DRIVEN
+
+
+def delete(edge: Edge, *what: str) -> None:
+    edge.cluster.kubectl("delete", *what, "--namespace", NAMESPACE)
+
+
+def soon(holds: Callable[[], bool]) -> None:
+    """Within two beats."""
+    began = time.monotonic()
+    eventually(holds)
+    assert time.monotonic() - began < TWO_BEATS
+
+
+def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_it(
+    edge: Edge, fresh_line: Callable[[], object]
+) -> None:
+    delete(edge, "gitrepository", "self-link")
+    soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
+    assert "GitRepository self-link is missing" in edge.message("Synced"), edge.message("Synced")
+    assert edge.condition("Healthy") == ("False", "DriverMissing")
+    fresh_line()
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+def test_a_right_that_is_taken_away_makes_the_revision_unknown_until_it_is_back(edge: Edge) -> None:
+    delete(edge, "rolebinding", "edgewright-agent")
+    soon(lambda: edge.condition("Synced") == ("Unknown", "CannotBeKnown"))
+    assert f"list on kustomizations in {NAMESPACE}" in edge.message("Synced"), edge.message("Synced")
+    assert edge.is_available()
+    edge.cluster.kubectl.apply(RIGHTS.read_text())
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+def test_the_secret_of_flux_is_missed_and_no_rotation_is_begun_without_it(
+    edge: Edge, fresh_line: Callable[[], object]
+) -> None:
+    delete(edge, "secret", "flux-secrets")
+    eventually(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
+    path = f"/v1/cluster/{edge.uuid}/credential/rotate"
+    answer = edge.centre.api("POST", path, json={"roles": ["flux"]})
+    assert (answer.status_code, answer.json()["code"]) == (409, "rotation_impossible"), answer.text
+    fresh_line()
+    edge.cluster.fetch_now()
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+    assert edge.centre.api("POST", path, json={"roles": ["flux"]}).status_code == 202
+
+
+def test_the_agents_own_secret_is_missed_while_it_runs_and_a_fresh_one_is_taken_up(
+    edge: Edge, fresh_line: Callable[[], object]
+) -> None:
+    before = edge.cluster.find("secret", "edgewright-agent", namespace=NAMESPACE)["data"]["password"]
+    delete(edge, "secret", "edgewright-agent")
+    eventually(lambda: edge.condition("Healthy") == ("False", "AgentSecretMissing"))
+    assert "a restart of the agent would lose the edge" in edge.message("Healthy")
+    assert edge.is_available(), "it goes on with what it holds"
+    fresh_line()
+    eventually(lambda: edge.condition("Healthy")[1] != "AgentSecretMissing", seconds=120)
+    assert edge.cluster.find("secret", "edgewright-agent", namespace=NAMESPACE)["data"]["password"] != before
+    edge.agent.kill()
+    edge.agent.start()
+    active = edge.agent.states("centre").count("active")
+    eventually(lambda: edge.agent.states("centre").count("active") > active, seconds=120)
+    eventually(edge.is_available)
+
+
+def test_a_key_that_is_lost_is_noticed_unasked_and_the_value_is_named_until_it_is_entered_again(
+    edge: Edge, sealed_secrets: SealedSecrets
+) -> None:
+    held = sealed_secrets.keys()
+    put(edge, "old", b"s3cr3t")
+    edge.cluster.fetch_now()
+    eventually(lambda: decrypted(edge, "old") == b"s3cr3t")
+    sealed_secrets.renew_key()
+    eventually(lambda: edge.condition("SealingKeyCurrent") == ("True", "Current"))
+    put(edge, "new", b"kept")
+    sealed_secrets.lose_keys(*held)
+    eventually(lambda: edge.condition("SealingKeyCurrent") == ("False", "Unreadable"), seconds=120)
+    assert "default/old/password" in edge.message("SealingKeyCurrent")
+    document = edge.centre.api("GET", f"/v1/cluster/{edge.uuid}/secret").json()
+    assert {each["name"]: each["opens"] for each in document["items"]} == {"old": False, "new": None}
+    assert document["must_reenter"] == ["default/old/password"]
+    put(edge, "old", b"entered again")
+    eventually(lambda: edge.condition("SealingKeyCurrent") == ("True", "Current"), seconds=120)
+    edge.cluster.fetch_now()
+    eventually(lambda: decrypted(edge, "old") == b"entered again")
+
+
+def put(edge: Edge, name: str, value: bytes) -> None:
+    answer = edge.centre.api("PUT", f"/v1/cluster/{edge.uuid}/secret/default/{name}/password", content=value)
+    assert answer.status_code == 204, answer.text
+
+
+def decrypted(edge: Edge, name: str) -> bytes | None:
+    found = edge.cluster.find("secret", name)
+    return None if found is None else base64.b64decode(found["data"]["password"])
