@@ -5,7 +5,7 @@ takes time is counted in steps, and there is a limit to them.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -65,6 +65,13 @@ UNUSABLE = (Unresolvable, SchemaError, RecursionError, PatternRefused)
 """What a schema raises whose references lead nowhere, or in a circle, or whose patterns are none here."""
 
 
+Counts = Callable[[Violation], bool]
+
+
+def _any_violation(_violation: Violation) -> bool:
+    return True
+
+
 class _Effort:
     """What one validation may still cost; ``violation``: what telling of one costs, which repeats the value."""
 
@@ -88,14 +95,14 @@ def violation_of(
     size: int | None = None,
     draft: Draft = OURS,
     formats: bool = True,
-    ignored: Set[str] = frozenset(),
+    counts: Counts = _any_violation,
 ) -> Violation | None:
     """The plainest of the reasons why a value does not fit a schema; None: it fits.
 
     Args:
         size: of the value as JSON, in characters; None: to be found out.
         formats: whether a text that has not the form that its ``format`` says is a reason.
-        ignored: keywords of the outermost reasons that are none.
+        counts: whether one of the reasons is one; of those inside another, only that one is asked about.
 
     Raises:
         TooCostly, PatternRefused, and what ``jsonschema`` raises for references that lead nowhere.
@@ -103,7 +110,7 @@ def violation_of(
     # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
     checker = draft.FORMAT_CHECKER if formats else None
     validator = _bounded(draft)(schema, registry=REGISTRY, format_checker=checker)
-    return _violation(validator, value, len(json.dumps(value)) if size is None else size, ignored)
+    return _violation(validator, value, len(json.dumps(value)) if size is None else size, counts)
 
 
 def schema_violation_of(schema: Any, *, draft: Draft = OURS) -> Violation | None:
@@ -129,12 +136,11 @@ def unexpected_names(violation: Violation) -> list[str]:
     return [each for each in found if not any(_compiled(pattern).search(each) for pattern in patterns)]
 
 
-def _violation(validator: Validator, value: Any, size: int, ignored: Set[str] = frozenset()) -> Violation | None:
+def _violation(validator: Validator, value: Any, size: int, counts: Counts = _any_violation) -> Violation | None:
     found: list[Violation] = []
     with _counted(size):
         try:
-            told = (each for each in validator.iter_errors(value) if each.validator not in ignored)
-            found.extend(islice(told, MOST_VIOLATIONS))
+            found.extend(islice(filter(counts, validator.iter_errors(value)), MOST_VIOLATIONS))
         except TooCostly:
             if not found:
                 raise

@@ -12,6 +12,7 @@ from typing import Any
 from jsonschema.exceptions import ValidationError as Violation
 
 from edgewright.adapters.json_schema import unexpected_names
+from edgewright.domain.json import Json
 from edgewright.domain.templates import child
 
 LONGEST_PATH, LONGEST_REASON = 200, 200
@@ -53,6 +54,17 @@ class Misfit:
         for step in self.path:
             pointer = child(pointer, step)
         return _short(pointer, LONGEST_PATH)
+
+    def is_in(self, values: Json) -> bool:
+        """Whether there is something at its place in values."""
+        for step in self.path:
+            if isinstance(values, Mapping) and step in values:
+                values = values[str(step)]
+            elif isinstance(values, list) and isinstance(step, int) and step < len(values):
+                values = values[step]
+            else:
+                return False
+        return True
 
     @property
     def sentence(self) -> str:

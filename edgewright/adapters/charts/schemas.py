@@ -5,9 +5,11 @@ Helm lays the values of a release over the chart's ``values.yaml`` and holds the
 chart depends on, and ``format``, which no two validators take alike.
 """
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from threading import Lock
+
+from jsonschema.exceptions import ValidationError as Violation
 
 from edgewright.adapters.charts.files import ChartFiles, Unusable, read_chart
 from edgewright.adapters.charts.misfits import Misfit, misfit_of
@@ -55,7 +57,7 @@ class ChartSchemas:
         """What does not fit, at most one for each release.
 
         Args:
-            partly: more values are laid over these later: what is missing may come with them.
+            partly: more values are laid over these later: only what is wrong in these themselves counts.
         """
         try:
             head = self._git.head(REPOSITORY_HELM_CHARTS)
@@ -65,17 +67,24 @@ class ChartSchemas:
             yield from (Unchecked(release.chart, error.detail) for release in releases)
             return
         for release in releases if head else ():
-            verdict = self._verdict(release, head or "", MORE_MAY_MEND if partly else frozenset())
+            verdict = self._verdict(release, head or "", partly)
             if verdict is not None:
                 yield verdict
 
-    def _verdict(self, release: ChartRelease, head: CommitId, ignored: Set[str]) -> Misfit | Unchecked | None:
+    def _verdict(self, release: ChartRelease, head: CommitId, partly: bool) -> Misfit | Unchecked | None:
         chart = self._chart(release.chart, head)
         if isinstance(chart, Unchecked) or chart.schema is None:
             return chart if isinstance(chart, Unchecked) else None
         values = lay_over_defaults(chart.defaults, release.values)
+
+        def counts(violation: Violation) -> bool:
+            stays = violation.validator not in MORE_MAY_MEND and misfit_of(release.chart, violation).is_in(
+                release.values
+            )
+            return stays or not partly
+
         try:
-            violation = violation_of(chart.schema, values, draft=chart.draft, formats=False, ignored=ignored)
+            violation = violation_of(chart.schema, values, draft=chart.draft, formats=False, counts=counts)
         except TooCostly:
             return Unchecked(release.chart, "To check these values against the chart's schema takes too many steps.")
         except (*UNUSABLE, OverflowError) as error:
