@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 
 from activities.rendering import Templates, read_templates
-from edgewright.adapters.charts.misfits import Misfit
+from edgewright.adapters.charts.misfits import Misfit, is_in
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
 from edgewright.adapters.database.cluster_rows import spec_from
 from edgewright.domain.cluster import ClusterSpec
@@ -56,7 +56,7 @@ class ChartValues:
             return
         found = await asyncio.to_thread(self._misfit, templates, cluster, spec)
         if found is not None:
-            own = found.is_in(spec.values)
+            own = is_in(spec.values, found.path)
             elsewhere = "It comes from the Helm chart template, or from nowhere: set it there, or in the values."
             raise _refusal(found, "" if own else elsewhere)
 

@@ -192,7 +192,7 @@ async def recreate_cluster(
             changes["chart"] = str(await chart_uuid(gateway, changes["chart"]))
         if changes.keys() & DECIDING:
             present = (await open_cluster(gateway, uuid)).spec
-            body = {"name": present.name, "namespace": present.namespace, "values": present.values}
+            body: dict[str, Any] = {"name": present.name, "namespace": present.namespace, "values": present.values}
             if present.chart is not None:
                 body["chart"] = str(present.chart)
             await live.chart_values.check_configuration(uuid, json_object(apply_merge_patch(body, changes)))

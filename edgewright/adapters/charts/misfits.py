@@ -11,7 +11,7 @@ from typing import Any
 
 from jsonschema.exceptions import ValidationError as Violation
 
-from edgewright.adapters.json_schema import unexpected_names
+from edgewright.adapters.json_schema import ADDITIONAL, unexpected_names
 from edgewright.domain.json import Json
 from edgewright.domain.templates import child
 
@@ -55,17 +55,6 @@ class Misfit:
             pointer = child(pointer, step)
         return _short(pointer, LONGEST_PATH)
 
-    def is_in(self, values: Json) -> bool:
-        """Whether there is something at its place in values."""
-        for step in self.path:
-            if isinstance(values, Mapping) and step in values:
-                values = values[str(step)]
-            elif isinstance(values, list) and isinstance(step, int) and step < len(values):
-                values = values[step]
-            else:
-                return False
-        return True
-
     @property
     def sentence(self) -> str:
         """Such as ``sealed-secrets.enabled: has to be true or false.``"""
@@ -80,21 +69,43 @@ def dotted(path: Path) -> str:
     return _short(text, LONGEST_PATH)
 
 
+def is_in(values: Json, path: Path) -> bool:
+    """Whether there is something at a place in values."""
+    for step in path:
+        if isinstance(values, Mapping) and step in values:
+            values = values[str(step)]
+        elif isinstance(values, list) and isinstance(step, int) and step < len(values):
+            values = values[step]
+        else:
+            return False
+    return True
+
+
+def place_of(violation: Violation) -> Path:
+    """Of the value that a violation is about: also of one that should not be there, and of one that should."""
+    path, wanted, instance = tuple(violation.absolute_path), violation.validator_value, violation.instance
+    named = unexpected_names(violation)
+    if violation.validator == "required" and isinstance(wanted, Sequence) and isinstance(instance, Mapping):
+        named = [name for name in wanted if name not in instance]
+    return (*path, *named[:1])
+
+
 def misfit_of(chart: str, violation: Violation) -> Misfit:
     """What a violation of a chart's schema says."""
-    path: Path = tuple(violation.absolute_path)
-    keyword, wanted, instance = violation.validator, violation.validator_value, violation.instance
-    if unexpected := unexpected_names(violation):
-        schema = violation.schema if isinstance(violation.schema, Mapping) else {}
-        close = get_close_matches(unexpected[0], list(schema.get("properties", ()))[:MOST_NAMES], n=1)
-        reason = f"the chart {chart} has no such value"
-        return Misfit(chart, (*path, unexpected[0]), reason, dotted((*path, *close)) if close else "")
-    if keyword == "required" and isinstance(wanted, Sequence) and isinstance(instance, Mapping):
-        missing = [name for name in wanted if name not in instance]
-        return Misfit(chart, (*path, *missing[:1]), "is missing")
-    words = _WORDS.get(str(keyword))
-    reason = words(wanted) if words else f"does not fit the chart's schema ({keyword or 'nothing may stand here'})"
-    return Misfit(chart, path, _short(reason, LONGEST_REASON))
+    place, keyword = place_of(violation), str(violation.validator)
+    if keyword == ADDITIONAL:
+        return Misfit(chart, place, f"the chart {chart} has no such value", _meant(violation, place))
+    words = _WORDS.get(keyword)
+    reason = words(violation.validator_value) if words else f"does not fit the chart's schema ({keyword})"
+    return Misfit(chart, place, _short(reason, LONGEST_REASON))
+
+
+def _meant(violation: Violation, place: Path) -> str:
+    """The value of the chart whose name is most like the last one of a place; empty: none is."""
+    schema = violation.schema if isinstance(violation.schema, Mapping) else {}
+    known = list(schema.get("properties", ()))[:MOST_NAMES]
+    close = get_close_matches(str(place[-1])[:LONGEST_PATH], known, n=1)
+    return dotted((*place[:-1], *close)) if close else ""
 
 
 def _of_type(wanted: Any) -> str:
@@ -127,6 +138,8 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "uniqueItems": lambda _wanted: "holds the same item twice",
     "minProperties": lambda wanted: f"needs {wanted} values at least",
     "maxProperties": lambda wanted: f"may have {wanted} values at most",
+    "required": lambda _wanted: "is missing",
+    "None": lambda _wanted: "may not be set for this chart",
     "propertyNames": lambda _wanted: "has a name in it that the chart does not take",
 }
 

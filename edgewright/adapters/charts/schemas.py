@@ -12,7 +12,7 @@ from threading import Lock
 from jsonschema.exceptions import ValidationError as Violation
 
 from edgewright.adapters.charts.files import ChartFiles, Unusable, read_chart
-from edgewright.adapters.charts.misfits import Misfit, misfit_of
+from edgewright.adapters.charts.misfits import Misfit, is_in, misfit_of, place_of
 from edgewright.adapters.json_schema import UNUSABLE, TooCostly, violation_of
 from edgewright.domain.rendering import ChartRelease
 from edgewright.domain.templates import lay_over_defaults
@@ -78,9 +78,7 @@ class ChartSchemas:
         values = lay_over_defaults(chart.defaults, release.values)
 
         def counts(violation: Violation) -> bool:
-            stays = violation.validator not in MORE_MAY_MEND and misfit_of(release.chart, violation).is_in(
-                release.values
-            )
+            stays = violation.validator not in MORE_MAY_MEND and is_in(release.values, place_of(violation))
             return stays or not partly
 
         try:
