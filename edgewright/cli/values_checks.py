@@ -73,7 +73,7 @@ class _Verdicts:
                     self.unchecked.add(f"{verdict.chart}: {verdict.reason}")
 
     def _releases(self, stored: _Stored) -> Sequence[ChartRelease]:
-        """None if nothing is rendered for the cluster, and Blocked says why."""
+        """None where nothing can be rendered: Blocked says why."""
         templates = self._templates[stored.spec.get("chart")]
         if templates is None:
             return ()

@@ -87,14 +87,14 @@ def test_a_removed_cluster_stays_as_it_is_is_recreated_in_place_and_is_deleted_f
     eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
     assert grounds.contents().keys() == deployed.keys()
 
-    changed = {**body, "values": {"new": "chart"}}
+    changed = {**body, "values": {"global": {"new": "chart"}}}
     assert grounds.centre.api("PUT", entry, json=changed).status_code == 201
     eventually(lambda: attached.heartbeat(password).json()["state"] == "active", seconds=LETTING_GO)
     eventually(lambda: grounds.centre.is_ready("removed"), seconds=LETTING_GO)
     grounds.cluster.fetch_now()
     found = f"edge-cluster-{attached.uuid}"
     eventually(
-        lambda: (release_on_the_edge(attached, found) or {}).get("spec", {}).get("values", {}).get("new"),
+        lambda: "new" in (release_on_the_edge(attached, found) or {}).get("spec", {}).get("values", {}).get("global", {}),
         seconds=LETTING_GO,
     )
 
