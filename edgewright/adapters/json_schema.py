@@ -45,7 +45,7 @@ LOOKED_UP_PER_STEP = 200
 ADDITIONAL = "additionalProperties"
 GO_THROUGH = frozenset({ADDITIONAL, "additionalItems", "contains", "items", "propertyNames", *UNEVALUATED})
 """Keywords that look at each member or item of a value, even if only to find that anything may stand there."""
-PATTERN, PATTERNS = "pattern", "patternProperties"
+PATTERN, PATTERNS, PROPERTIES = "pattern", "patternProperties", "properties"
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[Violation] | None]
 Draft = type[Validator]
@@ -131,7 +131,7 @@ def unexpected_names(violation: Violation) -> list[str]:
     schema, instance = violation.schema, violation.instance
     if violation.validator != ADDITIONAL or not isinstance(schema, Mapping) or not isinstance(instance, Mapping):
         return []
-    patterns, named = list(schema.get(PATTERNS, ())), schema.get("properties", {})
+    patterns, named = list(schema.get(PATTERNS, ())), schema.get(PROPERTIES, {})
     found = (each for each in instance if each not in named)
     return [each for each in found if not any(_compiled(pattern).search(each) for pattern in patterns)]
 
@@ -163,6 +163,7 @@ def _bounded(draft: Draft) -> type[Validator]:
     ours: dict[str, Keyword] = {
         PATTERN: _pattern,
         PATTERNS: _pattern_properties,
+        PROPERTIES: _properties,
         ADDITIONAL: _additional_properties,
         "uniqueItems": _unique_items,
         "enum": _enum,
@@ -202,6 +203,17 @@ def _comparison(instance: Any) -> int:
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Violation]:
     if validator.is_type(instance, "string") and not _found(pattern, instance):
         yield Violation(f"{instance!r} does not match {pattern!r}")
+
+
+def _properties(validator: Any, properties: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
+    """As the library, which does not say where a value stands that may not be there at all."""
+    if not validator.is_type(instance, "object"):
+        return
+    for name, subschema in properties.items():
+        if name in instance and subschema is False:
+            yield Violation(f"{name!r} is not allowed", path=[name])
+        elif name in instance:
+            yield from validator.descend(instance[name], subschema, path=name, schema_path=name)
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Violation]:

@@ -22,7 +22,7 @@ from edgewright.ports.git_server import CommitMessage
 
 SCHEMA = "edge-cluster/values.schema.json"
 TEMPLATE = f"/v1/app/{APP_HELM_CHART_TEMPLATE}/object/{OBJECT_DEFAULT_CHART}"
-NO_SUCH_VALUE = "the chart edge-cluster has no such value."
+NO_SUCH_VALUE = "there is no such value."
 MISFITS = [
     ({"sealed-secrets": {"enabled": "s3cr3t"}}, "/sealed-secrets/enabled", "has to be true or false."),
     ({"sealed-secret": {"enabled": False}}, "/sealed-secret", NO_SUCH_VALUE),

@@ -110,7 +110,8 @@ class ClusterLife(RuleBasedStateMachine):
     @rule(what=st.sampled_from(["values", "labels"]))
     def change(self, what: str) -> None:
         stamp = self.stamp()
-        answer = self.of_cluster("PATCH", json={what: {"global": {"stamp": stamp}} if what == "values" else {"stamp": stamp}})
+        stamped = {"stamp": stamp}
+        answer = self.of_cluster("PATCH", json={what: {"global": stamped} if what == "values" else stamped})
         if what == "values" and self.desired == "removed":
             assert said(answer) == (409, "removed")
             return

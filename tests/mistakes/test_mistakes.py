@@ -38,6 +38,7 @@ MISTAKES = {
     "The token is wrong",
     "The gateway is down",
     "The name cannot be used",
+    "The values do not fit the chart",
     "The cluster is unknown",
     "The namespace is reserved",
     "The sealing certificate is refused",
@@ -143,6 +144,15 @@ def test_bad_name(edgewright: CommandLine, gateway: LoneGateway) -> None:
         is_documented("The name cannot be used", f"./bin/edgewright cluster create {quoted}", refused.err)
     answer = gateway.api("POST", "/v1/cluster", json={"name": "press shop"})
     assert (answer.status_code, answer.json()["code"]) == (422, "name_invalid")
+
+
+def test_values_that_do_not_fit(edgewright: CommandLine, tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("sealed-secret: {enabled: false}\n")
+    refused = edgewright("cluster", "create", "press-shop", "--values", str(values))
+    assert refused.code == 2
+    command = "./bin/edgewright cluster create press-shop --values values.yaml"
+    is_documented("The values do not fit the chart", command, refused.err)
 
 
 def test_unknown_cluster(edgewright: CommandLine) -> None:

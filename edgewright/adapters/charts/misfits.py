@@ -94,7 +94,9 @@ def misfit_of(chart: str, violation: Violation) -> Misfit:
     """What a violation of a chart's schema says."""
     place, keyword = place_of(violation), str(violation.validator)
     if keyword == ADDITIONAL:
-        return Misfit(chart, place, f"the chart {chart} has no such value", _meant(violation, place))
+        return Misfit(chart, place, "there is no such value", _meant(violation, place))
+    if list(violation.absolute_schema_path)[-2:-1] == ["propertyNames"]:
+        keyword = "propertyNames"
     words = _WORDS.get(keyword)
     reason = words(violation.validator_value) if words else f"does not fit the chart's schema ({keyword})"
     return Misfit(chart, place, _short(reason, LONGEST_REASON))
@@ -139,7 +141,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "minProperties": lambda wanted: f"needs {wanted} values at least",
     "maxProperties": lambda wanted: f"may have {wanted} values at most",
     "required": lambda _wanted: "is missing",
-    "None": lambda _wanted: "may not be set for this chart",
+    "properties": lambda _wanted: "may not be set",
     "propertyNames": lambda _wanted: "has a name in it that the chart does not take",
 }
 

@@ -58,7 +58,7 @@ async def test_clusters_whose_values_do_not_fit_are_named_without_what_they_hold
         await store.create(f"shop-{number:02}", values={"replicas": "s3cr3t"})
     found = (await findings(store, settings))[checked.NAME]
     assert found.verdict is Verdict.WRONG
-    assert "shop-00 (replicas: the chart edge-cluster has no such value); shop-01" in found.sentence
+    assert "shop-00 (replicas: there is no such value); shop-01" in found.sentence
     assert found.sentence.endswith("; and 2 more.")
     assert not any(word in found.sentence for word in ("fits", "removed", "s3cr3t"))
     assert "docs/troubleshooting.md" in found.fix

@@ -35,6 +35,10 @@ def release_on_the_edge(attached: Attached, name: str) -> Any:
     return attached.grounds.cluster.find("helmrelease", name, namespace=NAMESPACE)
 
 
+def values_of(release: Any) -> Any:
+    return (release or {}).get("spec", {}).get("values", {})
+
+
 def test_an_edge_that_comes_back_after_a_forced_deletion_is_cleaned_and_gets_nothing_else(
     grounds: Grounds, before: Contents
 ) -> None:
@@ -94,8 +98,7 @@ def test_a_removed_cluster_stays_as_it_is_is_recreated_in_place_and_is_deleted_f
     grounds.cluster.fetch_now()
     found = f"edge-cluster-{attached.uuid}"
     eventually(
-        lambda: "new" in (release_on_the_edge(attached, found) or {}).get("spec", {}).get("values", {}).get("global", {}),
-        seconds=LETTING_GO,
+        lambda: values_of(release_on_the_edge(attached, found)).get("global") == {"new": "chart"}, seconds=LETTING_GO
     )
 
     assert grounds.centre.api("DELETE", entry).status_code == 204
