@@ -29,11 +29,9 @@ def test_values_are_those_that_are_delivered(render_input: Any) -> None:
 
 
 def test_a_chart_may_be_spelled_as_a_path(render_input: Any) -> None:
-    spec = render_input()
-    template = {**spec.chart_template, "chart": "./edge-cluster"}
-    assert [each.chart for each in releases_of_shared_charts(render_input(chart_template=template))] == [
-        "edge-cluster"
-    ]
+    template = {**render_input().chart_template, "chart": "./charts/broker", "prefix": "broker"}
+    [release] = releases_of_shared_charts(render_input(chart_template=template))
+    assert release.chart == "charts/broker"
 
 
 @pytest.mark.parametrize(
