@@ -150,7 +150,7 @@ def test_values_that_do_not_fit(edgewright: CommandLine, tmp_path: Path) -> None
     values = tmp_path / "values.yaml"
     values.write_text("sealed-secret: {enabled: false}\n")
     refused = edgewright("cluster", "create", "press-shop", "--values", str(values))
-    assert refused.code == 2
+    assert refused.code == 4
     command = "./bin/edgewright cluster create press-shop --values values.yaml"
     is_documented("The values do not fit the chart", command, refused.err)
 

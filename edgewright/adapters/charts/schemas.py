@@ -1,8 +1,8 @@
 """Helm values against the schema of their chart, as the centre's own repository of charts has it at its head.
 
 Helm lays the values of a release over the chart's ``values.yaml`` and holds the outcome against the chart's
-``values.schema.json``; the same is done here, in bounded time. Left to the edge are the schemas of the charts that a
-chart depends on, and ``format``, which no two validators take alike.
+``values.schema.json``; the same is done here, in bounded time. Left to the edge are schemas and defaults of the
+charts that a chart depends on, and ``format``, which no two validators take alike.
 """
 
 from collections.abc import Iterable, Iterator
