@@ -13,17 +13,18 @@ from edgewright.adapters.charts.misfits import Misfit, is_in
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
 from edgewright.adapters.database.cluster_rows import spec_from
 from edgewright.domain.cluster import ClusterSpec
-from edgewright.domain.json import same_json
+from edgewright.domain.json import Json, same_json
 from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
 from edgewright.domain.rendering import releases_of_shared_charts
 from edgewright.domain.templates import TemplateError
-from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_HELM_CHART_TEMPLATE
 from edgewright.errors import Invalid, Stalled
 from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.git_server import GitServer
 
 DECIDING = ("chart", "values")
-"""Fields of a configuration without whose change nothing is checked anew."""
+"""Fields of a configuration or a Helm chart template without whose change nothing is checked anew."""
+_ADVICE = "Change that value; nothing was stored."
 _log = structlog.get_logger("edgewright.api")
 
 
@@ -45,9 +46,7 @@ class ChartValues:
         Raises:
             Invalid: code ``values_misfit``; ``where`` is the JSON pointer in the configuration entry.
         """
-        stored = await self._entries.get(APP_CLUSTER_CONFIGURATION, cluster)
-        before = stored.body if stored is not None else None
-        if isinstance(before, Mapping) and all(same_json(before.get(name), body.get(name)) for name in DECIDING):
+        if await self._is_stored(APP_CLUSTER_CONFIGURATION, cluster, body):
             return
         try:
             spec = await asyncio.to_thread(spec_from, body)
@@ -56,9 +55,7 @@ class ChartValues:
             return
         found = await asyncio.to_thread(self._misfit, templates, cluster, spec)
         if found is not None:
-            own = is_in(spec.values, found.path)
-            elsewhere = "It comes from the Helm chart template, or from nowhere: set it there, or in the values."
-            raise _refusal(found, "" if own else elsewhere)
+            raise _refusal(found, _advice(found, spec.values, templates.chart.get("values")))
 
     async def check_template(self, chart: UUID, body: Any) -> None:
         """What every cluster with this Helm chart template would get; what is missing may be among their own values.
@@ -68,6 +65,8 @@ class ChartValues:
         """
         if not isinstance(body, Mapping) or not isinstance(body.get("values"), Mapping):
             return
+        if await self._is_stored(APP_HELM_CHART_TEMPLATE, chart, body):
+            return
         try:
             templates = replace(await read_templates(self._entries, None), chart=body)
         except Stalled:
@@ -75,7 +74,13 @@ class ChartValues:
         anybody = ClusterSpec(name="anybody", namespace=EDGEWRIGHT_NAMESPACE)
         found = await asyncio.to_thread(self._misfit, templates, chart, anybody, partly=True)
         if found is not None:
-            raise _refusal(found, "")
+            raise _refusal(found, _ADVICE)
+
+    async def _is_stored(self, app: UUID, object_: UUID, body: Mapping[str, Any]) -> bool:
+        """Whether the entry has the chart and the values of a body already."""
+        entry = await self._entries.get(app, object_)
+        before = entry.body if entry is not None else None
+        return isinstance(before, Mapping) and all(same_json(before.get(at), body.get(at)) for at in DECIDING)
 
     def _misfit(
         self, templates: Templates, cluster: UUID, spec: ClusterSpec, *, partly: bool = False
@@ -91,11 +96,18 @@ class ChartValues:
         return next((verdict for verdict in verdicts if isinstance(verdict, Misfit)), None)
 
 
-def _refusal(misfit: Misfit, elsewhere: str) -> Invalid:
-    meant = f"Did you mean {misfit.meant}? " if misfit.meant else ""
+def _advice(misfit: Misfit, own: Json, of_template: Json) -> str:
+    if is_in(own, misfit.path):
+        return _ADVICE
+    if is_in(of_template, misfit.path):
+        return "It comes from the Helm chart template: correct it there."
+    return "Set it among the values of the cluster, or in the Helm chart template."
+
+
+def _refusal(misfit: Misfit, advice: str) -> Invalid:
     return Invalid(
         f"These values do not fit the chart {misfit.chart}: {misfit.sentence}",
         code="values_misfit",
-        hint=f"{meant}{elsewhere}".strip() or "Change that value; nothing was stored.",
+        hint=f"Did you mean {misfit.meant}?" if misfit.meant and advice == _ADVICE else advice,
         where=f"/values{misfit.pointer}",
     )

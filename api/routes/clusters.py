@@ -90,7 +90,7 @@ async def create_cluster(
     live: TheLive,
 ) -> Response:
     """Writes the configuration entry and starts the workflow. `Location` and `ETag` are the cluster's. Honours
-    `Idempotency-Key`."""
+    `Idempotency-Key`. 422 `values_misfit`: the schema of the chart does not take the values."""
     once = once_of(request, operator, as_json(wish))
 
     async def create() -> Outcome:
@@ -119,7 +119,8 @@ async def patch_cluster(
     gateway: TheGateway,
     live: TheLive,
 ) -> Response:
-    """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready."""
+    """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready. 422
+    `values_misfit`: the schema of the chart does not take the values."""
     patch = wish.model_dump(mode="json", exclude_unset=True)
     precondition = precondition_of(request)
     for attempt in range(PATCH_ATTEMPTS):
@@ -183,7 +184,8 @@ async def recreate_cluster(
     gateway: TheGateway,
     live: TheLive,
 ) -> Response:
-    """Removal and commissioning in one durable operation. Honours `Idempotency-Key`."""
+    """Removal and commissioning in one durable operation. Honours `Idempotency-Key`. 422 `values_misfit`: the schema
+    of the chart does not take the values."""
     once = once_of(request, operator, as_json(wish))
     changes = wish.model_dump(mode="json", exclude_unset=True, exclude={"new_hardware"})
 

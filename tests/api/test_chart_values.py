@@ -110,6 +110,22 @@ async def test_a_misfit_that_is_stored_stands_in_the_way_of_nothing_else(
     assert (await admin.patch(path, json={"values": {"replicas": None}})).status_code == 200
 
 
+async def test_a_template_with_a_misfit_that_is_stored_can_be_written_again_and_mended(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    push(centre, {SCHEMA: None})
+    template = (await admin.get(TEMPLATE)).json()
+    old = {**template, "values": {**template["values"], "replicas": 2}}
+    assert (await admin.put(TEMPLATE, json=old)).status_code == 204
+    publish_charts(centre.git, charts_path(), SealedSecretsChart())
+    assert (await admin.put(TEMPLATE, json=old)).status_code == 204
+    refused = await admin.post("/v1/cluster", json={"name": "new"})
+    assert (refused.json()["code"], refused.json()["where"]) == ("values_misfit", "/values/replicas")
+    assert "Helm chart template" in refused.json()["hint"]
+    assert (await admin.put(TEMPLATE, json=template)).status_code == 204
+    await centre.create("new")
+
+
 async def test_the_schema_that_counts_is_the_one_at_the_head_of_the_charts(
     centre: GatewayCentre, admin: httpx.AsyncClient
 ) -> None:
