@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
 
+from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import JsonObject
 from edgewright.domain.rendering import (
     FETCHED_BY_ITSELF,
@@ -54,6 +55,61 @@ class Collected:
         return hashlib.sha256(f"{render_digest(self.input)}{entries}".encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class Templates:
+    """The entries that files are rendered from, as one reading has found them.
+
+    Args:
+        sources: where they were read.
+        installation: entry of the installation.
+    """
+
+    chart: JsonObject
+    helm_release: JsonObject
+    flux: JsonObject
+    sources: tuple[Source, ...]
+    installation: Entry | None
+
+    def input_for(
+        self, cluster: UUID, spec: ClusterSpec, base: str, fetch_interval: str = FETCHED_BY_ITSELF
+    ) -> RenderInput:
+        """What the files of a cluster with a configuration are rendered from. ``base``: of the centre's URLs."""
+        return RenderInput(
+            uuid=cluster,
+            name=spec.name,
+            namespace=spec.namespace,
+            bare=spec.bare,
+            values=spec.values,
+            chart_template=self.chart,
+            helm_release_template=self.helm_release,
+            flux_template=self.flux,
+            url_self=f"{base}/uuid/{cluster}",
+            url_helm=f"{base}/uuid/{REPOSITORY_HELM_CHARTS}",
+            fetch_interval=fetch_interval,
+        )
+
+
+async def read_templates(entries: ConfigStore, chart: UUID | None) -> Templates:
+    """The present templates of clusters with a chart; None: the default.
+
+    Raises:
+        Stalled: a template is missing (code ``template_missing``).
+    """
+    places = (
+        (APP_HELM_CHART_TEMPLATE, chart or OBJECT_DEFAULT_CHART),
+        (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE),
+        (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE),
+    )
+    found = await entries.get_each((*places, _INSTALLATION))
+    return Templates(
+        chart=_template(found[0], places[0], "Helm chart template"),
+        helm_release=_template(found[1], places[1], "HelmRelease template"),
+        flux=_template(found[2], places[2], "Flux template"),
+        sources=places,
+        installation=found[3],
+    )
+
+
 class RenderInputs:
     """Reads templates. ``external_url``: under which edges reach the gateway; no trailing slash."""
 
@@ -70,29 +126,11 @@ class RenderInputs:
             Stalled: a template is missing (code ``template_missing``).
             Waiting: ``renderer_not_in_force``: workers of another version render now.
         """
-        cluster, spec = row.uuid, row.spec
-        chart = (APP_HELM_CHART_TEMPLATE, spec.chart or OBJECT_DEFAULT_CHART)
-        release = (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE)
-        flux = (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
-        found = await self._entries.get_each((chart, release, flux, _INSTALLATION))
-        _demand_renderer_in_force(found[3])
+        templates = await read_templates(self._entries, row.spec.chart)
+        _demand_renderer_in_force(templates.installation)
         base = row.proven_url or self._external_url
-        return Collected(
-            input=RenderInput(
-                uuid=cluster,
-                name=spec.name,
-                namespace=spec.namespace,
-                bare=spec.bare,
-                values=spec.values,
-                chart_template=_template(found[0], chart, "Helm chart template"),
-                helm_release_template=_template(found[1], release, "HelmRelease template"),
-                flux_template=_template(found[2], flux, "Flux template"),
-                url_self=f"{base}/uuid/{cluster}",
-                url_helm=f"{base}/uuid/{REPOSITORY_HELM_CHARTS}",
-                fetch_interval=FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF,
-            ),
-            sources=(chart, release, flux),
-        )
+        interval = FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF
+        return Collected(templates.input_for(row.uuid, row.spec, base, interval), templates.sources)
 
     async def render(self, collected: Collected) -> Mapping[str, bytes]:
         """``render_repository`` of what was collected; what was rendered lately is remembered.

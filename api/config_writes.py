@@ -42,7 +42,8 @@ async def write_entry(
 
     Raises:
         Forbidden: code ``written_by_centre`` for what only the centre writes.
-        Invalid: code ``entry_without_effect`` for what nobody would ever read.
+        Invalid: code ``entry_without_effect`` for what nobody would ever read, ``values_misfit`` for values that the
+            schema of their chart refuses.
     """
     await _refuse_own(gateway, app, object_)
     await refuse_without_effect(gateway, app, object_, body)
@@ -50,6 +51,7 @@ async def write_entry(
         configuration = json_object(body)
         if isinstance(configuration.get("name"), str):
             check_cluster_name(configuration["name"])  # before the schema, which says the same less plainly
+        await live.chart_values.check_configuration(object_, configuration)
         written = await gateway.clusters.write_configuration(
             object_, configuration, actor=actor, precondition=precondition
         )
@@ -59,6 +61,8 @@ async def write_entry(
         await gateway.clusters.write_settings(object_, json_object(body), actor=actor, precondition=precondition)
         await live.nudges.nudge(object_)
     else:
+        if app == APP_HELM_CHART_TEMPLATE:
+            await live.chart_values.check_template(object_, body)
         await gateway.config.put(app, object_, body, actor=actor, precondition=precondition)
         await _nudge_users(gateway, live, app, object_)
 

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from api.allowances import Allowance
 from api.arrivals import Arrivals
 from api.bodies import edge_bodies
+from api.chart_values import ChartValues
 from api.commit_watch import CommitWatch
 from api.connections.places import Places
 from api.event_streams import EventStreams
@@ -45,6 +46,7 @@ class Live:
     wanted_revisions: WantedRevisions
     secret_lane: SecretLane
     flux_namespace: FluxNamespace
+    chart_values: ChartValues
     arrivals: Arrivals
     operator_time: OperatorTime
     wrong_credentials: WrongCredentials
@@ -83,6 +85,7 @@ def live_of(gateway: Gateway) -> Live:
         wanted_revisions=wanted_revisions,
         secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         flux_namespace=FluxNamespace(gateway.config),
+        chart_values=ChartValues(gateway.config, gateway.git, gateway.external_url),
         arrivals=Arrivals(),
         operator_time=OperatorTime(),
         wrong_credentials=WrongCredentials(),

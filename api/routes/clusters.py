@@ -9,10 +9,11 @@ from starlette.responses import Response
 
 from api.auth import ClusterOperator, Reader, actor_of
 from api.bodies import ENTRY_JSON, JsonBody, json_object
+from api.chart_values import DECIDING
 from api.durations import duration
 from api.gateway import Gateway
 from api.idempotency import Once, Outcome, as_json, first_answer, once_of
-from api.live import TheGateway, TheLive
+from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
 from api.lookup import chart_uuid, open_cluster, settings_of
 from api.preconditions import precondition_of, quoted
@@ -89,12 +90,12 @@ async def create_cluster(
     live: TheLive,
 ) -> Response:
     """Writes the configuration entry and starts the workflow. `Location` and `ETag` are the cluster's. Honours
-    `Idempotency-Key`."""
+    `Idempotency-Key`. 422 `values_misfit`: the schema of the chart does not take the values."""
     once = once_of(request, operator, as_json(wish))
 
     async def create() -> Outcome:
         check_cluster_name(wish.name)
-        row = await _create(gateway, wish, operator, once)
+        row = await _create(gateway, live, wish, operator, once)
         about_cluster(row.uuid)
         await live.nudges.nudge(row.uuid)
         return _outcome(gateway, row, 201)
@@ -118,12 +119,13 @@ async def patch_cluster(
     gateway: TheGateway,
     live: TheLive,
 ) -> Response:
-    """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready."""
+    """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready. 422
+    `values_misfit`: the schema of the chart does not take the values."""
     patch = wish.model_dump(mode="json", exclude_unset=True)
     precondition = precondition_of(request)
     for attempt in range(PATCH_ATTEMPTS):
         try:
-            row = await _patch(gateway, uuid, patch, operator, precondition)
+            row = await _patch(gateway, live, uuid, patch, operator=operator, precondition=precondition)
             break
         except PreconditionFailed:
             # Without If-Match the patch meant whatever is there now: somebody else was a moment faster.
@@ -182,13 +184,20 @@ async def recreate_cluster(
     gateway: TheGateway,
     live: TheLive,
 ) -> Response:
-    """Removal and commissioning in one durable operation. Honours `Idempotency-Key`."""
+    """Removal and commissioning in one durable operation. Honours `Idempotency-Key`. 422 `values_misfit`: the schema
+    of the chart does not take the values."""
     once = once_of(request, operator, as_json(wish))
     changes = wish.model_dump(mode="json", exclude_unset=True, exclude={"new_hardware"})
 
     async def recreate() -> Outcome:
         if changes.get("chart"):
             changes["chart"] = str(await chart_uuid(gateway, changes["chart"]))
+        if changes.keys() & DECIDING:
+            present = (await open_cluster(gateway, uuid)).spec
+            body: dict[str, Any] = {"name": present.name, "namespace": present.namespace, "values": present.values}
+            if present.chart is not None:
+                body["chart"] = str(present.chart)
+            await live.chart_values.check_configuration(uuid, json_object(apply_merge_patch(body, changes)))
         row = await gateway.clusters.request_recreation(
             uuid,
             actor=actor_of(operator),
@@ -208,7 +217,7 @@ def shown(gateway: Gateway, row: ClusterRow) -> Response:
     return Response(body, headers=_etag(row), media_type="application/json")
 
 
-async def _create(gateway: Gateway, wish: NewCluster, operator: OperatorToken, once: Once) -> ClusterRow:
+async def _create(gateway: Gateway, live: Live, wish: NewCluster, operator: OperatorToken, once: Once) -> ClusterRow:
     body: dict[str, Any] = {"name": wish.name, "namespace": wish.namespace}
     if wish.chart is not None:
         body["chart"] = str(await chart_uuid(gateway, wish.chart))
@@ -226,6 +235,7 @@ async def _create(gateway: Gateway, wish: NewCluster, operator: OperatorToken, o
         if known.spec_etag is not None and known.spec.name == wish.name:
             return known  # a gateway died between making it and remembering its answer
         raise Conflict("This Idempotency-Key made another cluster.", code="name_taken", where="/name")
+    await live.chart_values.check_configuration(uuid, body)
     written = await gateway.clusters.write_configuration(
         uuid,
         body,
@@ -238,7 +248,13 @@ async def _create(gateway: Gateway, wish: NewCluster, operator: OperatorToken, o
 
 
 async def _patch(
-    gateway: Gateway, uuid: UUID, patch: dict[str, Any], operator: OperatorToken, precondition: Precondition
+    gateway: Gateway,
+    live: Live,
+    uuid: UUID,
+    patch: dict[str, Any],
+    *,
+    operator: OperatorToken,
+    precondition: Precondition,
 ) -> ClusterRow:
     row = await open_cluster(gateway, uuid)
     settings_patch = {name: value for name, value in patch.items() if name in SETTINGS_FIELDS}
@@ -261,6 +277,7 @@ async def _patch(
     if "namespace" in entry_patch and entry_patch["namespace"] is None:
         entry_patch["namespace"] = NewCluster.model_fields["namespace"].default
     body = json_object(apply_merge_patch(entry.body, entry_patch))
+    await live.chart_values.check_configuration(uuid, body)
     held = precondition if precondition.match is not None else Precondition(match=frozenset({entry.etag}))
     written = await gateway.clusters.write_configuration(
         uuid,

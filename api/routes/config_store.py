@@ -74,7 +74,8 @@ async def get_entry(
 async def put_entry(
     *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway, live: TheLive
 ) -> Response:
-    """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status."""
+    """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status. 422
+    `values_misfit`: the schema of a chart does not take the values of a cluster or a Helm chart template."""
     _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     body = await json_value(request, _limits(app))

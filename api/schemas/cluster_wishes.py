@@ -52,7 +52,7 @@ class ClusterPatch(Wish):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        json_schema_extra={"examples": [{"values": {"replicas": 2}, "labels": {"line": "4"}}]},
+        json_schema_extra={"examples": [{"values": {"sealed-secrets": {"enabled": False}}, "labels": {"line": "4"}}]},
     )
 
     name: str | None = None

@@ -205,7 +205,7 @@ async def planner(target: Target) -> None:
     token = {"Authorization": f"Bearer {target.tokens['clusters']}", "Content-Type": "application/json"}
     schema = json.dumps({"type": "object", "properties": {"hosts": {"type": "array"}, "x": {"pattern": "^(a+)+$"}}})
     schemas, statuses = "dbd8a535-52ba-4f6e-b4f8-9b71aefe09d3", "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
-    values = json.dumps({"values": {"x": {f"k{n}": n for n in range(20_000)}}}).encode()
+    values = json.dumps({"values": {"global": {f"k{n}": n for n in range(20_000)}}}).encode()
     requests = [
         ("PUT", f"/v1/app/{schemas}/object/{statuses}", schema.encode()),
         ("PATCH", f"/v1/cluster/{target.cluster}", NESTED),

@@ -25,6 +25,7 @@ from edgewright.cli.door_check import door_checks
 from edgewright.cli.endpoints import Endpoints, read_endpoints
 from edgewright.cli.fleet_checks import fleet_checks
 from edgewright.cli.invocation import typed
+from edgewright.cli.values_checks import values_checks
 from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import EdgewrightError
@@ -66,6 +67,8 @@ async def _stored(settings: Settings) -> AsyncIterator[Check]:
                 yield await _token(database, settings.home / "admin-token")
                 yield await _flux(database)
                 for check in await door_checks(database, settings):
+                    yield check
+                async for check in values_checks(database, settings):
                     yield check
     except EdgewrightError as error:
         yield _from_error("database", error)

@@ -94,7 +94,7 @@ class ClusterLife(RuleBasedStateMachine):
     @rule()
     def create(self) -> None:
         stamp = self.stamp()
-        body = {"name": self.life.name, "values": {"stamp": stamp}, "labels": {"stamp": stamp}}
+        body = {"name": self.life.name, "values": {"global": {"stamp": stamp}}, "labels": {"stamp": stamp}}
         answer = self.ask("POST", "/v1/cluster", json=body)
         assert answer.status_code == 201, answer.text
         self.life.created(answer.json()["uuid"], stamp)
@@ -110,7 +110,8 @@ class ClusterLife(RuleBasedStateMachine):
     @rule(what=st.sampled_from(["values", "labels"]))
     def change(self, what: str) -> None:
         stamp = self.stamp()
-        answer = self.of_cluster("PATCH", json={what: {"stamp": stamp}})
+        stamped = {"stamp": stamp}
+        answer = self.of_cluster("PATCH", json={what: {"global": stamped} if what == "values" else stamped})
         if what == "values" and self.desired == "removed":
             assert said(answer) == (409, "removed")
             return
@@ -161,7 +162,7 @@ class ClusterLife(RuleBasedStateMachine):
     @rule()
     def come_back_by_entry(self) -> None:
         stamp = self.stamp()
-        body = {"name": self.life.name, "namespace": "edgewright", "values": {"stamp": stamp}}
+        body = {"name": self.life.name, "namespace": "edgewright", "values": {"global": {"stamp": stamp}}}
         assert self.ask("PUT", f"/v1/app/{CONFIGURATION}/object/{self.life.uuid}", json=body).is_success
         self.life.recreated(stamp, new_hardware=False)
 

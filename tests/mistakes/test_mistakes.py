@@ -38,6 +38,7 @@ MISTAKES = {
     "The token is wrong",
     "The gateway is down",
     "The name cannot be used",
+    "The values do not fit the chart",
     "The cluster is unknown",
     "The namespace is reserved",
     "The sealing certificate is refused",
@@ -154,6 +155,15 @@ def test_bad_name(edgewright: CommandLine, gateway: LoneGateway) -> None:
         is_documented("The name cannot be used", f"./bin/edgewright cluster create {quoted}", refused.err)
     answer = gateway.api("POST", "/v1/cluster", json={"name": "press shop"})
     assert (answer.status_code, answer.json()["code"]) == (422, "name_invalid")
+
+
+def test_values_that_do_not_fit(edgewright: CommandLine, tmp_path: Path) -> None:
+    values = tmp_path / "values.yaml"
+    values.write_text("sealed-secret: {enabled: false}\n")
+    refused = edgewright("cluster", "create", "press-shop", "--values", str(values))
+    assert refused.code == 4
+    command = "./bin/edgewright cluster create press-shop --values values.yaml"
+    is_documented("The values do not fit the chart", command, refused.err)
 
 
 def test_unknown_cluster(edgewright: CommandLine) -> None:
@@ -276,13 +286,14 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sending, "PATIENCE_SECONDS", 0.5)
     home = tmp_path / "home"
     values = tmp_path / "values.yaml"
-    values.write_text(f"note: {'long' * 25_000}\n")
+    values.write_text(f"global: {{note: {'long' * 25_000}}}\n")
     with lone_gateway(home, full_disk=True) as gateway:
         full = CommandLine(dict(gateway.environment))("cluster", "create", "press-shop", "--values", str(values))
         assert full.code == 5
         command = "./bin/edgewright cluster create press-shop"
         is_documented("The disk is full", command, last_words(full), {str(home): "/srv/edgewright"})
-        answer = gateway.api("POST", "/v1/cluster", json={"name": "press-shop", "values": {"note": "long" * 25_000}})
+        body = {"name": "press-shop", "values": {"global": {"note": "long" * 25_000}}}
+        answer = gateway.api("POST", "/v1/cluster", json=body)
         assert (answer.status_code, answer.json()["code"]) == (503, "disk_full")
         assert gateway.api("GET", "/v1/cluster").json()["items"] == [], "reading goes on, and nothing is half there"
 

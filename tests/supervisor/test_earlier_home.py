@@ -37,7 +37,8 @@ def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> 
     assert "cluster.created" in kinds
     assert kinds.count("secret.put") == 2
 
-    patched = edgewright.api("PATCH", f"/v1/cluster/{uuid['active']}", json={"values": {"replicas": 5}})
+    values = {"replicas": None, "global": {"replicas": 5}}  # the chart of today does not take the former
+    patched = edgewright.api("PATCH", f"/v1/cluster/{uuid['active']}", json={"values": values})
     assert patched.is_success, patched.text
     eventually(lambda: rendered(edgewright, uuid["active"]) > kinds.count("step.done"), seconds=PATIENCE)
     put = edgewright.api("PUT", f"/v1/cluster/{uuid['active']}/secret/default/db/third", content=b"x")

@@ -70,7 +70,7 @@ class Life:
             "desired": self.desired,
             "generation": self.generation,
             "labels": {"stamp": self.label},
-            "values": {"stamp": self.stamp},
+            "values": {"global": {"stamp": self.stamp}},
             "pause": self.paused,
         }
         seen = {**{name: shown[name] for name in wanted}, "pause": shown["pause"]["paused"]}

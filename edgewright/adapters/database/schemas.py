@@ -6,22 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from jsonschema.exceptions import SchemaError
 from jsonschema.exceptions import ValidationError as Violation
-from referencing.exceptions import Unresolvable
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import read_entry
-from edgewright.adapters.database.json_schema import PatternRefused, TooCostly, schema_violation_of, violation_of
+from edgewright.adapters.json_schema import UNUSABLE, TooCostly, schema_violation_of, violation_of
 from edgewright.domain.wellknown import APP_CONFIG_SCHEMA, APPLICATIONS
 from edgewright.errors import Invalid, Stalled
 
 Check = Callable[[Any], None]
 """Raises ``Invalid`` for a body that the schema refuses. Does no I/O, so that it may run in a transaction."""
 LONGEST_REASON = 300
-UNUSABLE = (Unresolvable, SchemaError, RecursionError, PatternRefused)
-"""What a schema raises whose references lead nowhere, or in a circle, or whose patterns are none here."""
 SAMPLES: tuple[Any, ...] = (None, False, 0, "", [], {})
 """One value of each type."""
 

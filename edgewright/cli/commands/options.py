@@ -72,7 +72,11 @@ def values_of(file: Path) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise CliError(f"--values: {file} does not hold a mapping.", "It looks like `replicas: 2`.", ExitCode.USAGE)
+        raise CliError(
+            f"--values: {file} does not hold a mapping.",
+            "It looks like `sealed-secrets: {enabled: false}`.",
+            ExitCode.USAGE,
+        )
     return values
 
 

@@ -1,7 +1,8 @@
 """What the centre puts into a driving repository: pure and deterministic.
 
 ``repository`` makes every generated file of a cluster from its templates, ``removal`` takes the workloads away when
-a cluster is deleted, ``deliverable`` refuses what YAML cannot carry, ``manifests`` checks Kubernetes manifests and
+a cluster is deleted, ``releases`` finds what is installed from the centre's own charts, ``deliverable`` refuses what
+YAML cannot carry, ``manifests`` checks Kubernetes manifests and
 spells them as YAML.
 """
 
@@ -13,6 +14,7 @@ from edgewright.domain.rendering.layout import (
     SECRETS_FOLDER,
     SELF_LINK_PATH,
 )
+from edgewright.domain.rendering.releases import ChartRelease, releases_of_shared_charts
 from edgewright.domain.rendering.removal import workload_removal
 from edgewright.domain.rendering.repository import (
     FETCHED_BY_ITSELF,
@@ -33,8 +35,10 @@ __all__ = [
     "RENDERER_VERSION",
     "SECRETS_FOLDER",
     "SELF_LINK_PATH",
+    "ChartRelease",
     "RenderInput",
     "check_values",
+    "releases_of_shared_charts",
     "render_changes",
     "render_digest",
     "render_repository",

@@ -88,9 +88,18 @@ def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
         SECRETS_NOTE_PATH: SECRETS_NOTE,
         BY_HAND_NOTE_PATH: BY_HAND_NOTE,
     }
-    for file, manifests in _flux_files(spec, _helm_release(spec)).items():
+    for file, manifests in render_manifests(spec).items():
         files[CLUSTER_FOLDER + file] = manifests_yaml(manifests)
     return dict(sorted(files.items()))
+
+
+def render_manifests(spec: RenderInput) -> Mapping[str, Sequence[JsonObject]]:
+    """File in ``edo/cluster`` -> its manifests.
+
+    Raises:
+        edgewright.domain.templates.TemplateError: as ``render_repository``.
+    """
+    return _flux_files(spec, _helm_release(spec))
 
 
 def render_digest(spec: RenderInput) -> str:

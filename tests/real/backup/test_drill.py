@@ -61,7 +61,8 @@ def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> N
     backup = drill.back_up()
 
     assert drill.put_secret(press_shop, "after", "newer")
-    changed = centre.api("PATCH", f"/v1/cluster/{press_shop}", json={"values": {"marker": "after-the-backup"}})
+    values = {"global": {"marker": "after-the-backup"}}
+    changed = centre.api("PATCH", f"/v1/cluster/{press_shop}", json={"values": values})
     assert changed.is_success, changed.text
     eventually(lambda: drill.git(press_shop, "grep", "after-the-backup", "main"), seconds=LONG)
     latecomer = Edge(centre, late)

@@ -35,6 +35,10 @@ def release_on_the_edge(attached: Attached, name: str) -> Any:
     return attached.grounds.cluster.find("helmrelease", name, namespace=NAMESPACE)
 
 
+def values_of(release: Any) -> Any:
+    return (release or {}).get("spec", {}).get("values", {})
+
+
 def test_an_edge_that_comes_back_after_a_forced_deletion_is_cleaned_and_gets_nothing_else(
     grounds: Grounds, before: Contents
 ) -> None:
@@ -87,15 +91,14 @@ def test_a_removed_cluster_stays_as_it_is_is_recreated_in_place_and_is_deleted_f
     eventually(lambda: attached.heartbeat(password).json()["state"] == "suspended", seconds=LETTING_GO)
     assert grounds.contents().keys() == deployed.keys()
 
-    changed = {**body, "values": {"new": "chart"}}
+    changed = {**body, "values": {"global": {"new": "chart"}}}
     assert grounds.centre.api("PUT", entry, json=changed).status_code == 201
     eventually(lambda: attached.heartbeat(password).json()["state"] == "active", seconds=LETTING_GO)
     eventually(lambda: grounds.centre.is_ready("removed"), seconds=LETTING_GO)
     grounds.cluster.fetch_now()
     found = f"edge-cluster-{attached.uuid}"
     eventually(
-        lambda: (release_on_the_edge(attached, found) or {}).get("spec", {}).get("values", {}).get("new"),
-        seconds=LETTING_GO,
+        lambda: values_of(release_on_the_edge(attached, found)).get("global") == {"new": "chart"}, seconds=LETTING_GO
     )
 
     assert grounds.centre.api("DELETE", entry).status_code == 204

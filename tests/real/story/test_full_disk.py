@@ -75,7 +75,7 @@ def test_full_disk_is_told_and_everything_goes_on_when_there_is_room(
     desk.edgewright("cluster", "create", "before", "--wait")
     uuid, parts, heads = desk.uuid_of("before"), small.children(), desk.heads()
     values = desk.folder / "values.yaml"
-    values.write_text(f"note: {'long' * 25_000}\n")
+    values.write_text(f"global: {{note: {'long' * 25_000}}}\n")
     small.fill()
 
     full = desk.run(str(CHECKOUT / "bin" / "edgewright"), "cluster", "create", "during", "--values", str(values))

@@ -9,6 +9,7 @@ from chaos.check_pushes import is_push
 from chaos.evidence import Case, Violation
 from chaos.golden import RELEASE_FILE
 from chaos.repositories import Commit, Repository
+from chaos.requests import stamp_of
 from chaos.secret_history import wishes_of
 
 GENERATED = ("Commission ", "Render ")
@@ -105,6 +106,6 @@ def _check_delivery(case: Case, repository: Repository) -> Iterator[Violation]:
         return
     release = yaml.load(repository.blobs[blob], Loader=yaml.CSafeLoader)
     wanted, values = case.row["spec"], release["spec"]["values"]
-    told = (release["metadata"]["namespace"], values.get("stamp"), values.get("other") is not None)
-    if told != (wanted["namespace"], wanted.get("values", {}).get("stamp"), wanted.get("chart") is not None):
+    told = (release["metadata"]["namespace"], stamp_of(release["spec"]), values["global"].get("other") is not None)
+    if told != (wanted["namespace"], stamp_of(wanted), wanted.get("chart") is not None):
         yield case.violation("update_not_delivered", f"{told}, wanted {wanted}")

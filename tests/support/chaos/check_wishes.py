@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from chaos.evidence import Case, Violation
 from chaos.golden import CONFIGURATION
+from chaos.requests import stamp_of
 from chaos.wished import FIELDS, Wished
 
 SECRET_REFUSALS = {
@@ -81,6 +82,6 @@ def _fields(case: Case) -> dict[str, object]:
     return {
         "namespace": body.get("namespace"),
         "chart": body.get("chart"),
-        "stamp": body.get("values", {}).get("stamp"),
+        "stamp": stamp_of(body),
         "label": case.row["labels"].get("stamp"),
     }

@@ -184,7 +184,7 @@ def fork(_home: Home, repository: Repository, _path: str) -> None:
 def undeliver(_home: Home, repository: Repository) -> None:
     release = repository.blobs[repository.files[RELEASE_FILE]]
     content = yaml.safe_load(release)
-    content["spec"]["values"]["stamp"] = "old"
+    content["spec"]["values"]["global"]["stamp"] = "old"
     commit(repository.folder, {RELEASE_FILE: yaml.safe_dump(content)})
 
 

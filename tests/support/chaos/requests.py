@@ -27,10 +27,21 @@ def etag(answer: httpx.Response) -> Mapping[str, Any]:
     return {"etag": answer.headers["ETag"]}
 
 
+def values_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that hold a stamp where the chart takes anything."""
+    return {"global": {"stamp": fields["stamp"]}}
+
+
+def stamp_of(body: Mapping[str, Any]) -> str | None:
+    """The stamp in the values of a configuration, or of a release; None: there is none."""
+    stamp: str | None = body.get("values", {}).get("global", {}).get("stamp")
+    return stamp
+
+
 def write_entry(step: Step, cluster: str, *, etag: str | None = None) -> Request:
     """PUT of the configuration entry: creates, changes or recreates; with ``etag``: of that revision alone."""
     fields = step.asked["fields"]
-    body = {"name": step.asked["name"], "namespace": fields["namespace"], "values": {"stamp": fields["stamp"]}}
+    body = {"name": step.asked["name"], "namespace": fields["namespace"], "values": values_of(fields)}
     if fields["chart"] is not None:
         body["chart"] = fields["chart"]
     headers = {"If-Match": etag} if etag else {}
@@ -85,7 +96,7 @@ def observed(answer: httpx.Response) -> Mapping[str, Any]:
         "generation": body["generation"],
         "namespace": body["namespace"],
         "chart": body["chart"],
-        "stamp": body["values"].get("stamp"),
+        "stamp": stamp_of(body),
         "label": body["labels"].get("stamp"),
     }
 
@@ -120,7 +131,7 @@ def patch_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields as the REST routes take them."""
     body: dict[str, Any] = {name: fields[name] for name in ("namespace", "chart") if name in fields}
     if "stamp" in fields:
-        body["values"] = {"stamp": fields["stamp"]}
+        body["values"] = values_of(fields)
     if "label" in fields:
         body["labels"] = {"stamp": fields["label"]}
     return body

@@ -60,7 +60,7 @@ ROWS = (
         "update_lost",
         execute(
             PRESENT,
-            f"UPDATE entries SET body = json_set(body, '$.values.stamp', 'old') WHERE {_entry(CONFIGURATION)}",
+            f"UPDATE entries SET body = json_set(body, '$.values.global.stamp', 'old') WHERE {_entry(CONFIGURATION)}",
         ),
     ),
     Mutant(

@@ -162,7 +162,8 @@ async def end(players: Sequence[Player], lives: Sequence["asyncio.Task[None]"]) 
 
 async def make_other_chart(door: Door) -> None:
     body = {"class": CLASS_CHART, "uuid": OTHER_CHART}
-    template = {"chart": "edge-cluster", "values": {"other": "chart"}}
+    identity = {"name": "{{ name }}", "uuid": "{{ uuid }}", "organisation": "Chaos"}
+    template = {"chart": "edge-cluster", "values": {"cluster": identity, "global": {"other": "chart"}}}
     path = f"/v1/app/{CHART_TEMPLATE}/object/{OTHER_CHART}"
     for request in (Request("POST", "/v1/object", json=body), Request("PUT", path, json=template)):
         line = await door.insist("chart", "chart", "", {}, request, patience=60)

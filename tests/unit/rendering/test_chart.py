@@ -30,7 +30,7 @@ def test_the_default_template_names_a_chart_that_is_published(render_input: Any)
 def test_what_a_cluster_gets_by_default_satisfies_the_charts_own_schema(render_input: Any) -> None:
     Draft7Validator.check_schema(schema())
     for name in ("press-shop", "08"):
-        assert list(Draft7Validator(schema()).iter_errors(rendered_values(render_input(name=name)))) == []
+        assert list(Draft7Validator(schema()).iter_errors(rendered_values(render_input(name=name, values={})))) == []
 
 
 def test_the_chart_refuses_to_be_installed_for_nobody() -> None:

@@ -1,4 +1,4 @@
-"""JSON Schema (draft 2020-12, formats included) in bounded time: whoever writes a schema must not stop the centre.
+"""JSON Schema in bounded time: whoever writes a schema must not stop the centre.
 
 Patterns are those of RE2, which never tries a text twice: look-around and back references do not exist. All else that
 takes time is counted in steps, and there is a limit to them.
@@ -14,12 +14,13 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped] # has no type information
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, best_match
 from jsonschema.exceptions import ValidationError as Violation
-from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] # has no type information
-from referencing.jsonschema import DRAFT202012
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import specification_with
 
 MOST_STEPS = 100_000
 """In one validation: keywords looked at, and what else takes some microseconds."""
@@ -27,7 +28,7 @@ MOST_VIOLATIONS = 20
 """Of one value; the plainest of them is told."""
 PATTERN_MEMORY = 1024 * 1024
 """Bytes that RE2 may use for one pattern."""
-REFERENCES = ("$ref", "$dynamicRef")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 REFERENCE_STEPS = 5
 LONGEST_PATTERN = 2000
 LONGEST_FORMATTED = 4000
@@ -41,11 +42,15 @@ COMPARED_PER_STEP = 50
 """Characters, as JSON, of an object or array that is compared as a whole."""
 LOOKED_UP_PER_STEP = 200
 """Names among which another one is looked for."""
-GO_THROUGH = frozenset({"additionalProperties", "contains", "items", "propertyNames", *UNEVALUATED})
+ADDITIONAL = "additionalProperties"
+GO_THROUGH = frozenset({ADDITIONAL, "additionalItems", "contains", "items", "propertyNames", *UNEVALUATED})
 """Keywords that look at each member or item of a value, even if only to find that anything may stand there."""
-PATTERN, PATTERNS = "pattern", "patternProperties"
+PATTERN, PATTERNS, PROPERTIES = "pattern", "patternProperties", "properties"
 
 Keyword = Callable[[Any, Any, Any, Any], Iterable[Violation] | None]
+Draft = type[Validator]
+OURS: Draft = Draft202012Validator
+"""The draft of every schema that Edgewright itself goes by."""
 
 
 class PatternRefused(Exception):
@@ -54,6 +59,17 @@ class PatternRefused(Exception):
 
 class TooCostly(Exception):
     """The validation takes more than ``MOST_STEPS``."""
+
+
+UNUSABLE = (Unresolvable, SchemaError, RecursionError, PatternRefused)
+"""What a schema raises whose references lead nowhere, or in a circle, or whose patterns are none here."""
+
+
+Counts = Callable[[Violation], bool]
+
+
+def _any_violation(_violation: Violation) -> bool:
+    return True
 
 
 class _Effort:
@@ -72,40 +88,59 @@ class _Effort:
 _effort: ContextVar[_Effort] = ContextVar("effort")
 
 
-def violation_of(schema: Any, value: Any, *, size: int | None = None) -> Violation | None:
+def violation_of(
+    schema: Any,
+    value: Any,
+    *,
+    size: int | None = None,
+    draft: Draft = OURS,
+    formats: bool = True,
+    counts: Counts = _any_violation,
+) -> Violation | None:
     """The plainest of the reasons why a value does not fit a schema; None: it fits.
 
     Args:
         size: of the value as JSON, in characters; None: to be found out.
+        formats: whether a text that has not the form that its ``format`` says is a reason.
+        counts: whether one of the reasons is one; of those inside another, only that one is asked about.
 
     Raises:
         TooCostly, PatternRefused, and what ``jsonschema`` raises for references that lead nowhere.
     """
     # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
-    validator = _bounded()(schema, registry=REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER)
-    return _violation(validator, value, len(json.dumps(value)) if size is None else size)
+    checker = draft.FORMAT_CHECKER if formats else None
+    validator = _bounded(draft)(schema, registry=REGISTRY, format_checker=checker)
+    return _violation(validator, value, len(json.dumps(value)) if size is None else size, counts)
 
 
-def schema_violation_of(schema: Any) -> Violation | None:
+def schema_violation_of(schema: Any, *, draft: Draft = OURS) -> Violation | None:
     """The plainest of the reasons why a value is no schema; None: it is one.
 
     Raises:
         TooCostly: it is too large.
         PatternRefused: it holds a pattern that is none here.
     """
-    found = _violation(
-        _bounded()(Draft202012Validator.META_SCHEMA, registry=REGISTRY), schema, len(json.dumps(schema))
-    )
+    found = _violation(_bounded(draft)(draft.META_SCHEMA, registry=REGISTRY), schema, len(json.dumps(schema)))
     if found is None:
-        _check_patterns(schema)
+        _check_patterns(schema, draft)
     return found
 
 
-def _violation(validator: Validator, value: Any, size: int) -> Violation | None:
+def unexpected_names(violation: Violation) -> list[str]:
+    """The members of an object that ``additionalProperties: false`` refuses; of another violation, none."""
+    schema, instance = violation.schema, violation.instance
+    if violation.validator != ADDITIONAL or not isinstance(schema, Mapping) or not isinstance(instance, Mapping):
+        return []
+    patterns, named = list(schema.get(PATTERNS, ())), schema.get(PROPERTIES, {})
+    found = (each for each in instance if each not in named)
+    return [each for each in found if not any(_compiled(pattern).search(each) for pattern in patterns)]
+
+
+def _violation(validator: Validator, value: Any, size: int, counts: Counts = _any_violation) -> Violation | None:
     found: list[Violation] = []
     with _counted(size):
         try:
-            found.extend(islice(validator.iter_errors(value), MOST_VIOLATIONS))
+            found.extend(islice(filter(counts, validator.iter_errors(value)), MOST_VIOLATIONS))
         except TooCostly:
             if not found:
                 raise
@@ -123,21 +158,22 @@ def _counted(size: int) -> Iterator[None]:
 
 
 @cache
-def _bounded() -> type[Validator]:
-    """The validator of the draft, with keywords that count and patterns of RE2."""
+def _bounded(draft: Draft) -> type[Validator]:
+    """The validator of a draft, with keywords that count and patterns of RE2."""
     ours: dict[str, Keyword] = {
         PATTERN: _pattern,
         PATTERNS: _pattern_properties,
-        "additionalProperties": _additional_properties,
+        PROPERTIES: _properties,
+        ADDITIONAL: _additional_properties,
         "uniqueItems": _unique_items,
         "enum": _enum,
         "const": _const,
         "format": _format,
-        **{name: _unevaluated(Draft202012Validator.VALIDATORS[name]) for name in UNEVALUATED},
+        **{name: _unevaluated(draft.VALIDATORS[name]) for name in UNEVALUATED if name in draft.VALIDATORS},
     }
-    keywords = {**Draft202012Validator.VALIDATORS, **ours}
+    keywords = {**draft.VALIDATORS, **{name: ours[name] for name in ours if name in draft.VALIDATORS}}
     counting = {name: _counting(name, keyword) for name, keyword in keywords.items()}
-    validator: type[Validator] = extend(Draft202012Validator, counting)  # type: ignore[no-untyped-call] # as the library
+    validator: type[Validator] = extend(draft, counting)  # type: ignore[no-untyped-call] # as the library
     return validator
 
 
@@ -167,6 +203,17 @@ def _comparison(instance: Any) -> int:
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Violation]:
     if validator.is_type(instance, "string") and not _found(pattern, instance):
         yield Violation(f"{instance!r} does not match {pattern!r}")
+
+
+def _properties(validator: Any, properties: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
+    """As the library, which does not say where a value stands that may not be there at all."""
+    if not validator.is_type(instance, "object"):
+        return
+    for name, subschema in properties.items():
+        if name in instance and subschema is False:
+            yield Violation(f"{name!r} is not allowed", path=[name])
+        elif name in instance:
+            yield from validator.descend(instance[name], subschema, path=name, schema_path=name)
 
 
 def _pattern_properties(validator: Any, patterns: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
@@ -215,6 +262,8 @@ def _enum(validator: Any, allowed: Sequence[Any], instance: Any, schema: Any) ->
 
 
 def _format(validator: Any, name: str, instance: Any, schema: Any) -> Iterator[Violation]:
+    if validator.format_checker is None:
+        return
     if validator.is_type(instance, "string") and len(instance) > LONGEST_FORMATTED:
         yield Violation(f"A text of {len(instance)} characters is no {name!r}")
         return
@@ -266,8 +315,9 @@ def _words(error: Exception) -> str:
     return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
 
 
-def _check_patterns(schema: Any) -> None:
+def _check_patterns(schema: Any, draft: Draft) -> None:
     """Raises ``PatternRefused`` for the first pattern that could not be used."""
+    specification = specification_with(draft.META_SCHEMA["$schema"])
     here, keywords = [schema], set[str]()
     while here:
         part = here.pop()
@@ -277,7 +327,7 @@ def _check_patterns(schema: Any) -> None:
         patterns = [*part.get(PATTERNS, ()), *([part[PATTERN]] if PATTERN in part else ())]
         for pattern in patterns:
             _compiled(pattern)
-        here += [inner.contents for inner in DRAFT202012.create_resource(part).subresources()]
+        here += [inner.contents for inner in specification.create_resource(part).subresources()]
     for keyword in UNEVALUATED:
         beside = {PATTERNS, "dependentSchemas"} & keywords
         if keyword in keywords and beside:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from edgewright.adapters.database.json_schema import TooCostly, violation_of
+from edgewright.adapters.json_schema import TooCostly, violation_of
 
 MANY = 20_000
 NAMES = [f"name-{number}" for number in range(MANY)]

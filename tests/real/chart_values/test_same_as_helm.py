@@ -1,0 +1,146 @@
+"""The centre and the real helm say the same of values: what one refuses, the other does, too."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from components import component
+from edge_cluster.helm import Helm
+from edge_cluster.helm_release import checked_out_chart, packed_sealed_secrets
+
+from edgewright.adapters.chart_publisher import charts_path, publish_charts
+from edgewright.adapters.charts.misfits import Misfit
+from edgewright.adapters.charts.schemas import ChartSchemas
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.memory import MemoryGitServer
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
+from edgewright.domain.rendering import ChartRelease
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.ports.git_server import CommitMessage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from edgewright.ports.git_server import GitServer
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+IDENTITY = {"name": "press-shop", "uuid": "f59cc279-9125-4d36-a37f-d9fcc13ba0c4", "organisation": "ACME"}
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.fixture(scope="module")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    folder = tmp_path_factory.mktemp("helm")
+    return Helm(component("helm"), folder / "none", folder)
+
+
+def takes(helm: Helm, chart: Path, values: dict[str, Any]) -> bool:
+    """Whether helm takes the values for a chart; all else about the chart is in order."""
+    file = chart.parent / "given.yaml"
+    file.write_text(yaml.safe_dump(values))
+    done = helm.try_("template", "release", chart, "--values", file, "--kube-version", "1.33")
+    assert done.returncode == 0 or "values don't meet the specifications" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+def refused(git: GitServer, chart: str, values: dict[str, Any]) -> bool:
+    verdicts = list(ChartSchemas(git).verdicts([ChartRelease(chart, values)]))
+    assert all(isinstance(verdict, Misfit) for verdict in verdicts), verdicts
+    return bool(verdicts)
+
+
+def test_of_the_chart_that_clusters_get(helm: Helm, tmp_path: Path) -> None:
+    git = BareGitServer(tmp_path / "repositories")
+    publish_charts(git, charts_path(), SealedSecretsChart(packed_sealed_secrets(helm, tmp_path).as_uri()))
+    chart = checked_out_chart(git, tmp_path / "checked-out")
+    cases: list[tuple[bool, dict[str, Any]]] = [
+        (True, {}),
+        (True, {"global": {"any": ["thing"]}}),
+        (True, {"sealed-secrets": {"enabled": True, "resources": {"limits": None}}}),
+        (True, {"sealed-secrets": {"enabled": False, "misspelt": 1}}),
+        (False, {"replicas": 2}),
+        (False, {"replicas": None}),
+        (False, {"global": "text"}),
+        (False, {"sealed-secret": {"enabled": False}}),
+        (False, {"sealed-secrets": {"enabled": "yes"}}),
+        (False, {"sealed-secrets": {"namespace": ""}}),
+        (False, {"cluster": {**IDENTITY, "site": "leeds"}}),
+        (False, {"cluster": {**IDENTITY, "uuid": "none"}}),
+        (False, {"cluster": {**IDENTITY, "organisation": None}}),
+        (False, {"cluster": {**IDENTITY, "name": 7}}),
+        (False, {"cluster": None}),
+    ]
+    for fits, given in cases:
+        values = {"cluster": IDENTITY, **given}
+        assert (takes(helm, chart, values), not refused(git, "edge-cluster", values)) == (fits, fits), given
+
+    for null in ({"sealed-secrets": None}, {"sealed-secrets": {"enabled": None}}):
+        # What null does here depends on the defaults of upstream's chart: that is left to the edge.
+        values = {"cluster": IDENTITY, **null}
+        assert (takes(helm, chart, values), refused(git, "edge-cluster", values)) == (False, False), null
+
+
+@pytest.mark.parametrize(
+    ("schema", "defaults", "values"),
+    [
+        ({"$schema": DRAFT_4, "properties": {"port": {"minimum": 1, "exclusiveMinimum": True}}}, {}, {"port": 1}),
+        ({"$schema": DRAFT_7, "properties": {"a": {"items": [{"type": "string"}]}}}, {}, {"a": [1]}),
+        ({"$schema": DRAFT_7, "properties": {"a": {"format": "ipv4"}}, "required": ["b"]}, {}, {"a": "x"}),
+        ({"$schema": DRAFT_2020, "properties": {"a": {"prefixItems": [{"type": "string"}]}}}, {}, {"a": [1]}),
+        ({"properties": {"a": {"pattern": "^[a-z]+$"}}}, {}, {"a": "A"}),
+        ({"required": ["port"]}, {"port": 1883}, {"port": None}),
+        ({"properties": {"a": {"required": ["b"]}}}, {"a": {"b": 1}}, {"a": {"b": None}}),
+        ({"properties": {"a": {"type": "object"}}}, {"a": {"b": 1}}, {"a": [1]}),
+        ({"definitions": {"a": {"type": "string"}}, "properties": {"b": {"$ref": "#/definitions/a"}}}, {}, {"b": 1}),
+        ({"properties": {"a": False}}, {}, {"a": 1}),
+    ],
+)
+def test_of_what_no_chart_takes(
+    helm: Helm, tmp_path: Path, schema: dict[str, Any], defaults: dict[str, Any], values: dict[str, Any]
+) -> None:
+    assert not takes(helm, _chart(tmp_path, schema, defaults), values)
+    assert refused(_held(tmp_path), "broker", values)
+
+
+@pytest.mark.parametrize(
+    ("schema", "defaults", "values"),
+    [
+        ({"$schema": DRAFT_4, "properties": {"port": {"minimum": 1}}}, {}, {"port": 1}),
+        ({"$schema": DRAFT_7, "$defs": {"a": False}, "properties": {"b": {"items": [{}]}}}, {}, {"b": ["x", 1]}),
+        ({"required": ["port"]}, {"port": 1883}, {}),
+        ({"properties": {"a": {"required": ["b", "c"]}}}, {"a": {"b": 1}}, {"a": {"c": 2}}),
+        ({"properties": {"a": {"additionalProperties": False}}}, {"a": {"b": 1}}, {"a": {"b": None}}),
+        ({"properties": {"a": {"type": "integer"}}}, {}, {"a": 1.0}),
+        ({}, {}, {"anything": [None, {}]}),
+    ],
+)
+def test_of_what_a_chart_takes(
+    helm: Helm, tmp_path: Path, schema: dict[str, Any], defaults: dict[str, Any], values: dict[str, Any]
+) -> None:
+    assert takes(helm, _chart(tmp_path, schema, defaults), values)
+    assert not refused(_held(tmp_path), "broker", values)
+
+
+def _chart(folder: Path, schema: dict[str, Any], defaults: dict[str, Any]) -> Path:
+    """A chart that is in order, and installs nothing."""
+    chart = folder / "broker"
+    (chart / "templates").mkdir(parents=True)
+    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: broker\nversion: 0.1.0\n")
+    (chart / "values.schema.json").write_text(json.dumps(schema))
+    (chart / "values.yaml").write_text(yaml.safe_dump(defaults))
+    return chart
+
+
+def _held(folder: Path) -> GitServer:
+    """A centre that holds the same chart."""
+    git = MemoryGitServer()
+    git.create_repository(REPOSITORY_HELM_CHARTS)
+    files = {f"broker/{file.name}": file.read_bytes() for file in (folder / "broker").glob("*.*")}
+    git.commit(REPOSITORY_HELM_CHARTS, files, CommitMessage(subject="Ours", actor="test"), expected_head=None)
+    return git
