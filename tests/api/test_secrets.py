@@ -9,14 +9,18 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from cluster_states import remove_content
-from gateway_centre import STATUS_APP, Edge, GatewayCentre
+from gateway_centre import BASE_URL, STATUS_APP, Edge, GatewayCentre
 from opening_edge import opening, saying
 from sealing_keys import certificate_pem, open_envelope, private_key
+from temporalio.testing import ActivityEnvironment
 
+from activities.clusters import ClusterActivities
+from activities.rendering import RenderInputs
 from api.secret_writes import outcome_of
 from edgewright.agent.opening import Opening, Stage
-from edgewright.domain.cluster import Phase
+from edgewright.domain.cluster import EdgeHealth, Phase
 from edgewright.errors import Conflict, Waiting
+from edgewright.messages.steps import ReadWanted
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import SECRET_LIMIT, read_values
@@ -465,3 +469,23 @@ async def test_one_secret_can_be_listed_alone(cluster: UUID, admin: httpx.AsyncC
     assert len(await listed(admin, cluster, namespace="default")) == 2
     assert len(await listed(admin, cluster, namespace="default", name="db")) == 1
     assert await listed(admin, cluster, namespace="../..", name="*") == []
+
+
+async def test_the_workflow_reads_a_refused_secret_as_unhealthy_until_it_is_opened(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
+) -> None:
+    inputs = RenderInputs(centre.gateway.config, BASE_URL)
+    reader = ClusterActivities(centre.gateway.clusters, centre.git, inputs, lambda _seconds: None)
+
+    async def health() -> EdgeHealth | None:
+        reading = await ActivityEnvironment().run(reader.read_wanted, ReadWanted(cluster=cluster))
+        return reading.wanted.edge_health if reading.wanted is not None else None
+
+    await admin.put(path(cluster), content=b"v")
+    await on_edge(admin, cluster, opening(centre.git, cluster, Stage.REFUSED, TAKEN))
+    said = await health()
+    assert said is not None and said.reason == "SecretRefused"
+    assert said.message == f"The secret default/db is not opened on the edge: {TAKEN}."
+    await on_edge(admin, cluster, opening(centre.git, cluster, Stage.OPENED))
+    said = await health()
+    assert said is None or not said.message
