@@ -13,6 +13,7 @@ from uuid import UUID, uuid4, uuid5
 from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
+from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
@@ -95,7 +96,15 @@ async def change_keys(
         await stage(gateway, row, request, wanted, given_up=given_up, actor=wish.actor, dry_run=wish.dry_run)
     if wish.dry_run:
         return None
-    return await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
+    commit = await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
+    if not {"/".join(place) for place in wish.places}.isdisjoint(_lost(row)):
+        await live.nudges.nudge(wish.cluster)  # a condition says that it is lost: its workflow has to look again
+    return commit
+
+
+def _lost(row: ClusterRow) -> set[str]:
+    """Values that no key of the edge opens, as it says."""
+    return {value.place for value in unopened_of(row.edge_status or {})[0]}
 
 
 def check_names(namespace: str, name: str, key: str) -> None:

@@ -118,7 +118,11 @@ async def test_a_value_that_no_key_opens_is_marked_until_it_is_entered_again(
     timeline = (await admin.get(f"/v1/cluster/{edge.cluster}/timeline")).text
     assert "no key of the edge opens default/db/password" in timeline and "s3cr3t" not in timeline
 
+    nudged = len(centre.fleet.nudged)
+    await put(admin, edge, user=b"another")
+    assert len(centre.fleet.nudged) == nudged
     await put(admin, edge, password=b"again")
+    assert len(centre.fleet.nudged) == nudged + 1, "the condition heals without a word of the edge"
     assert await listed(admin, edge) == ({"user": None, "password": None}, []), "at once, whatever the edge says"
     wanted = await reading(centre, edge)
     assert (wanted.unopened, wanted.unopened_count) == ((), 0)
