@@ -1,11 +1,12 @@
 """Answers that come later, and what is kept of a request until then.
 
-Routing, dependencies and the body of a request take more memory than its connection. A route that holds its answer
-back returns a ``HeldAnswer``: all that has led to the route ends, and the answer is waited for out here.
+The frames of routing, the solved dependencies and the parsed body take more memory than a connection. A route that
+holds its answer back returns a ``HeldAnswer``: everything that led to the route ends, and the answer is awaited here,
+outside routing.
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from starlette.requests import Request
@@ -24,14 +25,14 @@ class Later(Protocol):
     """What becomes the answer."""
 
     async def answer(self) -> Response:
-        """Waits for it; whatever it raises of ours is answered as a route's errors are."""
+        """Waits for it; an ``EdgewrightError`` is answered as one that a route raises."""
 
     def end(self) -> None:
-        """The client is gone: there is nothing to wait for."""
+        """Stops waiting: the client has gone."""
 
 
 class HeldAnswer(Response):
-    """The answer of a route that ``HeldAnswers`` waits for."""
+    """What a route returns to have ``HeldAnswers`` send the answer later."""
 
     def __init__(self, later: Later) -> None:
         super().__init__()
@@ -41,18 +42,16 @@ class HeldAnswer(Response):
         scope["state"][_HELD] = _Held(self._later, send)
 
 
+@dataclass(frozen=True, slots=True)
 class _Held:
-    """What waits, and how it is sent: through all that wraps the application further inside."""
+    """An answer that is held back, and the ``send`` of its route: inner middleware still sees the answer."""
 
-    __slots__ = ("later", "send")
-
-    def __init__(self, later: Later, send: Send) -> None:
-        self.later = later
-        self.send = send
+    later: Later
+    send: Send
 
 
 class HeldAnswers:
-    """Wraps all that need not be there while an answer is held back."""
+    """Wraps everything that may end while an answer is held back."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -66,7 +65,7 @@ class HeldAnswers:
             await _answer(held, scope, receive)
 
     async def _ask(self, scope: Scope, receive: Receive, send: Send) -> _Held | None:
-        """Asks with a scope of its own: what is noted there ends with the question."""
+        """Calls the application with a copy of the scope, so that what it notes there is not kept while waiting."""
         asked = dict(scope)
         try:
             await self._app(asked, receive, send)
@@ -81,6 +80,8 @@ async def _answer(held: _Held, scope: Scope, receive: Receive) -> None:
     connection, began = connection_of(scope), time.monotonic()
     if connection is not None:
         connection.on_end = held.later.end
+        if not connection.has_place:  # it has ended on the way here
+            held.later.end()
     try:
         answer = await held.later.answer()
     except EdgewrightError as error:

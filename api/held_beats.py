@@ -43,7 +43,7 @@ class Seat:
     async def has_news(self, seconds: float) -> bool:
         """Waits so long, at most; returns whether something may be wanted that was not before.
 
-        False also once the edge has to be answered: another heartbeat of it has come, it is gone, or the gateway ends.
+        False also once the wait is over: another heartbeat of the edge has come, it has gone, or the gateway ends.
         """
         if not (self._is_woken or self._is_over) and seconds > 0:
             await self._wait(seconds)
