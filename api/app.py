@@ -15,6 +15,7 @@ from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.documentation import serve_documentation
 from api.gateway import Gateway
+from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
 from api.lifespan import running
 from api.live import Live, live_of
@@ -155,6 +156,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
             expose_headers=EXPOSED,
         )
     app.add_middleware(OperatorTurns, live=live)
+    app.add_middleware(HeldAnswers)
     app.add_middleware(ProxiedCallers, places=live.places)
     app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)
     if gateway.connections.trusted_proxies:

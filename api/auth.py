@@ -198,17 +198,17 @@ async def agent_door(caller: Annotated[Caller, Depends(identify)]) -> EdgeCaller
     return caller
 
 
-async def same_agent(gateway: Gateway, agent: EdgeCaller) -> EdgeCaller:
-    """The same caller as it is now, with what has become of its cluster and its credential since.
+async def same_agent(gateway: Gateway, cluster: UUID, credential_id: UUID) -> EdgeCaller:
+    """A caller as it is now, with what has become of its cluster and its credential since.
 
     Raises:
         Unauthenticated: the cluster is gone, or the credential, or it is of earlier hardware by now.
     """
-    known = await gateway.edge_access.with_credentials(agent.cluster)
+    known = await gateway.edge_access.with_credentials(cluster)
     if known is not None:
         row, held = known
         for credential in held:
-            if credential.id == agent.credential.id and _counts(credential, row.generation):
+            if credential.id == credential_id and _counts(credential, row.generation):
                 return EdgeCaller(await proven(gateway, credential, row.acceptance), row, held)
     raise Unauthenticated("These credentials are not valid any more.", hint=FRESH_LINE)
 

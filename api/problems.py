@@ -110,7 +110,11 @@ def install_problems(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 
 async def _on_edgewright_error(request: Request, error: Exception) -> Response:
-    error = cast(EdgewrightError, error)
+    return answer_raised(request, cast(EdgewrightError, error))
+
+
+def answer_raised(request: Request, error: EdgewrightError) -> Response:
+    """The answer to an error that a route has raised; counted if it is of a limit, logged if it is ours."""
     if isinstance(error, LIMITS) or error.code in LIMIT_CODES:
         request.app.state.live.metrics.limited.labels(error.code).inc()
     if not isinstance(error, Refused):

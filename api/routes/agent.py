@@ -1,20 +1,21 @@
 """What the agent of a cluster says, and what it is told."""
 
 import re
-import time
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from api.auth import AcceptedAgent, Agent, EdgeCaller, same_agent
+from api.auth import AcceptedAgent, Agent, EdgeCaller
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.detaching import detach_order, not_detaching
 from api.edge_status import status_digest, take_status
 from api.gateway import Gateway
-from api.live import Live, TheGateway, TheLive
-from api.orders import LONGEST_WAIT, may_wait, told_to
+from api.held_answers import HeldAnswer
+from api.held_orders import HeldOrders
+from api.live import TheGateway, TheLive
+from api.orders import may_wait, told_to
 from api.reach import link_of, reach_of
 from api.schemas.edge import CredentialBody, HeartbeatAnswer, HeartbeatWish, NewCredential
 from edgewright.domain.cluster import CredentialState, Desired
@@ -31,15 +32,19 @@ _COMMIT = re.compile(r"(?:.*[:/@])?([0-9a-f]{40})")
 router = APIRouter(tags=["agent"])
 
 
-@router.post("/v1/agent/heartbeat", summary="A sign of life", response_model_exclude_none=True)
+@router.post(
+    "/v1/agent/heartbeat",
+    summary="A sign of life",
+    response_model=HeartbeatAnswer,
+    response_model_exclude_none=True,
+)
 async def heartbeat(
     *,
     agent: Agent,
     wish: Annotated[HeartbeatWish, Depends(JsonBody(HeartbeatWish, optional=True))],
-    request: Request,
     gateway: TheGateway,
     live: TheLive,
-) -> HeartbeatAnswer:
+) -> HeartbeatAnswer | HeldAnswer:
     """Renews the lease, and says what the centre wants: with `wait`, once that has changed."""
     if agent.state is CredentialState.ACTIVE:
         live.heartbeats.add(_beat(gateway, agent, wish, reach_of(wish)))
@@ -47,28 +52,7 @@ async def heartbeat(
             await gateway.edge_reports.inventory_empty(agent.cluster, agent.row.generation)
             await live.nudges.nudge(agent.cluster)
     told = await told_to(agent, wish, gateway, live)
-    if not may_wait(told, wish):
-        return told
-    began = time.monotonic()
-    try:
-        return await _held(agent, wish, gateway, live, told)
-    finally:
-        request.state.held = time.monotonic() - began
-
-
-async def _held(
-    agent: EdgeCaller, wish: HeartbeatWish, gateway: Gateway, live: Live, told: HeartbeatAnswer
-) -> HeartbeatAnswer:
-    """The answer once something else is wanted, or when the time is over for which this may be held back."""
-    until = time.monotonic() + min(wish.wait, LONGEST_WAIT, told.interval)
-    with live.held_beats.seat(agent.cluster) as seat:
-        while seat is not None and await seat.has_news(until - time.monotonic()):
-            # Who has reported a new status meanwhile is not asked for it.
-            later = wish.model_copy(update={"status_digest": None})
-            told = await told_to(await same_agent(gateway, agent), later, gateway, live)
-            if not may_wait(told, wish):
-                break
-    return told
+    return HeldAnswer(HeldOrders(agent, wish, told, gateway, live)) if may_wait(told, wish) else told
 
 
 @router.put(

@@ -1,6 +1,7 @@
 """A heartbeat that is held back until something is wanted of its edge."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,16 +11,20 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
+from fastapi.dependencies.utils import SolvedDependency
 from gateway_centre import Edge, GatewayCentre, gateway_centre
 from reporting_agent import beat, certificate
+from starlette.requests import Request
 from structlog.testing import capture_logs
 
+from api.auth import EdgeCaller
 from api.connections.limits import ConnectionLimits
 from api.held_beats import AT_ONCE, HeldBeats, Seat
 from api.wanted_revisions import MOST_UNDER_WAY, THREADS, WantedRevisions
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Waiting
 from edgewright.ports.audit import NewEvent
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
 
 BY_TEST = CommitMessage("Change files", "token:test")
@@ -118,6 +123,50 @@ async def test_a_credential_that_is_revoked_meanwhile_is_refused(
         assert (await admin.post(f"/v1/cluster/{edge.cluster}/reject", json={"reason": "x"})).status_code == 200
         with pytest.raises(AssertionError, match="not valid any more"):
             await answered(task)
+
+
+async def test_what_goes_wrong_while_an_edge_waits_is_told_as_ever(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    """The answer is made outside of what turns a route's errors into problems."""
+    edge = await centre.register(await centre.create("manual", accept="manual"))
+    offer = await known(centre, edge)
+    post = centre.client(edge.as_agent).post("/v1/agent/heartbeat", json=offer, headers={"X-Request-Id": "held-1"})
+    with capture_logs() as logged:
+        task = asyncio.create_task(post)
+        async with asyncio.timeout(20):
+            while not len(centre.app.state.live.held_beats):
+                await asyncio.sleep(0.01)
+        await admin.post(f"/v1/cluster/{edge.cluster}/reject", json={"reason": "x"})
+        answer = await asyncio.wait_for(task, 20)
+    assert answer.status_code == 401 and answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["www-authenticate"].startswith("Basic")
+    problem = answer.json()
+    assert problem["request_id"] == answer.headers["x-request-id"] == "held-1"
+    assert "not valid any more" in problem["detail"]
+    [line] = [each for each in logged if each.get("path") == "/v1/agent/heartbeat" and each["event"] == "request"]
+    assert line["status"] == 401
+
+
+async def test_an_answer_that_was_held_back_is_like_any_other(centre: GatewayCentre, edge: Edge) -> None:
+    agent = centre.client({**edge.as_agent, "Origin": "https://console.example"})
+    offer = {**await known(centre, edge), "wait": 0.2}
+    at_once = await agent.post("/v1/agent/heartbeat", json={**offer, "wants_digest": None})
+    later = await agent.post("/v1/agent/heartbeat", json=offer)
+    assert later.content == at_once.content
+    its_own = {"x-request-id"}
+    assert {n: v for n, v in later.headers.items() if n not in its_own} == {
+        n: v for n, v in at_once.headers.items() if n not in its_own
+    }
+
+
+async def test_while_an_edge_waits_nothing_that_led_to_its_route_is_kept(centre: GatewayCentre, edge: Edge) -> None:
+    """It took half of the memory of an edge that waits."""
+    led_to_it = {EdgeCaller, ClusterRow, SolvedDependency, Request}
+    async with held(centre, edge) as task, asyncio.timeout(20):  # the first look has it asked again, for a moment
+        while any(type(each) in led_to_it for each in gc.get_objects()):
+            await asyncio.sleep(0.05)
+        assert not task.done()
 
 
 async def test_an_edge_that_new_hardware_replaces_meanwhile_is_refused(
