@@ -67,6 +67,7 @@ from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import open_runtime
 from edgewright.adapters.tracing import open_tracer
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.bootstrap import AgentPod
 from edgewright.settings import Settings
 
 ROUTERS = tuple(
@@ -210,7 +211,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
                 door=settings.read_door(),
                 registry_mirror=settings.registry_mirror,
-                agent_image=settings.agent_image,
+                agent=_agent_pod(settings),
                 cors_origins=settings.allowed_origins,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
@@ -228,6 +229,12 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 tracer=tracer,
             )
         )
+
+
+def _agent_pod(settings: Settings) -> AgentPod | None:
+    if settings.agent_image is None:
+        return None
+    return AgentPod(settings.agent_image, settings.agent_pull_secret, settings.agent_priority_class)
 
 
 def _temporal_ui(settings: Settings) -> str | None:

@@ -10,6 +10,7 @@ from opentelemetry.trace import NoOpTracer, Tracer
 from api.connections.limits import ConnectionLimits
 from api.metrics import Metrics
 from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.bootstrap import AgentPod
 from edgewright.domain.reach import Door
 from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
 from edgewright.ports.audit import AuditLog
@@ -43,7 +44,7 @@ class Gateway:
         door: where edges are to reach the gateways; None: wherever they do.
         registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
         cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.
-        agent_image: image that edges run the agent from; None: they get no agent.
+        agent: what edges run the agent from; None: they get no agent.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
         allow_plain_http: a webhook may be reached without TLS off loopback, too.
@@ -81,7 +82,7 @@ class Gateway:
     door: Door | None = None
     registry_mirror: str | None = None
     cors_origins: tuple[str, ...] = ("*",)
-    agent_image: str | None = None
+    agent: AgentPod | None = None
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
     allow_plain_http: bool = False

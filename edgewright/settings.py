@@ -42,6 +42,10 @@ def _has_good_port(url: str) -> bool:
         return False
 
 
+_OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
+"""Of an object of Kubernetes."""
+
+
 class Settings(BaseSettings):
     """Settings of one process, read from variables that start with ``EDGEWRIGHT_``."""
 
@@ -93,6 +97,10 @@ class Settings(BaseSettings):
     """Origins whose pages may speak to the gateway, separated by commas; * for every origin, - for none."""
     agent_image: str | None = None
     """Image that edges run the agent from, with a tag or digest; without one they get no agent."""
+    agent_pull_secret: str | None = Field(default=None, max_length=253, pattern=_OBJECT_NAME)
+    """Name of the Secret on edges with the registry's password, with which they pull that image; none by default."""
+    agent_priority_class: str | None = Field(default=None, max_length=253, pattern=_OBJECT_NAME)
+    """Name of the PriorityClass of the agent's pods, such as system-cluster-critical; none by default."""
     database_url: str | None = None
     """SQLAlchemy URL; default: SQLite in the home."""
     git_root: Path | None = None

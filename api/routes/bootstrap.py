@@ -62,7 +62,7 @@ async def bootstrap_script(
     token: str = "",
     wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
-    """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
+    """POSIX sh, at most 34 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
     registration, row = await admit(request, gateway, live, uuid, token)
     files, hooks = await _installation(gateway, row)
     stored = None if row.spec.bare else await stored_flux(gateway)
@@ -80,7 +80,7 @@ async def bootstrap_script(
         before=hooks.get("before", ""),
         after=hooks.get("after", ""),
         **({"flux": flux.named, "flux_namespace": flux.namespace} if flux else {}),
-        agent_image=gateway.agent_image,
+        agent=gateway.agent,
     )
     return PlainTextResponse(await asyncio.to_thread(_rendered, gateway, meant, flux, wanted), headers=HEADERS)
 

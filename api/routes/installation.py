@@ -46,23 +46,23 @@ async def flux_manifests(*, _cluster: Installed, gateway: TheGateway) -> Respons
 )
 async def agent_manifests(*, cluster: Installed, gateway: TheGateway) -> Response:
     """Its account, its rights, its pod; 404 `agent_image_unset`."""
-    if gateway.agent_image is None:
+    if gateway.agent is None:
         raise NotFound(
             "This centre names no image of the agent.",
             code="agent_image_unset",
             hint="Build and push one, and set EDGEWRIGHT_AGENT_IMAGE where the gateway runs.",
         )
-    return _manifests(render_agent(namespace=cluster.spec.namespace, image=gateway.agent_image))
+    return _manifests(render_agent(gateway.agent, namespace=cluster.spec.namespace))
 
 
 @router.get(
     "/v1/cluster/{uuid}/install/fetching-policy",
-    summary="What the agent may change of Flux's sources",
+    summary="What bounds the agent",
     response_class=Response,
     responses=MANIFESTS,
 )
 async def fetching_policy_manifests(*, cluster: Installed) -> Response:
-    """A ValidatingAdmissionPolicy, for Kubernetes 1.30 and newer."""
+    """ValidatingAdmissionPolicies, for Kubernetes 1.30 and newer: of Flux's sources, and of its other rights."""
     return _manifests(render_fetching_policy(namespace=cluster.spec.namespace))
 
 

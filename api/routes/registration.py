@@ -60,7 +60,7 @@ async def new_registration_token(
         expires_at=expires_at,
         warning=_warning(gateway),
         flux=stored[0].named if stored else None,
-        agent_image=gateway.agent_image,
+        agent_image=gateway.agent.image if gateway.agent else None,
         ca_bundle=gateway.ca_bundle,
     )
     return JSONResponse(as_json(line), headers=NO_STORE)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from edgewright import __version__
+from edgewright.agent.alive import keep_alive
 from edgewright.agent.settings import AgentSettings, read_settings
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError
@@ -26,10 +27,13 @@ async def until_told(run: Run, settings: AgentSettings) -> None:
         loop.add_signal_handler(number, task.cancel)
     log = structlog.get_logger("edgewright.agent")
     log.info("started", version=__version__)
+    alive = asyncio.create_task(keep_alive())
     try:
         await run(settings)
     except asyncio.CancelledError:
         log.info("ended")
+    finally:
+        alive.cancel()
 
 
 def main_of(run: Run) -> int:

@@ -1,6 +1,11 @@
 """The bootstrap script: what ``curl … | sh -`` runs to attach a Kubernetes cluster."""
 
-from edgewright.bootstrap.agent_manifests import render_agent, render_fetching_policy, render_fetching_right
+from edgewright.bootstrap.agent_manifests import (
+    AgentPod,
+    render_agent,
+    render_fetching_policy,
+    render_fetching_right,
+)
 from edgewright.bootstrap.by_hand import installed_labels, render_manifests
 from edgewright.bootstrap.installed import installed_objects
 from edgewright.bootstrap.line import bootstrap_line
@@ -14,6 +19,7 @@ from edgewright.bootstrap.script import (
 
 __all__ = [
     "MAX_SCRIPT_BYTES",
+    "AgentPod",
     "BootstrapInput",
     "bootstrap_line",
     "installed_labels",

@@ -31,8 +31,8 @@ def render_manifests(wanted: BootstrapInput, *, flux: bytes = b"") -> str:
         ]
     ).decode()
     agent = ""
-    if wanted.agent_image:
-        agent = render_agent(namespace=wanted.namespace, image=wanted.agent_image, labels=labels).decode()
+    if wanted.agent:
+        agent = render_agent(wanted.agent, namespace=wanted.namespace, labels=labels).decode()
     own = [f"# {name}\n{_begun(text).rstrip()}\n" for name, text in sorted(wanted.files.items())]
     return "".join([_instructions(wanted), first, flux.decode(), agent, *own])
 

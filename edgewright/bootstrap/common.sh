@@ -15,6 +15,7 @@ settle() {
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
+	trap 'exit 141' PIPE # some shells would end without the first of these
 	work=$(mktemp -d "${TMPDIR:-/tmp}/edgewright.XXXXXX") || fail 3 "No temporary directory could be made.$unchanged"
 	TMPDIR=$work
 	export TMPDIR
@@ -77,8 +78,12 @@ has() { # PATTERN: kubectl has just said that
 describe() { # leaves in here which cluster this is
 	where=${context:-$(kubectl config current-context 2>/dev/null || :)}
 	server=$(kc config view --minify -o 'jsonpath={.clusters[0].cluster.server}' || :)
-	nodes=$(kc get nodes -o name | wc -l | tr -cd '0-9' || :)
-	[ "$nodes" = 1 ] && nodes='1 node' || nodes="${nodes:-?} nodes"
+	if nodes=$(kc get nodes -o name); then
+		nodes=$(printf '%s\n' "$nodes" | grep -c . || :)
+		[ "$nodes" = 1 ] && nodes='1 node' || nodes="$nodes nodes"
+	else
+		nodes='number of nodes unknown'
+	fi
 	here="Kubernetes cluster (context ${where:-default}, server ${server:-unknown}, ${kubernetes:+$kubernetes, }$nodes)"
 }
 

@@ -75,13 +75,16 @@ command -v od >/dev/null 2>&1 || needs hexdump "'od' or "
 
 settle
 unpack() {
-	mkdir "$work/plain" "$work/flux" "$work/hooks" "$work/fetched"
+	mkdir "$work/plain" "$work/flux" "$work/hooks" "$work/fetched" "$work/tried"
 #@unpack
 }
 unpack
 
+put() {
+	kc apply --server-side --force-conflicts --field-manager=edgewright-bootstrap "$@"
+}
 apply() { # [OPTIONS]: manifests from standard input
-	kc apply --server-side --force-conflicts --field-manager=edgewright-bootstrap -f - "$@"
+	put -f - "$@"
 }
 
 # --- The centre: everything secret goes through curl's standard input ---
@@ -256,26 +259,6 @@ done
 
 describe
 
-if [ -n "$dry_run" ]; then
-	say "Dry run; nothing is changed or registered. This $here would be attached to $url as '$name' ($cluster)."
-	say "It would make, if they are not there: the ClusterRole '$anchor', which owns the rest; the namespace '$namespace' with the Secrets 'flux-secrets' and 'edgewright-agent'."
-	say "It would then register (the token is valid until $expires) and apply these files:"
-	for file in "$work"/plain/* "$work"/flux/*; do
-		[ ! -f "$file" ] || say "  ${file##*/}"
-	done
-	[ -z "$left" ] || say "It would take away the Helm release $left, which an earlier attachment has left."
-	[ -z "$install_flux" ] || say "It would install Flux $flux_offer, which it fetches from the centre."
-	[ "$flux_state" != found ] || say "It would use the Flux that is there."
-	[ -z "$agent_image" ] || say "It would install the agent, $agent_image."
-	for file in "$work"/hooks/*; do
-		[ ! -f "$file" ] || say "It would run the operator's step '${file##*/}'."
-	done
-	exit 0
-fi
-
-confirm "Attach this $here to $url as '$name'?" "attach this $here as '$name'"
-say "Attaching this $here to $url as '$name' ($cluster)."
-
 # --- What the centre has to give, before anything is changed ---
 fetch() { # WHAT: manifests of the centre, into the folder fetched
 	ask "$work/fetched/$1.yaml" <<EOF
@@ -298,6 +281,53 @@ if [ -n "$everything" ] && [ -n "$agent_image" ] && [ -n "$flux_files" ] &&
 	fetch fetching-right
 	asks=yes
 fi
+
+# --- A dry run on the server refuses what this user may not grant, as the real one does ---
+rehearse() { # 'default' stands in for a namespace that is yet to come; only missing rights count there
+	set -- "$namespace" ${install_flux:+"$flux_namespace"}
+	there=" $(kc get namespace "$@" --ignore-not-found -o name | tr '\n' ' ')" stand_in=
+	for space; do
+		case $there in
+			*" namespace/$space "*) ;;
+			*) stand_in="${stand_in}s/^\\( *\\)namespace: $space\$/\\1namespace: default/;" ;;
+		esac
+	done
+	set --
+	for file in "$work"/plain/* "$work"/flux/* "$work"/fetched/*.yaml; do
+		[ -f "$file" ] || continue
+		sed -e "$stand_in" "$file" >"$work/tried/$#"
+		set -- "$@" -f "$work/tried/$#"
+	done
+	[ $# -gt 0 ] || return 0
+	put --dry-run=server "$@" >/dev/null && return
+	# What comes earlier in the same run is not there in a dry one.
+	sed -E '/^Warning: | not found$|no matches for kind|^ensure CRDs |being terminated|not support dry run/d' "$work/error" >"$work/said"
+	cat "$work/said" >"$work/error"
+	! has 'attempting to grant| cannot [a-z]+ resource ' ||
+		fail 4 "kubectl's user may not do or grant all that is needed; use a context with administrator rights.$unchanged kubectl says: $(complaint)"
+	[ -n "$stand_in" ] || ! has . || broken "The cluster would refuse what is to be applied.$unchanged"
+}
+rehearse
+
+if [ -n "$dry_run" ]; then
+	say "Dry run; nothing is changed or registered. This $here would be attached to $url as '$name' ($cluster)."
+	say "It would make, if they are not there: the ClusterRole '$anchor', which owns the rest; the namespace '$namespace' with the Secrets 'flux-secrets' and 'edgewright-agent'."
+	say "It would then register (the token is valid until $expires) and apply these files:"
+	for file in "$work"/plain/* "$work"/flux/*; do
+		[ ! -f "$file" ] || say "  ${file##*/}"
+	done
+	[ -z "$left" ] || say "It would take away the Helm release $left, which an earlier attachment has left."
+	[ -z "$install_flux" ] || say "It would install Flux $flux_offer, which it fetches from the centre."
+	[ "$flux_state" != found ] || say "It would use the Flux that is there."
+	[ -z "$agent_image" ] || say "It would install the agent, $agent_image."
+	for file in "$work"/hooks/*; do
+		[ ! -f "$file" ] || say "It would run the operator's step '${file##*/}'."
+	done
+	exit 0
+fi
+
+confirm "Attach this $here to $url as '$name'?" "attach this $here as '$name'"
+say "Attaching this $here to $url as '$name' ($cluster)."
 
 hook() { # NAME: a step of the operator, in a shell of its own that knows neither token nor secrets
 	[ -f "$work/hooks/$1" ] || return 0

@@ -15,11 +15,12 @@ from importlib.resources import files as resources
 from uuid import UUID
 
 from edgewright import __version__
+from edgewright.bootstrap.agent_manifests import AgentPod
 from edgewright.domain.container_images import is_pinned
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.errors import Invalid, Stalled
 
-MAX_SCRIPT_BYTES = 32_000
+MAX_SCRIPT_BYTES = 34_000
 """Bytes, UTF-8: a person must be able to read the script, and an edge on a poor line to fetch it."""
 
 _ANY_GENERATION = 999_999_999
@@ -53,7 +54,7 @@ class BootstrapInput:
         flux: what people call the Flux that the centre has for edges, such as ``v2.7.0``; None: it has none, or
             the cluster brings its own.
         flux_namespace: the one that its controllers live in.
-        agent_image: that the edge runs the agent from; None: it gets no agent.
+        agent: what the edge runs the agent from; None: it gets no agent.
         version: of Edgewright.
 
     Raises:
@@ -73,7 +74,7 @@ class BootstrapInput:
     after: str = ""
     flux: str | None = None
     flux_namespace: str = FLUX_NAMESPACE
-    agent_image: str | None = None
+    agent: AgentPod | None = None
     version: str = __version__
 
     def __post_init__(self) -> None:
@@ -82,7 +83,7 @@ class BootstrapInput:
         _demand(_URL.fullmatch(self.external_url), "external_url", "The external URL is not a plain http URL.")
         _demand(_TOKEN.fullmatch(self.token), "token", "The registration token has characters it never has.")
         _demand(_NAMESPACE.fullmatch(self.flux_namespace), "flux_namespace", "Flux's namespace is not a DNS label.")
-        _demand(self.agent_image is None or is_pinned(self.agent_image), "agent_image", "The image has no tag.")
+        _demand(self.agent is None or is_pinned(self.agent.image), "agent", "The image has no tag.")
         _demand(_VERSION.fullmatch(self.version), "version", "The version has characters it never has.")
         _demand(self.generation >= 1, "generation", "Generations count from 1.")
         _demand(self.expires_at.tzinfo, "expires_at", "The expiry needs a time zone.")
@@ -125,7 +126,7 @@ def render_script(wanted: BootstrapInput) -> str:
         "flux_files": "yes" if flux else "",
         "flux_offer": wanted.flux or "",
         "flux_namespace": wanted.flux_namespace,
-        "agent_image": wanted.agent_image or "",
+        "agent_image": wanted.agent.image if wanted.agent else "",
         "token": wanted.token,
     }
     script = _script("frame", values, "".join(unpack))

@@ -9,6 +9,7 @@ import yaml
 from flux_file import VERSION, flux_file, sha256_of
 from gateway_centre import GatewayCentre, bearer
 
+from edgewright.bootstrap import AgentPod
 from edgewright.ports.operators import Permission
 
 FILE = flux_file()
@@ -106,7 +107,7 @@ async def test_the_agent_is_served_with_the_clusters_own_namespace(
     path = f"/v1/cluster/{cluster}/install/agent"
     unset = await admin.get(path)
     assert (unset.status_code, unset.json()["code"]) == (404, "agent_image_unset")
-    centre.app.state.gateway = replace(centre.gateway, agent_image="registry.example.com/edgewright:1")
+    centre.app.state.gateway = replace(centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"))
     fetched = await centre.client(bearer(await centre.bootstrap_token(cluster))).get(path)
     manifests = {one["kind"]: one for one in yaml.safe_load_all(fetched.text)}
     assert {one["metadata"].get("namespace", "plant") for one in manifests.values()} == {"plant"}
@@ -150,7 +151,7 @@ async def test_manifests_are_there_for_those_who_pipe_nothing_to_a_shell(
 ) -> None:
     await admin.put("/v1/flux", params=KNOWN, content=FILE)
     centre.app.state.gateway = replace(
-        centre.gateway, agent_image="registry.example.com/edgewright:1", registry_mirror="mirror.example"
+        centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"), registry_mirror="mirror.example"
     )
     token = await centre.bootstrap_token(cluster)
     answer = await anybody.get(f"/v1/cluster/{cluster}/bootstrap", params={"token": token, "format": "manifests"})

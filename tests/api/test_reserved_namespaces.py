@@ -15,6 +15,7 @@ from pod_environment import variables_of
 from resealing_edge import ResealingEdge, status, to_put
 
 from edgewright.agent.settings import SEALING_URL, read_settings
+from edgewright.bootstrap import AgentPod
 from edgewright.ports.operators import Permission
 
 FILE = flux_file()
@@ -229,7 +230,7 @@ async def test_no_manifest_takes_a_whole_secret_for_an_environment(
 
 async def manifests(centre: GatewayCentre, cluster: UUID) -> list[str]:
     """All that an edge applies: what the script fetches, and what is there for those who pipe nothing to a shell."""
-    centre.app.state.gateway = replace(centre.gateway, agent_image="registry.example.com/edgewright:1")
+    centre.app.state.gateway = replace(centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"))
     token = await centre.bootstrap_token(cluster)
     served = centre.client(bearer(token))
     answers = [await served.get(f"/v1/cluster/{cluster}/install/{part}") for part in ("agent", "flux")]

@@ -110,6 +110,34 @@ def parsed(text):
     return {"labels": labels, "data": values, "text": text, "namespace": field(text, "namespace")}
 
 
+def rehearse(cluster, texts):
+    """As a dry run on the server: each object is judged by itself, as a real one, and nothing is kept.
+
+    ``ungranted`` in the state names Roles that the user may not make, ``denied`` objects that an admission plugin
+    refuses in namespaces that are there.
+    """
+    objects, said = cluster["objects"], []
+    for text in "\n---\n".join(texts).split("\n---\n"):
+        kind, name, namespace = field(text, "kind", ""), field(text, "name"), field(text, "namespace")
+        group = field(text, "apiVersion", "").partition("/")[0]
+        known = [each for each in objects if each.startswith("CustomResourceDefinition/") and each.endswith(group)]
+        if group.endswith("fluxcd.io") and not known:
+            said += [f'no matches for kind "{kind}" in version "{group}/v1"', "ensure CRDs are installed first"]
+        elif namespace not in ("", "default") and f"Namespace/{namespace}" not in objects:
+            said.append(f'Error from server (NotFound): namespaces "{namespace}" not found')
+        elif name in cluster.get("ungranted", []) and kind.endswith("Role"):
+            said.append(
+                f'Error from server (Forbidden): {kind} "{name}" is forbidden: user "u" is attempting to grant'
+            )
+            said.append("RBAC permissions not currently held:")
+        elif name in cluster.get("denied", []):
+            said.append(f'Error from server: admission webhook "w" denied the request: {kind} {name}')
+        elif kind.endswith("Binding"):
+            said.append(f'Error from server (NotFound): roles.rbac.authorization.k8s.io "{name}" not found')
+    if said:
+        stop("\n".join(said))
+
+
 def gate():
     """Counts the calls of a run in GATE_FILE; before the one numbered GATE_AT it waits, or has the run killed."""
     file = os.environ["GATE_FILE"]
@@ -159,6 +187,12 @@ def main():
             sys.exit(1 if f"{verb} {resource}" in cluster["forbidden"] else 0)
         case ["get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}"]:
             sys.stdout.write(cluster["uid"])
+        case ["get", "namespace", *names, "--ignore-not-found", "-o", "name"]:
+            for name in names:
+                if f"Namespace/{name}" in objects:
+                    say(f"namespace/{name}")
+        case ["apply", "--server-side", "--force-conflicts", _, "--dry-run=server", *files]:
+            rehearse(cluster, [open(path).read() for path in files if path != "-f"])
         case ["get", "namespace", name, "--ignore-not-found", "-o", template]:
             owner = '{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}'
             assert template == "jsonpath={.metadata.deletionTimestamp}|" + owner
@@ -187,6 +221,8 @@ def main():
         case ["config", "view", *_]:
             sys.stdout.write("https://10.0.0.1:6443")
         case ["get", "nodes", "-o", "name"]:
+            if cluster.get("hidden_nodes"):
+                stop("Error from server (Forbidden): nodes is forbidden")
             say("node/one\nnode/two")
         case [
             "get",

@@ -8,6 +8,8 @@ from fcntl import ioctl
 
 import pytest
 
+from edgewright.bootstrap import AgentPod
+
 PEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUBX\n-----END CERTIFICATE-----\n"
 ANCHOR = ["create", "ClusterRole/edgewright-anchor"]
 NAMESPACE = ["apply", "Namespace/edgewright"]
@@ -339,7 +341,7 @@ def offering(edge, centre):
     """A script of a centre that has Flux and an agent for edges."""
     install = f"/v1/cluster/{edge.cluster_uuid}/install"
     centre.pages |= {f"{install}/flux": FLUX, f"{install}/agent": AGENT}
-    return edge.render(flux="v2.7.0", agent_image=IMAGE)
+    return edge.render(flux="v2.7.0", agent=AgentPod(IMAGE))
 
 
 def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge, centre):

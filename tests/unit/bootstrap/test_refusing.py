@@ -2,6 +2,8 @@
 
 import pytest
 
+from edgewright.bootstrap import AgentPod, render_agent
+
 OTHER = "6f5c1c1e-0000-4000-8000-3f0f5f5f9a99"
 
 
@@ -164,10 +166,57 @@ def test_flux_is_installed_by_an_administrator_only(edge, centre):
     assert untouched(edge, centre)
 
 
-def test_dry_run_names_what_would_come_from_the_centre(edge, centre):
+def installing(edge, centre, **changes):
+    """A script of a centre that has Flux and an agent for edges."""
+    install = f"/v1/cluster/{edge.cluster_uuid}/install"
+    agent = render_agent(AgentPod("registry.example.com/ew:1"), namespace="edgewright").decode()
+    centre.pages |= {f"{install}/flux": "apiVersion: v1\n", f"{install}/agent": agent}
+    return edge.render(agent=AgentPod("registry.example.com/ew:1"), **changes)
+
+
+def test_dry_run_names_what_comes_from_the_centre_and_spends_no_token(edge, centre):
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
-    done = edge.run("--dry-run", script=edge.render(flux="v2.7.0", agent_image="registry.example.com/ew:1"))
+    done = edge.run("--dry-run", script=installing(edge, centre, flux="v2.7.0"))
     assert "install Flux v2.7.0" in done.stdout and "registry.example.com/ew:1" in done.stdout
-    assert centre.fetched == []
     assert untouched(edge, centre)
+
+
+@pytest.mark.parametrize("options", [["--yes"], ["--dry-run"]])
+@pytest.mark.parametrize("there", [True, False])
+def test_rights_that_may_not_be_granted_are_named_before_anything_is_done(edge, centre, options, there):
+    """A role can be given to whoever may not have its rights; the API server refuses that in a dry run, too."""
+    if there:
+        edge.put("Namespace/edgewright")
+    for role in ("edgewright-agent", "edgewright-detach"):
+        edge.set_cluster(forbidden=["delete pods"], ungranted=[role])
+        done = edge.run(*options, script=installing(edge, centre))
+        assert (done.returncode, "attempting to grant" in done.stderr, role in done.stderr) == (4, True, True)
+        assert "Nothing was changed" in done.stderr and "not found" not in done.stderr
+        assert untouched(edge, centre)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_the_cluster_would_refuse_is_named_beforehand_where_its_namespace_is_there(edge, centre, there):
+    """In the namespace that stands in for it other rules may be in force."""
+    if there:
+        edge.put("Namespace/edgewright")
+    edge.set_cluster(denied=["edgewright-agent"])
+    done = edge.run("--dry-run", script=installing(edge, centre))
+    assert done.returncode == (3 if there else 0)
+    assert ("admission webhook" in done.stderr) is there
+    assert untouched(edge, centre)
+
+
+def test_a_namespace_of_another_name_is_stood_in_for_as_well(edge, centre):
+    edge.set_cluster(forbidden=["delete pods"], ungranted=["site"])
+    site = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: site\n  namespace: plant\n"
+    script = edge.render(namespace="plant", files={"site.yaml": site})
+    assert edge.run("--yes", script=script).returncode == 4
+    assert untouched(edge, centre)
+
+
+def test_nodes_that_may_not_be_listed_are_not_none(edge):
+    edge.set_cluster(hidden_nodes=True)
+    told = edge.run("--dry-run").stdout
+    assert "number of nodes unknown" in told and "0 nodes" not in told

@@ -4,9 +4,9 @@ from itertools import product
 
 from bootstrap_runs import ANCHOR, DEAD, GOOD
 
-from edgewright.bootstrap import render_agent
+from edgewright.bootstrap import AgentPod, render_agent
 
-AGENT_IMAGE = "registry.example.com/edgewright:1"
+AGENT = AgentPod("registry.example.com/edgewright:1")
 RESOURCES = {
     "clusterrole": "clusterroles.rbac.authorization.k8s.io",
     "customresourcedefinition": "customresourcedefinitions.apiextensions.k8s.io",
@@ -62,13 +62,13 @@ def words(calls: list[dict[str, list[str]]]) -> list[list[str]]:
 def test_every_right_is_asked_for_that_is_used_and_no_other(site, centre, register) -> None:
     site.set_cluster(forbidden=["watch something"])  # no administrator: each right is asked for by itself
     centre.pages[f"/v1/cluster/{site.cluster_uuid}/install/agent"] = render_agent(
-        namespace="edgewright", image=AGENT_IMAGE
+        AGENT, namespace="edgewright"
     ).decode()
     site.put(ANCHOR, {"cluster": site.cluster_uuid, "generation": "1"})  # a refused run takes back single Secrets
     assert site.run("--yes", script=site.render(token=DEAD)).returncode == 1
     site.drop(ANCHOR)
     for token, generation in product((DEAD, GOOD), (1, 2, 2)):
-        done = site.run("--yes", script=site.render(token=token, generation=generation, agent_image=AGENT_IMAGE))
+        done = site.run("--yes", script=site.render(token=token, generation=generation, agent=AGENT))
         assert done.returncode == (1 if token == DEAD else 0), done.stderr
     going = site.cluster["objects"]
     going["Namespace/edgewright"]["deleted"] = "2026-01-01T00:00:00Z"

@@ -6,7 +6,7 @@ However they meet, the edge ends with what the centre knows, and a run that is r
 import pytest
 from bootstrap_runs import ANCHOR, DEAD, GOOD, MADE, READS, REQUESTS, Run, held_on, is_attached
 
-KILLED = 18
+KILLED = 20
 """Request before which a run is killed that leaves an anchor and no credentials."""
 
 
