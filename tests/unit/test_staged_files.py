@@ -9,6 +9,7 @@ import pytest
 from activities import staged_files
 from activities.staged_files import apply_requests
 from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import SealedValue, change_values, read_values
 
@@ -42,10 +43,14 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def counted(
-        document: bytes | None, namespace: str, name: str, changes: Mapping[str, SealedValue | None]
+        document: bytes | None,
+        namespace: str,
+        name: str,
+        changes: Mapping[str, SealedValue | None],
+        template: TemplateChange | None,
     ) -> bytes | None:
         names.append(name)
-        return change_values(document, namespace, name, changes)
+        return change_values(document, namespace, name, changes, template)
 
     monkeypatch.setattr(staged_files, "change_values", counted)
     return names
