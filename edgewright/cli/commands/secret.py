@@ -3,31 +3,35 @@
 A value comes from stdin or a file. On the command line it would stand in the shell's history and the process list.
 """
 
-import sys
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands.naming import Named, named
+from edgewright.cli.commands import secret_types
+from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, ClusterName, example
-from edgewright.cli.commands.screen import clean, moment, result, say, show_json, show_table
+from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json, show_table
+from edgewright.cli.commands.secret_sending import (
+    COMMIT_HEADER,
+    Annotations,
+    DryRun,
+    Labels,
+    SecretName,
+    delete_keys,
+    key_path,
+    place_of,
+    seal_secret,
+    show_commit,
+    template_of,
+)
+from edgewright.cli.commands.secret_sources import read_files, read_value
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name
+from edgewright.domain.kubernetes_names import check_secret_key
 
 app = typer.Typer(no_args_is_help=True)
-
-LARGEST_BYTES = 1024 * 1024
-"""Of all keys of one Secret; the gateway refuses more."""
-COMMIT_HEADER = "Edgewright-Commit"
-
-SecretName = Annotated[
-    str, typer.Argument(metavar="NAMESPACE/NAME", help="The Kubernetes Secret.", show_default=False)
-]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The key inside the Secret.", show_default=False)]
 
 
 @app.command(
@@ -45,39 +49,113 @@ def put(
     context: typer.Context,
     cluster: ClusterName,
     secret: SecretName,
-    key: Key,
+    key: Annotated[
+        str | None, typer.Argument(metavar="KEY", help="The key inside the Secret.", show_default=False)
+    ] = None,
     source: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="-|@FILE", help="Where the value is read from, byte for byte.", show_default=False),
-    ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and seal, store nothing.")] = False,
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-file",
+            metavar="[KEY=]PATH",
+            help="A key whose value is a file; without KEY, the file's name is the key. As often as you like.",
+            show_default=False,
+        ),
+    ] = None,
+    env_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from-env-file",
+            metavar="PATH",
+            help="A file with a line KEY=VALUE for each key; quotes are part of the value.",
+            show_default=False,
+        ),
+    ] = None,
+    secret_type: Annotated[
+        str | None,
+        typer.Option(
+            "--type", help="Of the Secret, such as kubernetes.io/basic-auth. Only of a new one.", show_default=False
+        ),
+    ] = None,
+    labels: Labels = None,
+    annotations: Annotations = None,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set one key of a Secret, from stdin or a file; a newline at the end is part of the value."""
-    if context.args or not (source == "-" or (source.startswith("@") and len(source) > 1)):
+    """Set one key of a Secret from stdin or a file, or several from files; a newline at the end is part of a value.
+
+    Type, labels and annotations are the whole Secret's and stay when another key is set. None of them is encrypted.
+    """
+    several = bool(files or env_files)
+    if context.args or (source is not None and not _is_source(source)) or (source is None and not several):
         raise CliError(
             "The value of a secret comes from stdin or a file; as an argument, everybody here could read it.",
             "Give - and pipe the value in, or @FILE.",
             ExitCode.USAGE,
         )
-    place = _place(secret, key)
+    if several and key is not None:
+        raise CliError(
+            "A KEY with - or @FILE, and --from-file, exclude each other.",
+            "Give each key as --from-file KEY=PATH.",
+            ExitCode.USAGE,
+        )
+    place, template = place_of(secret), template_of(secret_type, labels, annotations)
+    if several:
+        values = read_files(files or (), env_files or ())
+        if not values:
+            raise CliError("There is no key in these files.", exit_code=ExitCode.USAGE)
+        seal_secret(cluster, secret, values, template, dry_run=dry_run, as_json=as_json)
+        return
+    only = check_secret_key(key or "")
+    if template:  # not as a query: a centre of an earlier version would pass over it
+        seal_secret(cluster, secret, {only: read_value(source or "")}, template, dry_run=dry_run, as_json=as_json)
+        return
     with connect() as gateway:
         meant = named(gateway, cluster)
-        value = _read(source)
+        value = read_value(source or "")
         params = {"dryrun": "true"} if dry_run else None
         octets = {"Content-Type": "application/octet-stream"}
-        answer = send_once(gateway, "PUT", _path(meant, place), params=params, content=value, headers=octets)
-    _show(answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}", "is sealed", as_json=as_json)
+        path = key_path(meant, place, only)
+        answer = send_once(gateway, "PUT", path, params=params, content=value, headers=octets)
+    show_commit(answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}", "is sealed", as_json=as_json)
+
+
+app.command("tls", epilog=example("secret tls press-shop default/web --cert web.pem --key web.key"))(secret_types.tls)
+app.command(
+    "registry",
+    epilog=example("secret registry press-shop default/pull --server registry.example.com --username edge"),
+)(secret_types.registry)
 
 
 @app.command("delete", epilog=example("secret delete press-shop default/db password"))
-def delete(cluster: ClusterName, secret: SecretName, key: Key, as_json: AsJson = False) -> None:
-    """Delete one key of a Secret; the Secret goes with its last key."""
-    place = _place(secret, key)
+def delete(
+    cluster: ClusterName,
+    secret: SecretName,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys inside the Secret.", show_default=False)
+    ] = None,
+    whole: Annotated[bool, typer.Option("--all", help="Delete all keys, and so the Secret.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete keys of a Secret in one commit; the Secret goes with its last key."""
+    place = place_of(secret)
+    wanted = [check_secret_key(key) for key in keys or ()]
+    if whole == bool(wanted):
+        raise CliError("Give the keys to delete, or --all.", exit_code=ExitCode.USAGE)
     with connect() as gateway:
         meant = named(gateway, cluster)
-        answer = send_once(gateway, "DELETE", _path(meant, place))
-    _show(answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}", "is deleted", as_json=as_json)
+        if whole:
+            wanted = _keys_of(gateway.get(f"{meant.path}/secret"), place)
+        if not wanted:
+            raise CliError(f"{meant.text} has no Secret {secret}.", exit_code=ExitCode.NOT_FOUND)
+        if len(wanted) == 1:
+            commit = send_once(gateway, "DELETE", key_path(meant, place, wanted[0])).headers.get(COMMIT_HEADER)
+        else:
+            commit = delete_keys(gateway, meant, place, wanted)
+    show_commit(commit, f"{secret} {', '.join(wanted)} of {meant.text}", "is deleted", as_json=as_json)
 
 
 @app.command("list", epilog=example("secret list press-shop"))
@@ -88,12 +166,19 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
     if as_json:
         show_json(document)
         return
+    types = {(each["namespace"], each["name"]): each["type"] for each in document.get("secrets", ())}
     rows = [
-        (f"{each['namespace']}/{each['name']}", each["key"], each["state"], moment(each["sealed_at"]))
+        (
+            f"{each['namespace']}/{each['name']}",
+            each["key"],
+            each["state"],
+            moment(each["sealed_at"]),
+            types.get((each["namespace"], each["name"]), ""),
+        )
         for each in document["items"]
     ]
     if rows:
-        show_table(("secret", "key", "state", "sealed"), rows)
+        show_table(("secret", "key", "state", "sealed", "type"), rows)
     else:
         say("No secrets.")
     for path in document["unreadable"]:
@@ -121,53 +206,9 @@ def reseal(
     say(f"How far it is: edgewright cluster show {meant.text}.")
 
 
-def _place(secret: str, key: str) -> tuple[str, str, str]:
-    """Namespace, name and key, each one that Kubernetes would take: only then may they become a path.
-
-    Raises:
-        CliError: there is no ``/`` in between.
-        Invalid: see ``edgewright.domain.kubernetes_names``.
-    """
-    namespace, slash, name = secret.partition("/")
-    if not slash:
-        raise CliError("A Secret is given as NAMESPACE/NAME.", "For example default/db.", ExitCode.USAGE)
-    return check_namespace(namespace), check_secret_name(name), check_secret_key(key)
+def _is_source(source: str) -> bool:
+    return source == "-" or (source.startswith("@") and len(source) > 1)
 
 
-def _path(cluster: Named, place: tuple[str, str, str]) -> str:
-    return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in place)])
-
-
-def _read(source: str) -> bytes:
-    """The bytes of a value; one more than is allowed at most.
-
-    Raises:
-        CliError: the file cannot be read, or the value is too large.
-    """
-    if source == "-":
-        if sys.stdin.isatty():
-            say("Type the value and end it with Ctrl-D.")
-        value = sys.stdin.buffer.read(LARGEST_BYTES + 1)
-    else:
-        file = Path(source.removeprefix("@"))
-        try:
-            with file.open("rb") as stream:
-                value = stream.read(LARGEST_BYTES + 1)
-        except OSError as error:
-            raise CliError(f"The file {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
-    if len(value) > LARGEST_BYTES:
-        raise CliError(
-            f"All keys of one Secret together may have {LARGEST_BYTES} bytes; this value has more.",
-            exit_code=ExitCode.REFUSED,
-            code="secret_too_large",
-        )
-    return value
-
-
-def _show(commit: str | None, what: str, done: str, *, as_json: bool) -> None:
-    if as_json:
-        show_json({"commit": commit})
-    elif commit is None:
-        result(f"{what} could be sealed; nothing was stored.")
-    else:
-        result(f"{what} {done}, commit {commit}.")
+def _keys_of(listed: Document, place: tuple[str, str]) -> list[str]:
+    return [each["key"] for each in listed["items"] if (each["namespace"], each["name"]) == place]
