@@ -14,6 +14,7 @@ from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
 from api.secret_templates import check_form
+from api.unapplied_deletions import UnappliedDeletions
 from edgewright.domain.cluster import Desired
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
@@ -218,7 +219,7 @@ async def stage(
     sealed = await asyncio.to_thread(
         _sealed,
         gateway,
-        row.uuid,
+        row,
         changes,
         templates=wish.templates,
         certificate=certificate,
@@ -332,7 +333,7 @@ def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate |
 
 def _sealed(
     gateway: Gateway,
-    cluster: UUID,
+    row: ClusterRow,
     changes: Sequence[KeyChange],
     *,
     templates: Templates,
@@ -340,29 +341,28 @@ def _sealed(
     given_up: Collection[str],
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
-    head = _head(gateway, cluster)
+    head = _head(gateway, row.uuid)
+    unapplied = UnappliedDeletions(gateway.git, row.uuid, row.spec.name, head, row.observed_revision)
     sealed = [_seal(gateway, change, certificate) for change in changes]
     by_secret: dict[tuple[str, str], dict[str, tuple[KeyChange, SealedValue | None]]] = {}
     for change, value in zip(changes, sealed, strict=True):
         by_secret.setdefault((change.namespace, change.name), {})[change.key] = (change, value)
     for (namespace, name), wanted in by_secret.items():
         path, template = secret_path(namespace, name), templates.get((namespace, name))
-        document = gateway.git.read(cluster, path, at=head) if head else None
+        document = gateway.git.read(row.uuid, path, at=head) if head else None
         present = {} if document is None else read_values(document, where=path)
         for key in (key for key, (_, value) in wanted.items() if value is None and key not in present):
             if f"{namespace}/{name}/{key}" not in given_up:
                 raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
         change_values(document, namespace, name, {key: value for key, (_, value) in wanted.items()}, template)
-        _check_forms(document, [change for change, _ in wanted.values()], template)
+        present_type = OPAQUE if document is None else read_template(document).type
+        secret_type = template.type if template and template.type else present_type
+        if document is None:
+            unapplied.refuse_other_type(namespace, name, secret_type)
+        for change, _ in wanted.values():
+            if change.value is not None:
+                check_form(secret_type, change.key, change.value)
     return sealed
-
-
-def _check_forms(document: bytes | None, changes: Sequence[KeyChange], template: TemplateChange | None) -> None:
-    present = OPAQUE if document is None else read_template(document).type
-    secret_type = template.type if template and template.type else present
-    for change in changes:
-        if change.value is not None:
-            check_form(secret_type, change.key, change.value)
 
 
 def _head(gateway: Gateway, cluster: UUID) -> CommitId | None:

@@ -10,6 +10,7 @@ import pytest
 from gateway_centre import STATUS_APP, GatewayCentre
 from sealing_keys import certificate_pem, open_envelope, private_key
 
+from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.operators import Permission
 from edgewright.sealing import read_template, read_values
 
@@ -52,7 +53,9 @@ def path(cluster: UUID, key: str = "password", name: str = "db") -> str:
 
 def change(key: str, value: str | None = "x", name: str = "db", namespace: str = "default") -> dict[str, Any]:
     place = {"namespace": namespace, "name": name, "key": key}
-    return {**place, "delete": True} if value is None else {**place, "value_base64": b64encode(value.encode()).decode()}
+    return (
+        {**place, "delete": True} if value is None else {**place, "value_base64": b64encode(value.encode()).decode()}
+    )
 
 
 def wish(name: str = "db", namespace: str = "default", **more: Any) -> dict[str, Any]:
@@ -138,6 +141,39 @@ async def test_the_type_of_a_secret_that_is_there_cannot_be_changed_until_it_was
     assert (await operator.delete(path(cluster))).status_code == 204
     assert (await operator.put(path(cluster), content=b"x", params={"type": "example.com/t"})).status_code == 204
     assert template(centre, cluster)[0] == "example.com/t"
+
+
+async def applied(centre: GatewayCentre, cluster: UUID, commit: str | None) -> None:
+    """The edge says so."""
+    row = await centre.row(cluster)
+    await centre.gateway.edge_reports.heartbeats([Heartbeat(cluster, row.generation, observed_revision=commit)])
+
+
+async def test_another_type_waits_until_the_edge_has_applied_the_deletion(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    """The controller cannot change the type of a Secret, and would go on with the old value."""
+    query = {"type": "example.com/t"}
+
+    async def outcome(more: dict[str, str] | None = None) -> tuple[int, str]:
+        answer = await operator.put(path(cluster), content=b"x", params=more)
+        return answer.status_code, answer.json()["code"] if answer.content else ""
+
+    await applied(centre, cluster, centre.git.head(cluster))
+    assert await outcome() == (204, "")
+    assert (await operator.delete(path(cluster))).status_code == 204
+    assert await outcome(query) == (409, "secret_type_immutable"), "the edge may have fetched what came between"
+    assert await outcome() == (204, ""), "of the same type, it can come back at once"
+    await applied(centre, cluster, centre.git.head(cluster))
+    assert (await operator.delete(path(cluster))).status_code == 204
+    assert await outcome(query) == (409, "secret_type_immutable"), "the edge has it"
+    assert (await operator.put(path(cluster, name="other"), content=b"x", params=query)).status_code == 204
+    await applied(centre, cluster, centre.git.head(cluster))
+    assert await outcome(query) == (204, "")
+    assert (await operator.delete(path(cluster))).status_code == 204
+    assert await outcome() == (409, "secret_type_immutable"), "no type is a type, too"
+    await applied(centre, cluster, "b" * 40)
+    assert await outcome() == (409, "secret_type_immutable"), "a commit that is nowhere tells nothing"
 
 
 async def test_a_key_that_the_type_needs_is_neither_left_out_nor_deleted_alone(

@@ -100,7 +100,9 @@ def test_every_request_may_be_refused() -> None:
 
 def test_templates_of_requests_are_merged_in_their_order() -> None:
     first, second = TemplateChange(None, {"a": "1", "b": "1"}), TemplateChange("example.com/t", {"b": None, "c": "3"})
-    asked = requests(change("k", template=first), change("k", template=second), change("k"), change("o", name="other"))
+    asked = requests(
+        change("k", template=first), change("k", template=second), change("k"), change("o", name="other")
+    )
     applied = apply_requests(FILES.get, asked)
     assert len(applied.taken) == 4
     template = read_template(applied.files[PATH] or b"")
@@ -124,7 +126,9 @@ def test_of_two_types_the_first_is_taken_and_the_other_request_refused() -> None
 def test_a_secret_that_is_deleted_first_may_come_back_with_another_type() -> None:
     document = change_values(None, "default", "db", {"k": SealedValue("AgB=", None, None)})
     wish = TemplateChange("kubernetes.io/ssh-auth")
-    applied = apply_requests({PATH: document}.get, requests(change("k", None), change("ssh-privatekey", template=wish)))
+    applied = apply_requests(
+        {PATH: document}.get, requests(change("k", None), change("ssh-privatekey", template=wish))
+    )
     assert len(applied.taken) == 2
     assert read_template(applied.files[PATH] or b"").type == "kubernetes.io/ssh-auth"
 

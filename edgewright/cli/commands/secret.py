@@ -77,7 +77,7 @@ def put(
     secret_type: Annotated[
         str | None,
         typer.Option(
-            "--type", help="Of the Secret, such as kubernetes.io/basic-auth. Only of a new one.", show_default=False
+            "--type", help="Of a new Secret, such as kubernetes.io/basic-auth; it never changes.", show_default=False
         ),
     ] = None,
     labels: Labels = None,
@@ -85,10 +85,7 @@ def put(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set one key of a Secret from stdin or a file, or several from files; a newline at the end is part of a value.
-
-    Type, labels and annotations are the whole Secret's and stay when another key is set. None of them is encrypted.
-    """
+    """Set one key of a Secret from stdin or a file, or several from files; a newline at the end is part of it."""
     several = bool(files or env_files)
     if context.args or (source is not None and not _is_source(source)) or (source is None and not several):
         raise CliError(

@@ -24,12 +24,17 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and seal, store n
 Labels = Annotated[
     list[str] | None,
     typer.Option(
-        "--label", metavar="NAME=VALUE", help="A label of the Secret; NAME- removes one.", show_default=False
+        "--label",
+        metavar="NAME=VALUE",
+        help="A label of the whole Secret, in clear; NAME- removes one.",
+        show_default=False,
     ),
 ]
 Annotations = Annotated[
     list[str] | None,
-    typer.Option("--annotation", metavar="NAME=VALUE", help="An annotation; NAME- removes one.", show_default=False),
+    typer.Option(
+        "--annotation", metavar="NAME=VALUE", help="An annotation of it; NAME- removes one.", show_default=False
+    ),
 ]
 
 

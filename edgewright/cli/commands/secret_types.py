@@ -71,10 +71,7 @@ def registry(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Set what images are pulled with: a Secret of the type kubernetes.io/dockerconfigjson. Asks for the password.
-
-    Where stdin is no terminal, its first line is the password.
-    """
+    """Set what images are pulled with (kubernetes.io/dockerconfigjson); the password is asked for, or from stdin."""
     place_of(secret)
     template = template_of(REGISTRY, labels, annotations)
     if not server or not username or ":" in username:
@@ -90,8 +87,8 @@ def _check_pair(certificate: Path, certificate_pem: bytes, key: Path, key_pem: b
         CliError: one is not PEM, the key is encrypted, or it is another certificate's.
     """
     from cryptography import x509  # noqa: PLC0415 - slow, and few commands read certificates
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - the same
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 - the same
 
     try:
         first = x509.load_pem_x509_certificates(certificate_pem)[0]

@@ -85,9 +85,7 @@ def test_they_stay_whatever_happens_to_the_values() -> None:
     assert set(read_values(fewer)) == set(PAIR)
     removed = remove_keys(more, ["ca"])
     assert removed is not None and read_template(removed) == expected
-    resealed, gone = replace_values(
-        document, "press", "web", {"tls.key": (ciphertext_digest("AQAA"), value("AQAC"))}
-    )
+    resealed, gone = replace_values(document, "press", "web", {"tls.key": (ciphertext_digest("AQAA"), value("AQAC"))})
     assert resealed is not None and not gone and read_template(resealed) == expected
 
 
@@ -182,7 +180,10 @@ def test_a_type_is_refused_without_the_keys_that_it_needs(secret_type: str) -> N
         (TemplateChange(annotations={"a": "x" * ANNOTATIONS_BYTES}), "secret_annotation_invalid"),
         (TemplateChange(annotations={f"a{n}": "" for n in range(MOST_ANNOTATIONS + 1)}), "secret_annotation_invalid"),
         (TemplateChange(labels={"edgewright.dev/x": "1"}), "secret_metadata_reserved"),
-        (TemplateChange(labels={"sealedsecrets.bitnami.com/sealed-secrets-key": "active"}), "secret_metadata_reserved"),
+        (
+            TemplateChange(labels={"sealedsecrets.bitnami.com/sealed-secrets-key": "active"}),
+            "secret_metadata_reserved",
+        ),
         (TemplateChange(labels={"kustomize.toolkit.fluxcd.io/name": None}), "secret_metadata_reserved"),
         (TemplateChange(annotations={"kustomize.toolkit.fluxcd.io/prune": "disabled"}), "secret_metadata_reserved"),
         (TemplateChange(annotations={"meta.helm.sh/release-name": "x"}), "secret_metadata_reserved"),
