@@ -6,6 +6,7 @@ from itertools import chain
 from uuid import UUID
 
 from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Refused, Stalled
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import SealedValue, change_values
@@ -50,8 +51,9 @@ def apply_requests(read: Callable[[str], bytes | None], requests: Requests) -> A
 
 def _apply(read: Callable[[str], bytes | None], files: Files, requests: Requests) -> AppliedRequests:
     try:
+        templates = _templates(requests)
         changed = {
-            path: _changed(files[path] if path in files else read(path), changes)
+            path: _changed(files[path] if path in files else read(path), changes, templates.get(path))
             for path, changes in _newest(requests).items()
         }
     except (Refused, Stalled) as refusal:
@@ -73,7 +75,23 @@ def _newest(requests: Requests) -> dict[str, dict[str, StagedChange]]:
     return newest
 
 
-def _changed(document: bytes | None, changes: Mapping[str, StagedChange]) -> bytes | None:
+def _templates(requests: Requests) -> dict[str, TemplateChange]:
+    """What changes of each Secret besides its values, one request after the other, by file.
+
+    Raises:
+        Conflict: code ``secret_type_immutable``: two requests name two types.
+    """
+    merged: dict[str, TemplateChange] = {}
+    for change in chain.from_iterable(changes for _, changes in requests):
+        if change.template is not None:
+            path = secret_path(change.namespace, change.name)
+            merged[path] = merged.get(path, TemplateChange()).then(change.template)
+    return merged
+
+
+def _changed(
+    document: bytes | None, changes: Mapping[str, StagedChange], template: TemplateChange | None
+) -> bytes | None:
     place = next(iter(changes.values()))
     values = {
         key: None
@@ -81,4 +99,4 @@ def _changed(document: bytes | None, changes: Mapping[str, StagedChange]) -> byt
         else SealedValue(change.ciphertext, change.fingerprint, change.sealed_at)
         for key, change in changes.items()
     }
-    return change_values(document, place.namespace, place.name, values)
+    return change_values(document, place.namespace, place.name, values, template)

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from api.gateway import Gateway
-from api.schemas.secrets import SealedKey, SecretList
+from api.schemas.secrets import ListedSecret, SealedKey, SecretList
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
+from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import NotFound, Stalled
 from edgewright.ports.clusters import ClusterRow
-from edgewright.sealing import SealedValue, ciphertext_digest, read_values
+from edgewright.sealing import SealedValue, ciphertext_digest, read_template, read_values
 
 
 def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
@@ -20,18 +21,31 @@ def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, na
     """
     edge = _Edge(row)
     items: list[SealedKey] = []
+    secrets: list[ListedSecret] = []
     unreadable: list[str] = []
     for path, found_namespace, found_name, document in _files(gateway, row):
         if namespace not in {None, found_namespace} or name not in {None, found_name}:
             continue
         try:
-            values = read_values(document, where=path)
+            values, template = read_values(document, where=path), read_template(document, where=path)
         except Stalled:
             unreadable.append(path)
             continue
+        secrets.append(_listed(found_namespace, found_name, template))
         items += edge.keys_of(found_namespace, found_name, values)
     lost = (f"{each.namespace}/{each.name}/{each.key}" for each in items if each.opens is False)
-    return SecretList(items=items, unreadable=unreadable, must_reenter=sorted({*row.must_reenter, *lost}))
+    must_reenter = sorted({*row.must_reenter, *lost})
+    return SecretList(items=items, secrets=secrets, unreadable=unreadable, must_reenter=must_reenter)
+
+
+def _listed(namespace: str, name: str, template: SecretTemplate) -> ListedSecret:
+    return ListedSecret(
+        namespace=namespace,
+        name=name,
+        type=template.type,
+        labels=dict(template.labels),
+        annotations=dict(template.annotations),
+    )
 
 
 def _files(gateway: Gateway, row: ClusterRow) -> Iterator[tuple[str, str, str, bytes]]:

@@ -6,13 +6,15 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
 
 from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
+from api.secret_templates import check_form
+from api.unapplied_deletions import UnappliedDeletions
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
@@ -25,6 +27,7 @@ from edgewright.domain.kubernetes_names import (
     secret_path,
 )
 from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
+from edgewright.domain.secret_template import OPAQUE, TemplateChange
 from edgewright.errors import Conflict, Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -37,9 +40,13 @@ from edgewright.sealing import (
     SealingCertificate,
     change_values,
     parse_certificate,
+    read_template,
     read_values,
     seal,
 )
+
+Templates = Mapping[tuple[str, str], TemplateChange]
+"""``(namespace, name)`` of Secrets -> what changes of them besides values."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,7 @@ class SecretWish:
         key: the ``Idempotency-Key``, if one was sent.
         places: ``(namespace, name, key)`` of each change.
         dry_run: everything is checked and sealed, nothing is stored.
+        templates: of Secrets that ``places`` are of.
     """
 
     cluster: UUID
@@ -74,6 +82,7 @@ class SecretWish:
     key: str | None
     places: Sequence[tuple[str, str, str]]
     dry_run: bool
+    templates: Templates = field(default_factory=dict)
 
 
 async def change_keys(
@@ -91,9 +100,9 @@ async def change_keys(
         check_writable(row)
         wanted = await changes()
         reserved = await reserved_namespaces(live, row)
-        refuse_reserved(wanted, reserved)
+        refuse_reserved(wanted, wish.templates, reserved)
         given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:-1], reserved=reserved)}
-        await stage(gateway, row, request, wanted, given_up=given_up, actor=wish.actor, dry_run=wish.dry_run)
+        await stage(gateway, row, request, wanted, wish, given_up=given_up)
     if wish.dry_run:
         return None
     commit = await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
@@ -173,17 +182,18 @@ def _is_reserved(namespace: str, name: str, *, reserved: Mapping[str, str]) -> b
     return name == FLUX_SECRET or name.startswith(OWN_PREFIX)
 
 
-def refuse_reserved(changes: Sequence[KeyChange], reserved: Mapping[str, str]) -> None:
+def refuse_reserved(changes: Sequence[KeyChange], templates: Templates, reserved: Mapping[str, str]) -> None:
     """Lets deletions pass: what an earlier version has sealed there can be taken away.
 
     Raises:
-        Invalid: code ``namespace_reserved``: a value is for one of these namespaces.
+        Invalid: code ``namespace_reserved``: a value, type, label or annotation is for one of these namespaces.
     """
-    for change in changes:
-        if change.value is not None and _is_reserved(change.namespace, change.name, reserved=reserved):
+    written = [(change.namespace, change.name) for change in changes if change.value is not None]
+    for namespace, name in (*written, *templates):
+        if _is_reserved(namespace, name, reserved=reserved):
             raise Invalid(
-                f"The secret {change.name} cannot be sealed into the namespace {change.namespace} of this cluster: "
-                f"it belongs to {reserved[change.namespace]}.",
+                f"The secret {name} cannot be sealed into the namespace {namespace} of this cluster: "
+                f"it belongs to {reserved[namespace]}.",
                 code="namespace_reserved",
                 hint="Use a namespace of your own workloads.",
                 where="namespace",
@@ -195,10 +205,9 @@ async def stage(
     row: ClusterRow,
     request: UUID,
     changes: Sequence[KeyChange],
+    wish: SecretWish,
     *,
     given_up: Collection[str],
-    actor: str,
-    dry_run: bool,
 ) -> None:
     """Checks everything, seals, and stages the ciphertext; a dry run stages nothing.
 
@@ -210,12 +219,23 @@ async def stage(
         NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
         Waiting: ``no_certificate``.
         TooLarge: ``secret_too_large``: all keys of one Secret together, its annotations, or its file.
+        Conflict: ``secret_type_immutable``.
+        Invalid: ``secret_keys_missing``, ``secret_value_invalid``: an edge would refuse the Secret, of its type.
         Stalled: ``sealed_secret_malformed``: its file was broken by hand.
     """
     sealing = any(change.value is not None for change in changes)
     certificate = sealing_certificate(row) if sealing else None
-    sealed = await asyncio.to_thread(_sealed, gateway, row.uuid, changes, certificate, given_up)
-    if not dry_run:
+    sealed = await asyncio.to_thread(
+        _sealed,
+        gateway,
+        row,
+        changes,
+        templates=wish.templates,
+        certificate=certificate,
+        given_up=given_up,
+    )
+    if not wish.dry_run:
+        templates = dict(wish.templates)
         await gateway.staging.stage(
             [
                 StagedChange(
@@ -228,8 +248,9 @@ async def stage(
                     ciphertext=None if value is None else value.ciphertext,
                     fingerprint=None if value is None else value.fingerprint,
                     sealed_at=datetime.now(UTC) if value is None or value.sealed_at is None else value.sealed_at,
-                    actor=actor,
+                    actor=wish.actor,
                     sequence=sequence,
+                    template=templates.pop((change.namespace, change.name), None),  # the first of its Secret has it
                 )
                 for sequence, (change, value) in enumerate(zip(changes, sealed, strict=True))
             ]
@@ -321,25 +342,35 @@ def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate |
 
 def _sealed(
     gateway: Gateway,
-    cluster: UUID,
+    row: ClusterRow,
     changes: Sequence[KeyChange],
+    *,
+    templates: Templates,
     certificate: SealingCertificate | None,
     given_up: Collection[str],
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
-    head = _head(gateway, cluster)
+    head = _head(gateway, row.uuid)
+    unapplied = UnappliedDeletions(gateway.git, row.uuid, row.spec.name, head, row.observed_revision)
     sealed = [_seal(gateway, change, certificate) for change in changes]
-    by_secret: dict[tuple[str, str], dict[str, SealedValue | None]] = {}
+    by_secret: dict[tuple[str, str], dict[str, tuple[KeyChange, SealedValue | None]]] = {}
     for change, value in zip(changes, sealed, strict=True):
-        by_secret.setdefault((change.namespace, change.name), {})[change.key] = value
-    for (namespace, name), values in by_secret.items():
-        path = secret_path(namespace, name)
-        document = gateway.git.read(cluster, path, at=head) if head else None
+        by_secret.setdefault((change.namespace, change.name), {})[change.key] = (change, value)
+    for (namespace, name), wanted in by_secret.items():
+        path, template = secret_path(namespace, name), templates.get((namespace, name))
+        document = gateway.git.read(row.uuid, path, at=head) if head else None
         present = {} if document is None else read_values(document, where=path)
-        for key in (key for key, value in values.items() if value is None and key not in present):
+        for key in (key for key, (_, value) in wanted.items() if value is None and key not in present):
             if f"{namespace}/{name}/{key}" not in given_up:
                 raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
-        change_values(document, namespace, name, values)
+        change_values(document, namespace, name, {key: value for key, (_, value) in wanted.items()}, template)
+        present_type = OPAQUE if document is None else read_template(document).type
+        secret_type = template.type if template and template.type else present_type
+        if document is None:
+            unapplied.refuse_other_type(namespace, name, secret_type)
+        for change, _ in wanted.values():
+            if change.value is not None:
+                check_form(secret_type, change.key, change.value)
     return sealed
 
 

@@ -18,8 +18,10 @@ from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
-from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList
-from api.secret_writes import KeyChange, SecretWish, change_keys, check_names
+from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretTemplateWish
+from api.secret_templates import template_of_query
+from api.secret_writes import KeyChange, SecretWish, Templates, change_keys, check_names
+from edgewright.domain.secret_template import MOST_ANNOTATIONS, MOST_LABELS, TemplateChange, check_template_change
 from edgewright.errors import Invalid, TooLarge
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.operators import OperatorToken
@@ -34,6 +36,21 @@ router = APIRouter(tags=["secrets"])
 
 DryRun = Annotated[
     str | None, Query(description="Present, `true` or `1`: everything is checked and sealed, nothing is stored.")
+]
+SecretTypeQuery = Annotated[
+    str | None,
+    Query(alias="type", description="Of the Secret, such as `kubernetes.io/tls`. Only of a new one: 409 otherwise."),
+]
+LabelQuery = Annotated[
+    list[str],
+    Query(
+        alias="label",
+        max_length=MOST_LABELS,
+        description="A label of the Secret, `name=value`; `name-` removes one. Labels that are not named stay.",
+    ),
+]
+AnnotationQuery = Annotated[
+    list[str], Query(alias="annotation", max_length=MOST_ANNOTATIONS, description="The same for its annotations.")
 ]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {
     204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
@@ -64,13 +81,21 @@ async def put_secret(
     gateway: TheGateway,
     live: TheLive,
     dryrun: DryRun = None,
+    secret_type: SecretTypeQuery = None,
+    labels: LabelQuery = [],  # noqa: B006 - FastAPI copies it
+    annotations: AnnotationQuery = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
+
+    Type, labels and annotations are the whole Secret's, are not encrypted, and stay when another value is set. A type
+    that needs several keys, such as `kubernetes.io/tls`, takes `POST …/secret`: all keys at once.
 
     Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
     """
     check_names(namespace, name, key)
-    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
+    template = template_of_query(secret_type, labels, annotations)
+    templates = {} if template is None else {(namespace, name): template}
+    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun=dryrun, templates=templates)
 
     async def change() -> Sequence[KeyChange]:
         return [KeyChange(namespace, name, key, await _plaintext(request))]
@@ -93,7 +118,7 @@ async def delete_secret(
 ) -> Response:
     """The file goes with its last key. Possible in reserved namespaces, too. Honours `Idempotency-Key`."""
     check_names(namespace, name, key)
-    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
+    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun=dryrun)
 
     async def change() -> Sequence[KeyChange]:
         return [KeyChange(namespace, name, key, None)]
@@ -114,6 +139,8 @@ async def change_secrets(
 ) -> Response:
     """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
 
+    `secrets` gives Secrets their type, labels and annotations; it names Secrets that `changes` has keys of.
+
     Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
     """
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
@@ -121,11 +148,13 @@ async def change_secrets(
     twice = [place for place, count in Counter(places).items() if count > 1]
     if twice:
         raise Invalid(f"The key {'/'.join(twice[0])} is there twice.", code="request_invalid", where="/changes")
+    templates = _templates(wish.secrets, {(change.namespace, change.name) for change in changes})
 
     async def these() -> Sequence[KeyChange]:
         return changes
 
-    commit = await change_keys(gateway, live, _wish(request, uuid, operator, places, dryrun), these)
+    asked = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates)
+    commit = await change_keys(gateway, live, asked, these)
     named = {COMMIT_HEADER: commit} if commit else {}
     return JSONResponse(as_json(Committed(commit=commit)), headers={**NO_STORE, **named})
 
@@ -150,7 +179,9 @@ def _wish(
     uuid: UUID,
     operator: OperatorToken,
     places: Sequence[tuple[str, str, str]],
+    *,
     dryrun: str | None,
+    templates: Templates | None = None,
 ) -> SecretWish:
     path = request.url.path
     return SecretWish(
@@ -161,6 +192,7 @@ def _wish(
         key=idempotency_key(request),
         places=places,
         dry_run=_is_on(dryrun),
+        templates=templates or {},
     )
 
 
@@ -185,6 +217,25 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
     except (binascii.Error, ValueError):
         raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
     return KeyChange(change.namespace, change.name, change.key, Plaintext(value))
+
+
+def _templates(wishes: Sequence[SecretTemplateWish], changed: set[tuple[str, str]]) -> Templates:
+    templates: dict[tuple[str, str], TemplateChange] = {}
+    for index, wish in enumerate(wishes):
+        where = f"/secrets/{index}"
+        if (wish.namespace, wish.name) not in changed:
+            raise Invalid(
+                "Type, labels and annotations go with a key of their Secret, and changes has none of this one.",
+                code="request_invalid",
+                hint="Set one of its keys in the same request.",
+                where=where,
+            )
+        if (wish.namespace, wish.name) in templates:
+            raise Invalid("This Secret is there twice.", code="request_invalid", where=where)
+        change = check_template_change(TemplateChange(wish.type, wish.labels, wish.annotations))
+        if change:
+            templates[wish.namespace, wish.name] = change
+    return templates
 
 
 def _is_on(dryrun: str | None) -> bool:

@@ -19,8 +19,21 @@ class SecretChange(Wish):
     delete: bool = False
 
 
+class SecretTemplateWish(Wish):
+    """What is to change of one Secret besides its values; what is not named stays. None of it is encrypted.
+
+    ``labels`` and ``annotations``: null for one that goes.
+    """
+
+    namespace: str
+    name: str
+    type: str | None = Field(default=None, description="Only of a new Secret: Kubernetes lets nobody change it.")
+    labels: dict[str, str | None] = Field(default_factory=dict, max_length=64)
+    annotations: dict[str, str | None] = Field(default_factory=dict, max_length=64)
+
+
 class SecretChanges(Wish):
-    """Changes that are committed together or not at all."""
+    """Changes that are committed together or not at all. ``secrets``: of Secrets that ``changes`` has keys of."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -31,13 +44,22 @@ class SecretChanges(Wish):
                     "changes": [
                         {"namespace": "default", "name": "db", "key": "password", "value_base64": "czNjcjN0"},
                         {"namespace": "default", "name": "old", "key": "token", "delete": True},
-                    ]
+                    ],
+                    "secrets": [
+                        {
+                            "namespace": "default",
+                            "name": "db",
+                            "type": "kubernetes.io/basic-auth",
+                            "labels": {"app": "press"},
+                        }
+                    ],
                 }
             ]
         },
     )
 
     changes: list[SecretChange] = Field(min_length=1, max_length=1000)
+    secrets: list[SecretTemplateWish] = Field(default_factory=list, max_length=1000)
 
 
 class Committed(Answer):
@@ -67,13 +89,24 @@ class SealedKey(Answer):
     opens: Literal[False] | None = None
 
 
+class ListedSecret(Answer):
+    """One Secret, without its keys."""
+
+    namespace: str
+    name: str
+    type: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
 class SecretList(Answer):
     """Keys by namespace and name.
 
-    ``unreadable``: files that are no SealedSecret. ``must_reenter``: what a recreation for new hardware took
-    away, or what no key of the edge opens any more.
+    ``secrets``: what they are besides their keys. ``unreadable``: files that are no SealedSecret. ``must_reenter``:
+    what a recreation for new hardware took away, or what no key of the edge opens any more.
     """
 
     items: list[SealedKey]
+    secrets: list[ListedSecret] = Field(default_factory=list)
     unreadable: list[str] = Field(default_factory=list)
     must_reenter: list[str] = Field(default_factory=list)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
+from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.git_server import CommitId
 
 
@@ -25,6 +26,7 @@ class StagedChange:
         request: the request that it belongs to; several changes of one request are committed together.
         replaces: SHA-256, hexadecimal, of the ciphertext that this one is to replace: a re-sealed value, which gives
             way to every other change of its key. None: it replaces whatever is there.
+        template: what else changes of its Secret; of the changes of one Secret in a request, the first one has it.
     """
 
     request: UUID
@@ -43,6 +45,7 @@ class StagedChange:
     refusal_code: str = ""
     refusal: str = ""
     replaces: str | None = None
+    template: TemplateChange | None = None
 
 
 class SecretStaging(Protocol):

@@ -10,7 +10,14 @@ from edgewright.sealing.resealed import (
     replace_values,
     stale_secrets,
 )
-from edgewright.sealing.sealed_secret import change_values, put_values, read_scope, read_values, remove_keys
+from edgewright.sealing.sealed_secret import (
+    change_values,
+    put_values,
+    read_scope,
+    read_template,
+    read_values,
+    remove_keys,
+)
 from edgewright.sealing.sealed_value import SECRET_LIMIT, SealedValue, check_secret_size, total_plaintext_size
 from edgewright.sealing.unopened import still_unopened
 
@@ -30,6 +37,7 @@ __all__ = [
     "plaintext_size",
     "put_values",
     "read_scope",
+    "read_template",
     "read_values",
     "remove_keys",
     "replace_values",

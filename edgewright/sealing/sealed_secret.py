@@ -7,6 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edgewright.domain.kubernetes_names import check_secret_key, secret_path
+from edgewright.domain.secret_template import (
+    OPAQUE,
+    SecretTemplate,
+    TemplateChange,
+    changed_template,
+    check_required_keys,
+)
 from edgewright.errors import Conflict, Stalled
 from edgewright.sealing.envelope import Scope
 from edgewright.sealing.sealed_value import (
@@ -59,44 +66,51 @@ def put_values(
     """
     path = secret_path(namespace, name)
     content = _new_document(namespace, name) if document is None else _load(document, path)
-    _check_identity(content, namespace, name, path)
-    sealed = _values(content)
-    if _scope(content) is not scope and sealed.keys() - values.keys():
-        raise Conflict(
-            f"other keys of this Secret are sealed in the scope {_scope(content)}, not {scope}",
-            code="secret_scope_differs",
-            hint="put all keys of the Secret in one request, or use another Secret",
-            where=path,
-        )
-    sealed.update({check_secret_key(key): value for key, value in values.items()})
-    check_secret_size(sealed)
-    _set_scope(content, scope)
-    _set_values(content, sealed)
+    _put(content, namespace, name, values, scope)
     return _dump(content, path)
 
 
 def change_values(
-    document: bytes | None, namespace: str, name: str, changes: Mapping[str, SealedValue | None]
+    document: bytes | None,
+    namespace: str,
+    name: str,
+    changes: Mapping[str, SealedValue | None],
+    template: TemplateChange | None = None,
 ) -> bytes | None:
     """Adds, replaces and removes keys of a file, in the scope ``strict``.
 
     Args:
         document: the file as it is, None if there is none.
         changes: key -> its new value, None: the key goes.
+        template: what changes of the Secret besides its values.
 
     Returns:
         The new file; None if there is none, or nothing is left in it.
 
     Raises:
         Invalid, Conflict, TooLarge, Stalled: as ``put_values``.
+        Conflict: the Secret has another type (code ``secret_type_immutable``).
+        Invalid: its type needs a key that would not be there (code ``secret_keys_missing``), or there would
+            be too many labels or annotations.
     """
     values = {key: value for key, value in changes.items() if value is not None}
+    if document is None and not values:
+        return None
+    path = secret_path(namespace, name)
+    content = _new_document(namespace, name) if document is None else _load(document, path)
+    wanted = changed_template(_template(content), template or TemplateChange(), is_new=document is None)
     if values:
-        document = put_values(document, namespace, name, values)
-    gone = changes.keys() - values.keys()
-    if gone and document is not None:
-        return remove_keys(document, gone, where=secret_path(namespace, name))
-    return document
+        _put(content, namespace, name, values, Scope.STRICT)
+    gone = _remove(content, changes.keys() - values.keys())
+    keys = _values(content).keys()
+    if gone and not keys:
+        return None
+    check_required_keys(wanted.type, keys, where=path)
+    if template:
+        _set_template(content, wanted)
+    elif not values and not gone:
+        return document
+    return _dump(content, path) if values or template else dump_document(content)
 
 
 def remove_keys(document: bytes, keys: Iterable[str], *, where: str | None = None) -> bytes | None:
@@ -113,14 +127,9 @@ def remove_keys(document: bytes, keys: Iterable[str], *, where: str | None = Non
         Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
     """
     content = _load(document, where)
-    sealed = _values(content)
-    remaining = {key: sealed[key] for key in sealed.keys() - set(keys)}
-    if len(remaining) == len(sealed):
+    if not _remove(content, keys):
         return document
-    if not remaining:
-        return None
-    _set_values(content, remaining)
-    return dump_document(content)
+    return dump_document(content) if _values(content) else None
 
 
 def read_values(document: bytes, *, where: str | None = None) -> Mapping[str, SealedValue]:
@@ -141,12 +150,21 @@ def read_scope(document: bytes, *, where: str | None = None) -> Scope:
     return _scope(_load(document, where))
 
 
+def read_template(document: bytes, *, where: str | None = None) -> SecretTemplate:
+    """What the Secret of a file is besides its values.
+
+    Raises:
+        Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
+    """
+    return _template(_load(document, where))
+
+
 def _new_document(namespace: str, name: str) -> Document:
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": {"name": name, "namespace": namespace},
-        "spec": {"template": {"metadata": {"name": name, "namespace": namespace}, "type": "Opaque"}},
+        "spec": {"template": {"metadata": {"name": name, "namespace": namespace}, "type": OPAQUE}},
     }
 
 
@@ -165,7 +183,9 @@ def _load(document: bytes, where: str | None) -> Document:
     spec = _mapping(content, "spec", where)
     _texts(spec, "encryptedData", where)
     template = _mapping(spec, "template", where)
-    _texts(_mapping(template, "metadata", where), "annotations", where)
+    template_metadata = _mapping(template, "metadata", where)
+    _texts(template_metadata, "annotations", where)
+    _texts(template_metadata, "labels", where)
     return content
 
 
@@ -190,7 +210,8 @@ def _malformed(reason: str, where: str | None) -> Stalled:
     return Stalled(
         f"this file of the driving repository cannot be used: {reason}",
         code="sealed_secret_malformed",
-        hint="repair or delete the file with a Git push",
+        hint="no push reaches it: restore the repository from a backup, or repair the file on the centre's machine, "
+        "as docs/crypto.md says",
         where=where,
     )
 
@@ -201,6 +222,54 @@ def _check_identity(content: Document, namespace: str, name: str, path: str) -> 
     if metadata["name"] != name or metadata.get("namespace", namespace) != namespace:
         raise _malformed("its namespace and name are not those of its path", path)
     metadata["namespace"] = namespace
+
+
+def _put(content: Document, namespace: str, name: str, values: Mapping[str, SealedValue], scope: Scope) -> None:
+    path = secret_path(namespace, name)
+    _check_identity(content, namespace, name, path)
+    sealed = _values(content)
+    if _scope(content) is not scope and sealed.keys() - values.keys():
+        raise Conflict(
+            f"other keys of this Secret are sealed in the scope {_scope(content)}, not {scope}",
+            code="secret_scope_differs",
+            hint="put all keys of the Secret in one request, or use another Secret",
+            where=path,
+        )
+    sealed.update({check_secret_key(key): value for key, value in values.items()})
+    check_secret_size(sealed)
+    _set_scope(content, scope)
+    _set_values(content, sealed)
+
+
+def _remove(content: Document, keys: Iterable[str]) -> bool:
+    """Takes keys out; returns whether one was there."""
+    sealed = _values(content)
+    remaining = {key: sealed[key] for key in sealed.keys() - set(keys)}
+    if len(remaining) == len(sealed):
+        return False
+    _set_values(content, remaining)
+    return True
+
+
+def _template(content: Document) -> SecretTemplate:
+    template = (content.get("spec") or {}).get("template") or {}
+    metadata = template.get("metadata") or {}
+    secret_type = template.get("type")
+    return SecretTemplate(
+        secret_type if isinstance(secret_type, str) and secret_type else OPAQUE,
+        metadata.get("labels") or {},
+        metadata.get("annotations") or {},
+    )
+
+
+def _set_template(content: Document, wanted: SecretTemplate) -> None:
+    template = _child(_child(content, "spec"), "template")
+    template["type"] = wanted.type
+    metadata = _child(template, "metadata")
+    for member, texts in (("labels", wanted.labels), ("annotations", wanted.annotations)):
+        metadata.pop(member, None)
+        if texts:
+            metadata[member] = dict(texts)
 
 
 def _scope(content: Document) -> Scope:

@@ -40,11 +40,13 @@ def test_each_claim_names_tests_that_exist(root: Path, page: str) -> None:
 
 
 def test_the_product_decrypts_nothing(root: Path, product_modules: list[Path]) -> None:
+    # `secret tls` reads a key of its user's, to see that it belongs to the certificate beside it.
+    of_users = {(root / "edgewright/cli/commands/secret_types.py", "load_pem_private_key")}
     found = [
         f"{path.relative_to(root)}:{node.lineno}"
         for path in product_modules
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if (isinstance(node, ast.Attribute) and node.attr in OPENERS)
+        if (isinstance(node, ast.Attribute) and node.attr in OPENERS and (path, node.attr) not in of_users)
         or (isinstance(node, ast.Name) and node.id in OPENERS)
     ]
     assert found == []

@@ -67,6 +67,16 @@ FOUND_BY_OTHER_TESTS = {
         ("RightMissing", "tests/unit/lifecycle/test_absence.py"),
         ("rotation_impossible", "tests/api/test_absence.py"),
     ),
+    "A Secret's type, labels or annotations are refused": (
+        ("secret_type_immutable", "tests/api/test_secret_templates.py"),
+        ("secret_keys_missing", "tests/api/test_secret_templates.py"),
+        ("secret_value_invalid", "tests/api/test_secret_templates.py"),
+        ("secret_type_invalid", "tests/api/test_secret_templates.py"),
+        ("secret_label_invalid", "tests/api/test_secret_templates.py"),
+        ("secret_annotation_invalid", "tests/api/test_secret_templates.py"),
+        ("secret_metadata_reserved", "tests/api/test_secret_templates.py"),
+        ("sealed_secret_malformed", "tests/workflows/test_secrets.py"),
+    ),
     "The timeline says `git.drifted`": (("git.drifted", "tests/workflows/test_drift.py"),),
 }
 """Chapters about what no command shows: each code that they explain, and the test that provokes it."""

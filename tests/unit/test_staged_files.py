@@ -9,15 +9,18 @@ import pytest
 from activities import staged_files
 from activities.staged_files import apply_requests
 from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.secret_staging import StagedChange
-from edgewright.sealing import SealedValue, change_values, read_values
+from edgewright.sealing import SealedValue, change_values, read_template, read_values
 
 PATH = secret_path("default", "db")
 BROKEN = secret_path("default", "broken")
 FILES = {BROKEN: b"by a person: {"}
 
 
-def change(key: str, ciphertext: str | None = "AgB=", *, name: str = "db") -> StagedChange:
+def change(
+    key: str, ciphertext: str | None = "AgB=", *, name: str = "db", template: TemplateChange | None = None
+) -> StagedChange:
     return StagedChange(
         request=uuid4(),
         cluster=uuid4(),
@@ -29,6 +32,7 @@ def change(key: str, ciphertext: str | None = "AgB=", *, name: str = "db") -> St
         fingerprint=None if ciphertext is None else "f" * 64,
         sealed_at=datetime(2026, 1, 1, tzinfo=UTC),
         actor="token:test",
+        template=template,
     )
 
 
@@ -42,10 +46,14 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def counted(
-        document: bytes | None, namespace: str, name: str, changes: Mapping[str, SealedValue | None]
+        document: bytes | None,
+        namespace: str,
+        name: str,
+        changes: Mapping[str, SealedValue | None],
+        template: TemplateChange | None,
     ) -> bytes | None:
         names.append(name)
-        return change_values(document, namespace, name, changes)
+        return change_values(document, namespace, name, changes, template)
 
     monkeypatch.setattr(staged_files, "change_values", counted)
     return names
@@ -88,3 +96,47 @@ def test_every_request_may_be_refused() -> None:
     asked = requests(*(change(f"k{n}", name="broken") for n in range(5)))
     applied = apply_requests(FILES.get, asked)
     assert (applied.files, applied.taken, len(applied.refused)) == ({}, [], 5)
+
+
+def test_templates_of_requests_are_merged_in_their_order() -> None:
+    first, second = TemplateChange(None, {"a": "1", "b": "1"}), TemplateChange("example.com/t", {"b": None, "c": "3"})
+    asked = requests(
+        change("k", template=first), change("k", template=second), change("k"), change("o", name="other")
+    )
+    applied = apply_requests(FILES.get, asked)
+    assert len(applied.taken) == 4
+    template = read_template(applied.files[PATH] or b"")
+    assert (template.type, template.labels) == ("example.com/t", {"a": "1", "c": "3"})
+    assert read_template(applied.files[secret_path("default", "other")] or b"").labels == {}
+
+
+def test_of_two_types_the_first_is_taken_and_the_other_request_refused() -> None:
+    tls, ssh = TemplateChange("kubernetes.io/tls"), TemplateChange("kubernetes.io/ssh-auth")
+    asked = requests(
+        [change("tls.crt", template=tls), change("tls.key")], change("ssh-privatekey", template=ssh), change("more")
+    )
+    applied = apply_requests(FILES.get, asked)
+    assert applied.taken == [asked[0][0], asked[2][0]]
+    assert [refusal.code for refusal in applied.refused.values()] == ["secret_type_immutable"]
+    document = applied.files[PATH] or b""
+    assert read_template(document).type == "kubernetes.io/tls"
+    assert set(read_values(document)) == {"tls.crt", "tls.key", "more"}
+
+
+def test_a_secret_that_is_deleted_first_may_come_back_with_another_type() -> None:
+    document = change_values(None, "default", "db", {"k": SealedValue("AgB=", None, None)})
+    wish = TemplateChange("kubernetes.io/ssh-auth")
+    applied = apply_requests(
+        {PATH: document}.get, requests(change("k", None), change("ssh-privatekey", template=wish))
+    )
+    assert len(applied.taken) == 2
+    assert read_template(applied.files[PATH] or b"").type == "kubernetes.io/ssh-auth"
+
+
+def test_a_deletion_that_leaves_a_secret_no_edge_would_take_is_refused_alone() -> None:
+    values = dict.fromkeys(("tls.crt", "tls.key"), SealedValue("AgB=", None, None))
+    document = change_values(None, "default", "db", values, TemplateChange("kubernetes.io/tls"))
+    asked = requests(change("tls.key", None), change("ca.crt"))
+    applied = apply_requests({PATH: document}.get, asked)
+    assert applied.taken == [asked[1][0]]
+    assert [refusal.code for refusal in applied.refused.values()] == ["secret_keys_missing"]

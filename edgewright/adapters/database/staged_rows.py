@@ -1,6 +1,7 @@
 """Staged changes as rows."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.portions import in_portions
 from edgewright.adapters.database.tables import staged_changes
+from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
 OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
@@ -43,6 +45,7 @@ def change_of(row: Row[Any]) -> StagedChange:
         refusal_code=row.refusal_code,
         refusal=row.refusal,
         replaces=row.replaces,
+        template=TemplateChange(**row.template) if row.template else None,
     )
 
 
@@ -65,4 +68,5 @@ def columns(change: StagedChange) -> dict[str, Any]:
         "ciphertext": change.ciphertext,
         "deletes": change.ciphertext is None,
         "replaces": change.replaces,
+        "template": None if change.template is None else asdict(change.template),
     }

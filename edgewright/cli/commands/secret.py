@@ -3,38 +3,31 @@
 A value comes from stdin or a file. On the command line it would stand in the shell's history and the process list.
 """
 
-import sys
-import time
-from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import quote
+from typing import Annotated
 
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands.durations import seconds_of, spoken
-from edgewright.cli.commands.naming import Named, named
-from edgewright.cli.commands.options import DEFAULT_TIMEOUT, AsJson, ClusterName, Timeout, example
-from edgewright.cli.commands.screen import clean, moment, result, say, show_json, show_table
-from edgewright.cli.commands.secret_waiting import wait_until_opened
+from edgewright.cli.commands import secret_put, secret_types
+from edgewright.cli.commands.naming import named
+from edgewright.cli.commands.options import AsJson, ClusterName, example
+from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json, show_table
+from edgewright.cli.commands.secret_sending import (
+    COMMIT_HEADER,
+    SecretName,
+    delete_keys,
+    key_path,
+    place_of,
+    show_commit,
+)
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name
-from edgewright.domain.opened_secrets import EdgeState
+from edgewright.domain.kubernetes_names import check_secret_key
 
 app = typer.Typer(no_args_is_help=True)
 
-LARGEST_BYTES = 1024 * 1024
-"""Of all keys of one Secret; the gateway refuses more."""
-COMMIT_HEADER = "Edgewright-Commit"
 
-SecretName = Annotated[
-    str, typer.Argument(metavar="NAMESPACE/NAME", help="The Kubernetes Secret.", show_default=False)
-]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The key inside the Secret.", show_default=False)]
-
-
-@app.command(
+app.command(
     "put",
     epilog=example("secret put press-shop default/db password @password.txt"),
     # What looks like an option may be a value that was put in the wrong place: it must not be repeated on the screen.
@@ -43,62 +36,40 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="The key inside the Secr
         "allow_extra_args": True,
         "help_option_names": ["--help"],  # -h is in many a value
     },
-)
-def put(
-    *,
-    context: typer.Context,
-    cluster: ClusterName,
-    secret: SecretName,
-    key: Key,
-    source: Annotated[
-        str,
-        typer.Argument(metavar="-|@FILE", help="Where the value is read from, byte for byte.", show_default=False),
-    ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and seal, store nothing.")] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until the edge has opened it, with live progress.")
-    ] = False,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-    as_json: AsJson = False,
-) -> None:
-    """Set one key of a Secret, from stdin or a file; a newline at the end is part of the value."""
-    if context.args or not (source == "-" or (source.startswith("@") and len(source) > 1)):
-        raise CliError(
-            "The value of a secret comes from stdin or a file; as an argument, everybody here could read it.",
-            "Give - and pipe the value in, or @FILE.",
-            ExitCode.USAGE,
-        )
-    if wait and dry_run:
-        raise CliError("A dry run stores nothing, so there is nothing to wait for.", exit_code=ExitCode.USAGE)
-    seconds = seconds_of(timeout, "--timeout")
-    place = _place(secret, key)
-    with connect() as gateway:
-        meant = named(gateway, cluster)
-        value = _read(source)
-        began = time.monotonic()
-        params = {"dryrun": "true"} if dry_run else None
-        octets = {"Content-Type": "application/octet-stream"}
-        answer = send_once(gateway, "PUT", _path(meant, place), params=params, content=value, headers=octets)
-        commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}"
-        if not wait:
-            _show(commit, what, "is sealed", as_json=as_json)
-            return
-        (say if as_json else result)(f"{what} is sealed, commit {commit}.")
-        wait_until_opened(gateway, meant, place[0], place[1], seconds=seconds)
-    if as_json:
-        show_json({"commit": commit, "edge_state": EdgeState.OPENED})
-    else:
-        result(f"{meant.text} has opened {secret} after {spoken(time.monotonic() - began)}.")
+)(secret_put.put)
+app.command("tls", epilog=example("secret tls press-shop default/web --cert web.pem --key web.key"))(secret_types.tls)
+app.command(
+    "registry",
+    epilog=example("secret registry press-shop default/pull --server registry.example.com --username edge"),
+)(secret_types.registry)
 
 
 @app.command("delete", epilog=example("secret delete press-shop default/db password"))
-def delete(cluster: ClusterName, secret: SecretName, key: Key, as_json: AsJson = False) -> None:
-    """Delete one key of a Secret; the Secret goes with its last key."""
-    place = _place(secret, key)
+def delete(
+    cluster: ClusterName,
+    secret: SecretName,
+    keys: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys inside the Secret.", show_default=False)
+    ] = None,
+    whole: Annotated[bool, typer.Option("--all", help="Delete all keys, and so the Secret.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete keys of a Secret in one commit; the Secret goes with its last key."""
+    place = place_of(secret)
+    wanted = [check_secret_key(key) for key in keys or ()]
+    if whole == bool(wanted):
+        raise CliError("Give the keys to delete, or --all.", exit_code=ExitCode.USAGE)
     with connect() as gateway:
         meant = named(gateway, cluster)
-        answer = send_once(gateway, "DELETE", _path(meant, place))
-    _show(answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}", "is deleted", as_json=as_json)
+        if whole:
+            wanted = _keys_of(gateway.get(f"{meant.path}/secret"), place)
+        if not wanted:
+            raise CliError(f"{meant.text} has no Secret {secret}.", exit_code=ExitCode.NOT_FOUND)
+        if len(wanted) == 1:
+            commit = send_once(gateway, "DELETE", key_path(meant, place, wanted[0])).headers.get(COMMIT_HEADER)
+        else:
+            commit = delete_keys(gateway, meant, place, wanted)
+    show_commit(commit, f"{secret} {', '.join(wanted)} of {meant.text}", "is deleted", as_json=as_json)
 
 
 @app.command("list", epilog=example("secret list press-shop"))
@@ -109,6 +80,7 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
     if as_json:
         show_json(document)
         return
+    types = {(each["namespace"], each["name"]): each["type"] for each in document.get("secrets", ())}
     rows = [
         (
             f"{each['namespace']}/{each['name']}",
@@ -116,11 +88,12 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
             _state(each),
             each.get("edge_state", ""),
             moment(each["sealed_at"]),
+            types.get((each["namespace"], each["name"]), ""),
         )
         for each in document["items"]
     ]
     if rows:
-        show_table(("secret", "key", "state", "edge", "sealed"), rows)
+        show_table(("secret", "key", "state", "edge", "sealed", "type"), rows)
     else:
         say("No secrets.")
     refused = [each for each in document["items"] if each.get("refusal")]
@@ -130,11 +103,6 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
         say(f"Not a SealedSecret: {clean(path)}")
     for name in document["must_reenter"]:
         say(f"Enter again: {clean(name)}")
-
-
-def _state(item: dict[str, Any]) -> str:
-    """A centre of an older version does not say whether it opens."""
-    return "no key opens it" if item.get("opens") is False else str(item["state"])
 
 
 @app.command("reseal", epilog=example('secret reseal press-shop --reason "stolen disk"'))
@@ -156,53 +124,10 @@ def reseal(
     say(f"How far it is: edgewright cluster show {meant.text}.")
 
 
-def _place(secret: str, key: str) -> tuple[str, str, str]:
-    """Namespace, name and key, each one that Kubernetes would take: only then may they become a path.
-
-    Raises:
-        CliError: there is no ``/`` in between.
-        Invalid: see ``edgewright.domain.kubernetes_names``.
-    """
-    namespace, slash, name = secret.partition("/")
-    if not slash:
-        raise CliError("A Secret is given as NAMESPACE/NAME.", "For example default/db.", ExitCode.USAGE)
-    return check_namespace(namespace), check_secret_name(name), check_secret_key(key)
+def _state(item: Document) -> str:
+    """A centre of an older version does not say whether it opens."""
+    return "no key opens it" if item.get("opens") is False else str(item["state"])
 
 
-def _path(cluster: Named, place: tuple[str, str, str]) -> str:
-    return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in place)])
-
-
-def _read(source: str) -> bytes:
-    """The bytes of a value; one more than is allowed at most.
-
-    Raises:
-        CliError: the file cannot be read, or the value is too large.
-    """
-    if source == "-":
-        if sys.stdin.isatty():
-            say("Type the value and end it with Ctrl-D.")
-        value = sys.stdin.buffer.read(LARGEST_BYTES + 1)
-    else:
-        file = Path(source.removeprefix("@"))
-        try:
-            with file.open("rb") as stream:
-                value = stream.read(LARGEST_BYTES + 1)
-        except OSError as error:
-            raise CliError(f"The file {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
-    if len(value) > LARGEST_BYTES:
-        raise CliError(
-            f"All keys of one Secret together may have {LARGEST_BYTES} bytes; this value has more.",
-            exit_code=ExitCode.REFUSED,
-            code="secret_too_large",
-        )
-    return value
-
-
-def _show(commit: str | None, what: str, done: str, *, as_json: bool) -> None:
-    if as_json:
-        show_json({"commit": commit})
-    elif commit is None:
-        result(f"{what} could be sealed; nothing was stored.")
-    else:
-        result(f"{what} {done}, commit {commit}.")
+def _keys_of(listed: Document, place: tuple[str, str]) -> list[str]:
+    return [each["key"] for each in listed["items"] if (each["namespace"], each["name"]) == place]

@@ -12,6 +12,7 @@ from database_stores import ACTOR, NOON, Store
 from sqlalchemy import Connection, event, select
 
 from edgewright.adapters.database.tables import staged_changes
+from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Conflict, NotFound, Superseded, Waiting
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
@@ -41,6 +42,16 @@ async def test_what_is_staged_is_pending_in_order(store: Store) -> None:
     wanted = await store.clusters.read_wanted(cluster)
     assert wanted is not None
     assert wanted.secrets_pending == 3
+
+
+async def test_a_template_is_kept_as_it_was_staged(store: Store) -> None:
+    cluster = await store.create()
+    wish = TemplateChange("kubernetes.io/tls", {"b": "2", "a": None}, {"note": "x"})
+    staged = await store.staging.stage([replace(await store.change(cluster), template=wish)])
+    other = await store.staging.stage([await store.change(cluster, "other")])
+    assert [change.template for change in await store.staging.pending(cluster)] == [wish, None]
+    assert await store.staging.request(staged[0].request) == staged
+    assert await store.staging.request(other[0].request) == other
 
 
 async def test_a_repeated_request_gets_what_is_there(store: Store) -> None:

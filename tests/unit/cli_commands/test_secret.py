@@ -103,7 +103,7 @@ def test_list_tells_keys_and_never_values(edgewright: CommandLine, sealed: UUID)
     assert (empty.out, empty.err) == ("", "No secrets.\n")
     edgewright.ok("secret", "put", *PLACE, "-", typed="s3cr3t")
     header, line = edgewright.ok("secret", "list", "press-shop").out.splitlines()
-    assert header.split() == ["SECRET", "KEY", "STATE", "EDGE", "SEALED"]
+    assert header.split() == ["SECRET", "KEY", "STATE", "EDGE", "SEALED", "TYPE"]
     assert line.split()[:4] == ["default/db", "password", "current", "unknown"]
     document = edgewright.ok("secret", "list", "press-shop", "--json").out
     assert json.loads(document)["items"][0]["key"] == "password"

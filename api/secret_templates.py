@@ -1,0 +1,67 @@
+"""Type, labels and annotations of Secrets, as requests name them; and values that a type wants to have a form."""
+
+import json
+from collections.abc import Sequence
+from typing import NoReturn
+
+from edgewright.domain.secret_template import JSON_KEYS, TemplateChange, check_template_change
+from edgewright.errors import Invalid
+from edgewright.sealing import Plaintext
+
+
+def template_of_query(
+    secret_type: str | None, labels: Sequence[str], annotations: Sequence[str]
+) -> TemplateChange | None:
+    """What a query wants to change of a Secret; None: nothing.
+
+    Args:
+        labels: each ``name=value``, or ``name-`` for one that goes.
+        annotations: the same.
+
+    Raises:
+        Invalid: code ``request_invalid``, or as ``check_template_change``.
+    """
+    change = TemplateChange(secret_type, _pairs(labels, "label"), _pairs(annotations, "annotation"))
+    return check_template_change(change) if change else None
+
+
+def check_form(secret_type: str, key: str, value: Plaintext) -> None:
+    """Raises ``Invalid`` (``secret_value_invalid``) if an API server would refuse this value, of its type.
+
+    Nothing of the value is in the error, nor in what leads to it.
+    """
+    if JSON_KEYS.get(secret_type) == key and not _is_json_object(value):
+        raise Invalid(
+            f"In a Secret of the type {secret_type}, the value of {key} has to be a JSON object; this is none.",
+            code="secret_value_invalid",
+            hint="It looks like ~/.docker/config.json; `edgewright secret registry` writes it for you.",
+            where=key,
+        )
+
+
+def _pairs(texts: Sequence[str], what: str) -> dict[str, str | None]:
+    pairs: dict[str, str | None] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals and not name.endswith("-"):
+            raise Invalid(
+                f"A query has each {what} as name=value, or as name- to remove it.",
+                code="request_invalid",
+                where=f"query {what}",
+            )
+        name = name if equals else name.removesuffix("-")
+        if name in pairs:
+            raise Invalid(f"The query has a {what} twice.", code="request_invalid", where=f"query {what}")
+        pairs[name] = value if equals else None
+    return pairs
+
+
+def _is_json_object(value: Plaintext) -> bool:
+    try:
+        return isinstance(json.loads(value.reveal().decode(), parse_constant=_refuse_constant), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise ValueError

@@ -1,0 +1,210 @@
+"""What the commands that change Secrets share: their arguments, and one request for all that belongs together."""
+
+import time
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import httpx
+import typer
+
+from edgewright.cli.client import Gateway, connect
+from edgewright.cli.commands.durations import seconds_of, spoken
+from edgewright.cli.commands.naming import Named, named
+from edgewright.cli.commands.screen import clean, result, say, show_json
+from edgewright.cli.commands.secret_waiting import wait_until_opened
+from edgewright.cli.commands.sending import send_once
+from edgewright.cli.failures import CliError, ExitCode
+from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
+from edgewright.domain.opened_secrets import EdgeState
+from edgewright.domain.secret_template import TemplateChange, check_template_change
+
+COMMIT_HEADER, WARNING_HEADER = "Edgewright-Commit", "Edgewright-Warning"
+
+SecretName = Annotated[
+    str, typer.Argument(metavar="NAMESPACE/NAME", help="The Kubernetes Secret.", show_default=False)
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and seal, store nothing.")]
+CreateNamespace = Annotated[
+    bool, typer.Option("--create-namespace", help="Give the edge the namespace with the same commit.")
+]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until the edge has opened it, with live progress.")]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        metavar="NAME=VALUE",
+        help="A label of the whole Secret, in clear; NAME- removes one.",
+        show_default=False,
+    ),
+]
+Annotations = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--annotation", metavar="NAME=VALUE", help="An annotation of it; NAME- removes one.", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How values are set.
+
+    Args:
+        wait_seconds: for so long it waits for the edge to open them; None: not at all.
+    """
+
+    dry_run: bool
+    create_namespace: bool
+    wait_seconds: float | None
+    as_json: bool
+
+    @property
+    def params(self) -> dict[str, str] | None:
+        """Of the request."""
+        asked = {"dryrun": self.dry_run, "create_namespace": self.create_namespace}
+        return {name: "true" for name, is_on in asked.items() if is_on} or None
+
+
+def how_of(*, dry_run: bool, create_namespace: bool, wait: bool, timeout: str, as_json: bool) -> How:
+    """What options say.
+
+    Raises:
+        CliError: they do not go together, or ``timeout`` is no time.
+    """
+    if wait and dry_run:
+        raise CliError("A dry run stores nothing, so there is nothing to wait for.", exit_code=ExitCode.USAGE)
+    seconds = seconds_of(timeout, "--timeout")
+    return How(dry_run, create_namespace, seconds if wait else None, as_json)
+
+
+def place_of(secret: str) -> tuple[str, str]:
+    """Namespace and name, each one that Kubernetes would take: only then may they become a path.
+
+    Raises:
+        CliError: there is no ``/`` in between.
+        Invalid: see ``edgewright.domain.kubernetes_names``.
+    """
+    namespace, slash, name = secret.partition("/")
+    if not slash:
+        raise CliError("A Secret is given as NAMESPACE/NAME.", "For example default/db.", ExitCode.USAGE)
+    return check_namespace(namespace), check_secret_name(name)
+
+
+def template_of(
+    secret_type: str | None, labels: Sequence[str] | None, annotations: Sequence[str] | None
+) -> TemplateChange:
+    """What options want to change of a Secret.
+
+    Raises:
+        CliError: a label or annotation is not ``NAME=VALUE`` or ``NAME-``, or is there twice.
+        Invalid: Kubernetes or the centre would refuse it.
+    """
+    return check_template_change(
+        TemplateChange(secret_type, _pairs(labels or (), "--label"), _pairs(annotations or (), "--annotation"))
+    )
+
+
+def key_path(cluster: Named, place: tuple[str, str], key: str) -> str:
+    """Of one key, at the gateway."""
+    return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in (*place, key))])
+
+
+def put_value(gateway: Gateway, path: str, value: bytes, how: How) -> httpx.Response:
+    """Sets the key at ``path``."""
+    octets = {"Content-Type": "application/octet-stream"}
+    return send_once(gateway, "PUT", path, params=how.params, content=value, headers=octets)
+
+
+def set_values(
+    gateway: Gateway,
+    meant: Named,
+    place: tuple[str, str],
+    values: Mapping[str, bytes],
+    template: TemplateChange,
+    how: How,
+) -> httpx.Response:
+    """Sets keys of one Secret in one request."""
+    secret = {"namespace": place[0], "name": place[1]}
+    more = {"type": template.type, "labels": dict(template.labels), "annotations": dict(template.annotations)}
+    # A centre of an earlier version does not know the later words, and can do what does not need them.
+    created = {"create_namespace": True} if how.create_namespace else {}
+    body: dict[str, Any] = {
+        "changes": [
+            {**secret, "key": key, "value_base64": b64encode(value).decode(), **created}
+            for key, value in values.items()
+        ],
+        **({"secrets": [{**secret, **more}]} if template else {}),
+    }
+    return _change(gateway, meant, body, {"dryrun": "true"} if how.dry_run else None)
+
+
+def delete_keys(gateway: Gateway, meant: Named, place: tuple[str, str], keys: Sequence[str]) -> str | None:
+    """Deletes keys of one Secret in one request; returns the commit."""
+    secret = {"namespace": place[0], "name": place[1]}
+    answer = _change(gateway, meant, {"changes": [{**secret, "key": key, "delete": True} for key in keys]})
+    commit: str | None = answer.headers.get(COMMIT_HEADER)
+    return commit
+
+
+def seal_secret(cluster: str, secret: str, values: Mapping[str, bytes], template: TemplateChange, how: How) -> None:
+    """Sets keys of one Secret, and says so."""
+    place = place_of(secret)
+    with connect() as gateway:
+        meant = named(gateway, cluster)
+        answer = set_values(gateway, meant, place, values, template, how)
+        keys = f"{len(values)} keys" if len(values) > 1 else next(iter(values))
+        tell_sealed(gateway, meant, secret, keys, answer, how)
+
+
+def tell_sealed(gateway: Gateway, meant: Named, secret: str, keys: str, answer: httpx.Response, how: How) -> None:
+    """Says what has become of values of a Secret; waits for the edge if that is asked for.
+
+    Raises:
+        CliError: see ``secret_waiting.wait_until_opened``.
+    """
+    warning = answer.headers.get(WARNING_HEADER)
+    if warning:
+        say(f"Warning: {clean(warning)}")
+    commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {keys} of {meant.text}"
+    if how.wait_seconds is None:
+        show_commit(commit, what, "is sealed", as_json=how.as_json)
+        return
+    (say if how.as_json else result)(f"{what} is sealed, commit {commit}.")
+    began = time.monotonic()
+    wait_until_opened(gateway, meant, *place_of(secret), seconds=how.wait_seconds)
+    if how.as_json:
+        show_json({"commit": commit, "edge_state": EdgeState.OPENED})
+    else:
+        result(f"{meant.text} has opened {secret} after {spoken(time.monotonic() - began)}.")
+
+
+def show_commit(commit: str | None, what: str, done: str, *, as_json: bool) -> None:
+    """Says what was done, and in which commit."""
+    if as_json:
+        show_json({"commit": commit})
+    elif commit is None:
+        result(f"{what} could be sealed; nothing was stored.")
+    else:
+        result(f"{what} {done}, commit {commit}.")
+
+
+def _change(
+    gateway: Gateway, meant: Named, body: Mapping[str, Any], params: Mapping[str, str] | None = None
+) -> httpx.Response:
+    return send_once(gateway, "POST", f"{meant.path}/secret", params=params, body=body)
+
+
+def _pairs(texts: Sequence[str], option: str) -> dict[str, str | None]:
+    pairs: dict[str, str | None] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals and not name.endswith("-"):
+            raise CliError(f"{option} takes NAME=VALUE, or NAME- to remove one.", exit_code=ExitCode.USAGE)
+        name = name if equals else name.removesuffix("-")
+        if name in pairs:
+            raise CliError(f"{option} is there twice for one name.", exit_code=ExitCode.USAGE)
+        pairs[name] = value if equals else None
+    return pairs

@@ -1,0 +1,102 @@
+"""Type, labels and annotations of Secrets on the real API server, through real Flux and the real controller."""
+
+from __future__ import annotations
+
+import base64
+import json
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from supervised import eventually
+
+if TYPE_CHECKING:
+    from conftest import Edge
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
+
+TLS = "kubernetes.io/tls"
+
+
+def put(edge: Edge, name: str, values: dict[str, str | None], **template: Any) -> None:
+    secret = {"namespace": "default", "name": name}
+    changes = [
+        {**secret, "key": key, **({"delete": True} if value is None else {"value_base64": encoded(value)})}
+        for key, value in values.items()
+    ]
+    body = {"changes": changes, "secrets": [{**secret, **template}] if template else []}
+    answer = edge.centre.api("POST", f"/v1/cluster/{edge.uuid}/secret", json=body)
+    assert answer.status_code == 200, answer.text
+    edge.cluster.fetch_now()
+
+
+def encoded(value: str) -> str:
+    return b64encode(value.encode()).decode()
+
+
+def found(edge: Edge, name: str) -> dict[str, Any]:
+    """Type, labels, annotations and values of a Secret on the edge; empty if it is not there."""
+    secret = edge.cluster.find("secret", name)
+    if secret is None:
+        return {}
+    return {
+        "type": secret["type"],
+        "labels": secret["metadata"].get("labels", {}),
+        "annotations": secret["metadata"].get("annotations", {}),
+        "values": {key: base64.b64decode(value).decode() for key, value in secret["data"].items()},
+    }
+
+
+def test_a_tls_secret_arrives_with_type_and_label_and_keeps_them(edge: Edge) -> None:
+    pair: dict[str, str | None] = {"tls.crt": "certificate", "tls.key": "key"}
+    put(edge, "web", pair, type=TLS, labels={"app": "web"}, annotations={"example.com/note": "first: a"})
+    expected = {"type": TLS, "labels": {"app": "web"}, "annotations": {"example.com/note": "first: a"}}
+    eventually(lambda: found(edge, "web") == {**expected, "values": pair})
+    put(edge, "web", {"ca.crt": "authority"})
+    eventually(lambda: found(edge, "web") == {**expected, "values": {**pair, "ca.crt": "authority"}})
+    put(edge, "web", {"tls.crt": "renewed"}, labels={"site": "sheffield", "app": None})
+    changed = {**expected, "labels": {"site": "sheffield"}}
+    eventually(
+        lambda: found(edge, "web") == {**changed, "values": {**pair, "tls.crt": "renewed", "ca.crt": "authority"}}
+    )
+    put(edge, "web", {"ca.crt": None})
+    eventually(lambda: found(edge, "web") == {**changed, "values": {**pair, "tls.crt": "renewed"}})
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+
+
+def test_a_docker_config_arrives_with_its_type(edge: Edge) -> None:
+    config = json.dumps({"auths": {"registry.example.com": {"auth": encoded("edge:password")}}})
+    path = f"/v1/cluster/{edge.uuid}/secret/default/pull/.dockerconfigjson"
+    query = {"type": "kubernetes.io/dockerconfigjson", "label": "app=press"}
+    answer = edge.centre.api("PUT", path, params=query, content=config)
+    assert answer.status_code == 204, answer.text
+    edge.cluster.fetch_now()
+    eventually(lambda: found(edge, "pull").get("values") == {".dockerconfigjson": config})
+    assert found(edge, "pull")["type"] == "kubernetes.io/dockerconfigjson"
+    assert found(edge, "pull")["labels"] == {"app": "press"}
+
+
+def test_another_type_waits_until_the_edge_has_applied_the_deletion(edge: Edge) -> None:
+    """Else the controller fails to change it: the edge would keep the old value, and nobody would see."""
+    put(edge, "moved", {"ssh-privatekey": "one"})
+    eventually(lambda: found(edge, "moved").get("type") == "Opaque")
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+    secret = {"namespace": "default", "name": "moved"}
+    body = {
+        "changes": [{**secret, "key": "ssh-privatekey", "value_base64": encoded("two")}],
+        "secrets": [{**secret, "type": "kubernetes.io/ssh-auth"}],
+    }
+
+    def outcome() -> tuple[int, str]:
+        answer = edge.centre.api("POST", f"/v1/cluster/{edge.uuid}/secret", json=body)
+        return answer.status_code, answer.json().get("code", "")
+
+    assert outcome() == (409, "secret_type_immutable")
+    gone = {"changes": [{**secret, "key": "ssh-privatekey", "delete": True}]}
+    assert edge.centre.api("POST", f"/v1/cluster/{edge.uuid}/secret", json=gone).status_code == 200
+    assert outcome() == (409, "secret_type_immutable"), "the edge has it still"
+    edge.cluster.fetch_now()
+    eventually(lambda: outcome() == (200, ""))
+    edge.cluster.fetch_now()
+    eventually(lambda: found(edge, "moved").get("values") == {"ssh-privatekey": "two"})
+    assert found(edge, "moved")["type"] == "kubernetes.io/ssh-auth"
