@@ -102,7 +102,7 @@ def put(
         meant = named(gateway, cluster)
         value = read_value(source or "")
         answer = put_value(gateway, key_path(meant, place, only), value, how)
-        tell_sealed(gateway, meant, secret, only, answer, how)
+        tell_sealed(gateway, meant, answer, secret=secret, keys=only, how=how)
 
 
 def _is_source(source: str) -> bool:

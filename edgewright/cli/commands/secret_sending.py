@@ -123,6 +123,7 @@ def set_values(
     meant: Named,
     place: tuple[str, str],
     values: Mapping[str, bytes],
+    *,
     template: TemplateChange,
     how: How,
 ) -> httpx.Response:
@@ -154,12 +155,12 @@ def seal_secret(cluster: str, secret: str, values: Mapping[str, bytes], template
     place = place_of(secret)
     with connect() as gateway:
         meant = named(gateway, cluster)
-        answer = set_values(gateway, meant, place, values, template, how)
+        answer = set_values(gateway, meant, place, values, template=template, how=how)
         keys = f"{len(values)} keys" if len(values) > 1 else next(iter(values))
-        tell_sealed(gateway, meant, secret, keys, answer, how)
+        tell_sealed(gateway, meant, answer, secret=secret, keys=keys, how=how)
 
 
-def tell_sealed(gateway: Gateway, meant: Named, secret: str, keys: str, answer: httpx.Response, how: How) -> None:
+def tell_sealed(gateway: Gateway, meant: Named, answer: httpx.Response, *, secret: str, keys: str, how: How) -> None:
     """Says what has become of values of a Secret; waits for the edge if that is asked for.
 
     Raises:
