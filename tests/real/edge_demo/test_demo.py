@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
@@ -14,7 +15,7 @@ from supervised import eventually
 from workshop import components_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(2400)]
 
@@ -62,6 +63,16 @@ def processes_of(home: Path) -> list[str]:
     return found
 
 
+def page(run: Callable[..., subprocess.CompletedProcess[str]]) -> dict[str, Any]:
+    """What the centre says of the demo's cluster."""
+    shown: dict[str, Any] = json.loads(run("bin/edgewright", "cluster", "show", "press-shop", "--json").stdout)
+    return shown
+
+
+def condition(run: Callable[..., subprocess.CompletedProcess[str]], kind: str) -> dict[str, str]:
+    return next(each for each in page(run)["conditions"] if each["type"] == kind)
+
+
 def test_an_edge_to_play_with(home: Path) -> None:
     said = make("edge-demo", home)
     assert "press-shop is attached and Available." in said
@@ -80,10 +91,42 @@ def test_an_edge_to_play_with(home: Path) -> None:
             check=False,
         )
 
-    put = run("bin/edgewright", "secret", "put", "press-shop", "default/db", "password", "-", given="s3cr3t")
-    assert put.returncode == 0, put.stderr
+    put = ("bin/edgewright", "secret", "put", "press-shop")
+    done = run(*put, "default/db", "password", "-", "--wait", given="s3cr3t")
+    assert done.returncode == 0, done.stderr
     show = "go-template={{.data.password | base64decode}}"
-    eventually(lambda: run("kubectl", "get", "secret", "db", "-o", show).stdout == "s3cr3t", seconds=300)
+    assert run("kubectl", "get", "secret", "db", "-o", show).stdout == "s3cr3t"
+
+    run("kubectl", "create", "secret", "generic", "taken", "--from-literal=password=theirs")
+    refused = run(*put, "default/taken", "password", "-", "--wait", given="ours")
+    assert refused.returncode == 4 and "already exists and is not managed by SealedSecret" in refused.stderr
+    eventually(lambda: condition(run, "Healthy")["reason"] == "SecretRefused", seconds=300)
+    run("kubectl", "delete", "secret", "taken")
+    assert run(*put, "default/taken", "password", "-", "--wait", given="ours").returncode == 0
+    eventually(lambda: condition(run, "Healthy")["status"] == "True", seconds=300)
+
+    clone = Path(exported(said)["EDGEWRIGHT_HOME"]).parent / "clone"
+    broken = clone / "by-hand" / "app.yaml"
+    address = json.loads(run("bin/edgewright", "cluster", "show", "press-shop", "--json").stdout)["links"][
+        "repository"
+    ]
+    identity = ("-c", "user.name=me", "-c", "user.email=me@example.com")
+    token = Path(exported(said)["EDGEWRIGHT_HOME"]) / "admin-token"
+    helper = f"!f() {{ echo username=me; echo password=$(cat '{token}'); }}; f"
+
+    def git(*arguments: str) -> None:
+        done = run("git", "-c", f"credential.helper={helper}", *identity, *arguments)
+        assert done.returncode == 0, done.stderr
+
+    git("clone", "--quiet", address, str(clone))
+    broken.write_text("kind: ConfigMap\n  apiVersion: v1\n")
+    for arguments in (["add", "."], ["commit", "--quiet", "-m", "Break it"], ["push", "--quiet"]):
+        git("-C", str(clone), *arguments)
+    eventually(lambda: "by-hand/app.yaml" in condition(run, "Synced")["message"], seconds=300)
+    assert condition(run, "Synced")["status"] == "False"
+    for arguments in (["revert", "--no-edit", "HEAD"], ["push", "--quiet"]):
+        git("-C", str(clone), *arguments)
+    eventually(lambda: condition(run, "Synced")["status"] == "True", seconds=300)
     [process] = re.findall(r"^  kill (\d+) ", said, re.MULTILINE)
     psutil.Process(int(process)).kill()
     eventually(lambda: run("bin/edgewright", "cluster", "show", "press-shop").returncode == 0, seconds=300)
