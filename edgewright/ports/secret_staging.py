@@ -23,6 +23,7 @@ class StagedChange:
 
     Args:
         request: the request that it belongs to; several changes of one request are committed together.
+        creates_namespace: the edge is to get the namespace, too.
         replaces: SHA-256, hexadecimal, of the ciphertext that this one is to replace: a re-sealed value, which gives
             way to every other change of its key. None: it replaces whatever is there.
     """
@@ -43,6 +44,7 @@ class StagedChange:
     refusal_code: str = ""
     refusal: str = ""
     replaces: str | None = None
+    creates_namespace: bool = False
 
 
 class SecretStaging(Protocol):

@@ -43,6 +43,7 @@ def change_of(row: Row[Any]) -> StagedChange:
         refusal_code=row.refusal_code,
         refusal=row.refusal,
         replaces=row.replaces,
+        creates_namespace=bool(row.creates_namespace),
     )
 
 
@@ -65,4 +66,5 @@ def columns(change: StagedChange) -> dict[str, Any]:
         "ciphertext": change.ciphertext,
         "deletes": change.ciphertext is None,
         "replaces": change.replaces,
+        "creates_namespace": change.creates_namespace,
     }

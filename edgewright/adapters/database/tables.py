@@ -315,6 +315,7 @@ staged_changes = Table(
     Column("deletes", Boolean, nullable=False),
     # added by later versions
     Column("replaces", String(64)),
+    Column("creates_namespace", Boolean),
 )
 Index(
     "ix_staged_changes_waiting",
