@@ -6,6 +6,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -13,6 +14,7 @@ from uuid import UUID, uuid4, uuid5
 from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
+from api.secret_namespaces import check_namespaces, namespace_warnings
 from edgewright.domain.cluster import Desired
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
@@ -43,16 +45,30 @@ from edgewright.sealing import (
 
 @dataclass(frozen=True)
 class KeyChange:
-    """One key of one Secret: its new value, or None to delete it."""
+    """One key of one Secret: its new value, or None to delete it. ``create_namespace``: the edge gets that, too."""
 
     namespace: str
     name: str
     key: str
     value: Plaintext | None
+    create_namespace: bool = False
 
     @property
     def place(self) -> tuple[str, str, str]:
         return (self.namespace, self.name, self.key)
+
+
+@dataclass(frozen=True)
+class ChangedKeys:
+    """What has become of a request.
+
+    Args:
+        commit: the one that holds the changes; None after a dry run.
+        warnings: what keeps them from arriving on the edge.
+    """
+
+    commit: CommitId | None
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +79,7 @@ class SecretWish:
         path: of the request, with its method where several share a path; part of what a repeated request is known by.
         key: the ``Idempotency-Key``, if one was sent.
         places: ``(namespace, name, key)`` of each change.
+        expected: namespaces that get a value and have to be on the edge already.
         dry_run: everything is checked and sealed, nothing is stored.
     """
 
@@ -73,12 +90,13 @@ class SecretWish:
     key: str | None
     places: Sequence[tuple[str, str, str]]
     dry_run: bool
+    expected: AbstractSet[str] = frozenset()
 
 
 async def change_keys(
     gateway: Gateway, live: Live, wish: SecretWish, changes: Callable[[], Awaitable[Sequence[KeyChange]]]
-) -> CommitId | None:
-    """The commit that holds the changes; None after a dry run. ``changes`` is asked only if they are needed.
+) -> ChangedKeys:
+    """Makes the changes, or finds what has become of them. ``changes`` is asked only if they are needed.
 
     Raises:
         NotFound, Conflict, Waiting, Invalid: see the functions below.
@@ -93,9 +111,10 @@ async def change_keys(
         refuse_reserved(wanted, reserved)
         given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:-1], reserved=reserved)}
         await stage(gateway, row, request, wanted, given_up=given_up, actor=wish.actor, dry_run=wish.dry_run)
+    warnings = await asyncio.to_thread(_warnings, gateway, row, wish.expected)
     if wish.dry_run:
-        return None
-    return await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
+        return ChangedKeys(None, warnings)
+    return ChangedKeys(await commit_of(gateway, live, wish.cluster, request, repeated=repeated), warnings)
 
 
 def check_names(namespace: str, name: str, key: str) -> None:
@@ -200,6 +219,7 @@ async def stage(
     Raises:
         NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
         Waiting: ``no_certificate``.
+        Invalid: ``too_many_namespaces``.
         TooLarge: ``secret_too_large``: all keys of one Secret together, its annotations, or its file.
         Stalled: ``sealed_secret_malformed``: its file was broken by hand.
     """
@@ -221,6 +241,7 @@ async def stage(
                     sealed_at=datetime.now(UTC) if value is None or value.sealed_at is None else value.sealed_at,
                     actor=actor,
                     sequence=sequence,
+                    creates_namespace=change.create_namespace,
                 )
                 for sequence, (change, value) in enumerate(zip(changes, sealed, strict=True))
             ]
@@ -319,6 +340,7 @@ def _sealed(
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
     head = _head(gateway, cluster)
+    check_namespaces(gateway.git, cluster, head, {change.namespace for change in changes if change.value is not None})
     sealed = [_seal(gateway, change, certificate) for change in changes]
     by_secret: dict[tuple[str, str], dict[str, SealedValue | None]] = {}
     for change, value in zip(changes, sealed, strict=True):
@@ -332,6 +354,10 @@ def _sealed(
                 raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
         change_values(document, namespace, name, values)
     return sealed
+
+
+def _warnings(gateway: Gateway, row: ClusterRow, expected: AbstractSet[str]) -> Sequence[str]:
+    return namespace_warnings(gateway.git, row, _head(gateway, row.uuid), expected)
 
 
 def _head(gateway: Gateway, cluster: UUID) -> CommitId | None:

@@ -5,6 +5,7 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -19,16 +20,17 @@ from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SealedKey, SecretChange, SecretChanges, SecretList
-from api.secret_writes import KeyChange, SecretWish, change_keys, check_names
+from api.secret_writes import ChangedKeys, KeyChange, SecretWish, change_keys, check_names
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
+from edgewright.domain.rendering.secret_drivers import sealed_place
 from edgewright.errors import Invalid, NotFound, Stalled, TooLarge
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.git_server import CommitId
 from edgewright.ports.operators import OperatorToken
 from edgewright.sealing import SECRET_LIMIT, Plaintext, read_values
 
 BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
+WARNING_HEADER = "Edgewright-Warning"
 NO_STORE = {"Cache-Control": "no-store"}
 PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
 
@@ -36,6 +38,10 @@ router = APIRouter(tags=["secrets"])
 
 DryRun = Annotated[
     str | None, Query(description="Present, `true` or `1`: everything is checked and sealed, nothing is stored.")
+]
+CreateNamespace = Annotated[
+    str | None,
+    Query(description="Present, `true` or `1`: the same commit gives the edge the namespace, too."),
 ]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {
     204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
@@ -66,16 +72,20 @@ async def put_secret(
     gateway: TheGateway,
     live: TheLive,
     dryrun: DryRun = None,
+    create_namespace: CreateNamespace = None,
 ) -> Response:
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
 
-    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
+    than 250 namespaces: 422 `too_many_namespaces`. `Edgewright-Warning`: the edge does not have the namespace yet.
     """
     check_names(namespace, name, key)
-    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun)
+    creates = _is_on(create_namespace, "create_namespace")
+    expected = set() if creates else {namespace}
+    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun, expected=expected)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(namespace, name, key, await _plaintext(request))]
+        return [KeyChange(namespace, name, key, await _plaintext(request), creates)]
 
     return _committed(await change_keys(gateway, live, wish, change))
 
@@ -116,7 +126,9 @@ async def change_secrets(
 ) -> Response:
     """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
 
-    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
+    than 250 namespaces: 422 `too_many_namespaces`. `warnings`, and `Edgewright-Warning`, name the namespaces that the
+    edge does not have yet.
     """
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
@@ -127,9 +139,12 @@ async def change_secrets(
     async def these() -> Sequence[KeyChange]:
         return changes
 
-    commit = await change_keys(gateway, live, _wish(request, uuid, operator, places, dryrun), these)
-    named = {COMMIT_HEADER: commit} if commit else {}
-    return JSONResponse(as_json(Committed(commit=commit)), headers={**NO_STORE, **named})
+    created = {change.namespace for change in changes if change.create_namespace}
+    expected = {change.namespace for change in changes if change.value is not None} - created
+    asked = _wish(request, uuid, operator, places, dryrun, expected=expected)
+    changed = await change_keys(gateway, live, asked, these)
+    content = Committed(commit=changed.commit, warnings=list(changed.warnings))
+    return JSONResponse(as_json(content), headers=_headers(changed))
 
 
 @router.get("/v1/cluster/{uuid}/secret", summary="List secrets", response_model=SecretList)
@@ -146,6 +161,8 @@ def _wish(
     operator: OperatorToken,
     places: Sequence[tuple[str, str, str]],
     dryrun: str | None,
+    *,
+    expected: AbstractSet[str] = frozenset(),
 ) -> SecretWish:
     path = request.url.path
     return SecretWish(
@@ -155,7 +172,8 @@ def _wish(
         path=f"DELETE {path}" if request.method == "DELETE" else path,
         key=idempotency_key(request),
         places=places,
-        dry_run=_is_on(dryrun),
+        dry_run=_is_on(dryrun, "dryrun"),
+        expected=expected,
     )
 
 
@@ -179,7 +197,7 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
         value = base64.b64decode(change.value_base64, validate=True)
     except (binascii.Error, ValueError):
         raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
-    return KeyChange(change.namespace, change.name, change.key, Plaintext(value))
+    return KeyChange(change.namespace, change.name, change.key, Plaintext(value), change.create_namespace)
 
 
 def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
@@ -191,9 +209,10 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
         head = None
     paths = gateway.git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []
     for path in paths:
-        namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
-        if not file.endswith(".yaml") or head is None:
+        place = sealed_place(path)
+        if place is None or head is None:
             continue
+        namespace, name = place
         document = gateway.git.read(row.uuid, path, at=head)
         try:
             values = read_values(document or b"", where=path)
@@ -203,7 +222,7 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
         items += [
             SealedKey(
                 namespace=namespace,
-                name=file.removesuffix(".yaml"),
+                name=name,
                 key=key,
                 sealed_at=value.sealed_at,
                 fingerprint=value.fingerprint,
@@ -214,17 +233,23 @@ def _listed(gateway: Gateway, row: ClusterRow) -> SecretList:
     return SecretList(items=items, unreadable=unreadable, must_reenter=list(row.must_reenter))
 
 
-def _is_on(dryrun: str | None) -> bool:
-    """Whether nothing is to be stored. What cannot be understood is refused: a guess could store a secret."""
-    match None if dryrun is None else dryrun.lower():
+def _is_on(flag: str | None, name: str) -> bool:
+    """Whether a query parameter is set. What cannot be understood is refused: a guess could store a secret."""
+    match None if flag is None else flag.lower():
         case None | "false" | "0":
             return False
         case "" | "true" | "1":
             return True
         case _:
-            raise Invalid("dryrun is true or false.", code="request_invalid", where="query dryrun")
+            raise Invalid(f"{name} is true or false.", code="request_invalid", where=f"query {name}")
 
 
-def _committed(commit: CommitId | None) -> Response:
+def _committed(changed: ChangedKeys) -> Response:
+    return Response(status_code=204, headers=_headers(changed))
+
+
+def _headers(changed: ChangedKeys) -> dict[str, str]:
     """Without a commit after a dry run."""
-    return Response(status_code=204, headers={**NO_STORE, **({COMMIT_HEADER: commit} if commit else {})})
+    named = {COMMIT_HEADER: changed.commit} if changed.commit else {}
+    warned = {WARNING_HEADER: " ".join(changed.warnings)} if changed.warnings else {}
+    return {**NO_STORE, **named, **warned}

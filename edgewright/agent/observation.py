@@ -13,6 +13,8 @@ LONGEST_PROGRESS = timedelta(minutes=5)
 """So long Flux may be at work before that is news; at each interval it is, for a moment."""
 LONGEST_MESSAGE = 1000
 """Characters of what Flux says."""
+MOST_NAMESPACES = 250
+"""Of more, the centre is told none: it would take the others for missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class Observation:
         revision: that all which drives this cluster has applied.
         certificate: of sealed-secrets, PEM.
         versions: program → version.
+        namespaces: names of all of them; None also where there are too many.
     """
 
     hosts: tuple[Host, ...] | None = None
@@ -155,10 +158,11 @@ class Observation:
     revision: str | None = None
     certificate: str | None = None
     versions: Mapping[str, str] | None = None
+    namespaces: tuple[str, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether each part was seen at least once."""
+        """Whether each part was seen at least once; but namespaces, which it may have no right to list."""
         return None not in (self.hosts, self.sources, self.kustomizations, self.certificate, self.versions)
 
     def to_json(self) -> dict[str, Any]:
@@ -170,6 +174,7 @@ class Observation:
             "observed_revision": self.revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
+            "namespaces": None if self.namespaces is None else list(self.namespaces),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
@@ -180,6 +185,10 @@ class Observation:
             "sources": [each.to_json() for each in self.sources or ()],
             "kustomizations": [each.to_json() for each in self.kustomizations],
         }
+
+    def with_namespaces(self, found: Sequence[str]) -> "Observation":
+        """This, after a look at the namespaces."""
+        return replace(self, namespaces=tuple(sorted(found)) if len(found) <= MOST_NAMESPACES else None)
 
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
         """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""
@@ -220,8 +229,11 @@ def applied_revision(found: Sequence[Kustomized], *, before: str | None) -> str 
     """
     parts = [each for each in found if each.source == OWN_SOURCE]
     applied = [each.applied for each in parts]
-    if not parts or None in applied:
-        return before if before in applied else None
+    if parts and None in applied:
+        # The whole was there before a part was new, such as the driver of a namespace that the edge does not have.
+        return before
+    if not parts:
+        return None
     if len(set(applied)) == 1 or before not in applied:
         behind = [each for each in parts if each.fails or each.attempted not in (None, each.applied)]
         return (behind or parts)[0].applied

@@ -18,9 +18,9 @@ _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
 
-    What Flux says at length goes first, then details of hosts, then what Flux does well and whatever of it takes more
-    than half, then hosts, control planes last. Which hosts stay depends on their names only: one that becomes ready
-    drives no other out.
+    What Flux says at length goes first, then details of hosts, then the names of namespaces, then what Flux does well
+    and whatever of it takes more than half, then hosts, control planes last. Which hosts stay depends on their names
+    only: one that becomes ready drives no other out.
 
     Args:
         own_source: name of the Flux source that is the cluster's own driving repository; what concerns it goes
@@ -30,6 +30,7 @@ def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     steps: tuple[_Shorten, ...] = (
         _with_short_messages,
         _without_host_details,
+        _without_namespaces,
         partial(_with_most_of_flux, own_source=own_source),
         _with_first_hosts,
     )
@@ -60,11 +61,17 @@ def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:
     return _omitting({**status, "hosts": hosts}, host_details=len(hosts))
 
 
+def _without_namespaces(status: dict[str, Any]) -> dict[str, Any]:
+    """All or none: the centre would take those that it is not told of for missing."""
+    left = {name: value for name, value in status.items() if name != "namespaces"}
+    return _omitting(left, namespaces=len(status.get("namespaces", ())))
+
+
 def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any]:
     left, number = MOST_BYTES // 2, 0
     flux: dict[str, list[Mapping[str, Any]]] = {}
     for kind, found in status.get("flux", {}).items():
-        own = [each for each in found if _concerns(each, own_source)]
+        own = sorted((each for each in found if _concerns(each, own_source)), key=_is_well)
         ill = [each for each in found if not (_concerns(each, own_source) or _is_well(each))]
         matters = (*own, *ill)
         sizes = accumulate(_size(each) + 2 for each in matters)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol, TypeVar
 
 from edgewright import __version__
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation
+from edgewright.agent.observation import MOST_NAMESPACES, Fetched, Host, Kustomized, Observation
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -26,6 +26,8 @@ class Edge(Protocol):
     """What can be asked of the Kubernetes cluster; any question may raise an ``EdgewrightError``."""
 
     async def hosts(self) -> list[Host]: ...
+
+    async def namespaces(self, *, most: int) -> list[str]: ...
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]: ...
 
@@ -63,7 +65,8 @@ class Watch:
         self._clock = clock
         self._chance = chance
         self._matters = {
-            name: Transitions(name) for name in ("nodes", "flux_sources", "flux", "sealed_secrets", "version")
+            name: Transitions(name)
+            for name in ("nodes", "namespaces", "flux_sources", "flux", "sealed_secrets", "version")
         }
         self._version_due = -math.inf
         self._hurried_until = -math.inf
@@ -100,6 +103,9 @@ class Watch:
         hosts = await self._ask("nodes", self._edge.hosts())
         if hosts is not None:
             seen = replace(seen, hosts=tuple(sorted(hosts, key=lambda host: host.hostname)))
+        namespaces = await self._ask("namespaces", self._edge.namespaces(most=MOST_NAMESPACES + 1))
+        if namespaces is not None:
+            seen = seen.with_namespaces(namespaces)
         sources = await self._ask("flux_sources", self._edge.sources(self._namespace, self._cluster))
         if sources is not None:
             seen = seen.with_sources(sources)

@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True)
 
 LARGEST_BYTES = 1024 * 1024
 """Of all keys of one Secret; the gateway refuses more."""
-COMMIT_HEADER = "Edgewright-Commit"
+COMMIT_HEADER, WARNING_HEADER = "Edgewright-Commit", "Edgewright-Warning"
 
 SecretName = Annotated[
     str, typer.Argument(metavar="NAMESPACE/NAME", help="The Kubernetes Secret.", show_default=False)
@@ -51,6 +51,9 @@ def put(
         typer.Argument(metavar="-|@FILE", help="Where the value is read from, byte for byte.", show_default=False),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check and seal, store nothing.")] = False,
+    create_namespace: Annotated[
+        bool, typer.Option("--create-namespace", help="Give the edge the namespace with the same commit.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Set one key of a Secret, from stdin or a file; a newline at the end is part of the value."""
@@ -64,9 +67,13 @@ def put(
     with connect() as gateway:
         meant = named(gateway, cluster)
         value = _read(source)
-        params = {"dryrun": "true"} if dry_run else None
+        asked = {"dryrun": dry_run, "create_namespace": create_namespace}
+        params = {name: "true" for name, is_on in asked.items() if is_on} or None
         octets = {"Content-Type": "application/octet-stream"}
         answer = send_once(gateway, "PUT", _path(meant, place), params=params, content=value, headers=octets)
+    warning = answer.headers.get(WARNING_HEADER)
+    if warning:
+        say(f"Warning: {clean(warning)}")
     _show(answer.headers.get(COMMIT_HEADER), f"{secret} {key} of {meant.text}", "is sealed", as_json=as_json)
 
 

@@ -73,6 +73,11 @@ def namespace_note_path(namespace: str) -> str:
     return f"{SECRETS_FOLDER}{namespace}/{_NOTE}"
 
 
+def namespace_manifest_path(namespace: str) -> str:
+    """The manifest of a namespace that the edge is to get. Not ``.yaml``: a Secret may be called ``namespace``."""
+    return f"{SECRETS_FOLDER}{namespace}/{_NAMESPACE}"
+
+
 def sealed_namespaces(paths: Iterable[str]) -> set[str]:
     """The namespaces with secrets."""
     return {place[0] for place in map(sealed_place, paths) if place}
@@ -140,7 +145,7 @@ def open_namespaces(
         opened: namespaces that get their first secret.
         created: namespaces that the edge is to get, too.
     """
-    changes: Changes = {_namespace_path(name): _namespace_manifest(name) for name in created}
+    changes: Changes = {namespace_manifest_path(name): _namespace_manifest(name) for name in created}
     if pattern and opened:
         driven = {name for name in map(_noted, paths) if name}
         changes |= {namespace_note_path(name): NAMESPACE_NOTE for name in opened}
@@ -163,7 +168,9 @@ def rendered_drivers(pattern: Pattern, paths: Sequence[str]) -> Changes:
     there, sealed = set(paths), sealed_namespaces(paths)
     changes: Changes = {namespace_note_path(name): NAMESPACE_NOTE for name in sealed}
     for name in used_namespaces(paths) - sealed:
-        changes |= {path: None for path in (namespace_note_path(name), _namespace_path(name)) if path in there}
+        changes |= {
+            path: None for path in (namespace_note_path(name), namespace_manifest_path(name)) if path in there
+        }
     drivers = drivers_file(pattern, sealed)
     if drivers is not None or DRIVERS_PATH in there:
         changes[DRIVERS_PATH] = drivers
@@ -209,11 +216,6 @@ def _prunable(one: JsonObject) -> JsonObject:
         present = {key: value for key, value in present.items() if key != "annotations"}
         present = {**present, "annotations": left} if left else present
     return {**one, "metadata": present}
-
-
-def _namespace_path(namespace: str) -> str:
-    """Not ``.yaml``: a Secret may be called ``namespace``."""
-    return f"{SECRETS_FOLDER}{namespace}/{_NAMESPACE}"
 
 
 def _namespace_manifest(namespace: str) -> bytes:

@@ -169,6 +169,7 @@ def test_the_agent_may_do_what_it_does_and_nothing_else(cluster: Cluster) -> Non
         ["deployments.apps/scale", "[edgewright-detach]", "[patch]"],
         ["gitrepositories.source.toolkit.fluxcd.io", "[]", "[list]"],
         ["kustomizations.kustomize.toolkit.fluxcd.io", "[]", "[list]"],
+        ["namespaces", "[]", "[list]"],
         ["nodes", "[]", "[list]"],
         ["sealedsecrets.bitnami.com", "[]", "[get]"],
         ["secrets", "[edgewright-agent]", "[get patch]"],

@@ -20,12 +20,17 @@ class Edge:
 
     def __init__(self) -> None:
         self.found = [Host("b", False, True), Host("a", True, True)]
+        self.namespaces_found = ["line-1", "default"]
         self.fails: dict[str, EdgewrightError] = {}
         self.asked_for_version = 0
 
     async def hosts(self) -> list[Host]:
         self._may_fail("nodes")
         return self.found
+
+    async def namespaces(self, *, most: int) -> list[str]:
+        self._may_fail("namespaces")
+        return self.namespaces_found[:most]
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
         self._may_fail("flux_sources")
