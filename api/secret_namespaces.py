@@ -49,5 +49,5 @@ def namespace_warnings(
 def _warning(namespace: str) -> str:
     return (
         f"The edge does not have the namespace {namespace}: its secrets arrive once it exists. "
-        "Create it, or set the secret again and ask for the namespace (create_namespace; --create-namespace)."
+        "Create it, or set the secret again with create_namespace."
     )

@@ -42,6 +42,7 @@ _SEALED = ".yaml"
 _LONGEST_NAME = 63
 """Flux puts the name of a Kustomization into a label."""
 _HASH = 20
+_IF_NOT_PRESENT = {"kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent"}
 _OF_RETIRED = frozenset({"interval", "retryInterval", "sourceRef", "timeout"})
 
 
@@ -219,8 +220,9 @@ def _prunable(one: JsonObject) -> JsonObject:
 
 
 def _namespace_manifest(namespace: str) -> bytes:
-    """It outlives its file: whatever else is in the namespace is not ours to delete."""
-    metadata: JsonObject = {"name": namespace, "annotations": dict(UNPRUNED)}
+    """It outlives its file, for whatever else is in the namespace is not ours to delete; and one that is there already
+    stays as it is, with the labels that somebody else gives it."""
+    metadata: JsonObject = {"name": namespace, "annotations": {**UNPRUNED, **_IF_NOT_PRESENT}}
     return manifests_yaml([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}])
 
 

@@ -108,7 +108,10 @@ def test_a_namespace_that_is_to_be_created_stays_so_and_outlives_its_file(render
     files = set_secret(rendered_on({}, render_input()), "edo/secrets/line-1/namespace.yaml", create=True)
     [namespace] = documents(files["edo/secrets/line-1/namespace.yml"])
     assert (namespace["kind"], namespace["metadata"]["name"]) == ("Namespace", "line-1")
-    assert namespace["metadata"]["annotations"] == {"kustomize.toolkit.fluxcd.io/prune": "disabled"}
+    assert namespace["metadata"]["annotations"] == {
+        "kustomize.toolkit.fluxcd.io/prune": "disabled",
+        "kustomize.toolkit.fluxcd.io/ssa": "IfNotPresent",
+    }
     assert rendered_on(files, render_input()) == files
 
 
