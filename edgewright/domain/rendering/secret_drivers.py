@@ -220,7 +220,7 @@ def _prunable(one: JsonObject) -> JsonObject:
 
 
 def _namespace_manifest(namespace: str) -> bytes:
-    """It outlives its file, for whatever else is in the namespace is not ours to delete; and one that is there already
+    """It outlives its file, for whatever else is in the namespace is not ours to delete. One that is there already
     stays as it is, with the labels that somebody else gives it."""
     metadata: JsonObject = {"name": namespace, "annotations": {**UNPRUNED, **_IF_NOT_PRESENT}}
     return manifests_yaml([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}])
