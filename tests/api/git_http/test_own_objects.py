@@ -86,6 +86,7 @@ def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre
     new = work.commit(**{"by-hand__mine.yaml": GENERATED.decode().replace("by-hand", "mine")})
     work.git("push", "-q")
     assert work.head() == new
+    centre.pushes.clear()
     work.commit(**{"by-hand__again.yaml": GENERATED.decode().replace("by-hand", "edge-secrets-n249")})
     assert work.refusal().startswith("by-hand/again.yaml holds the Kustomization edgewright/edge-secrets-n249, which")
 
