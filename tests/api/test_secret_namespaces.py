@@ -8,11 +8,13 @@ from uuid import UUID
 import httpx
 import pytest
 import yaml
-from gateway_centre import STATUS_APP, GatewayCentre
+from gateway_centre import STATUS_APP, GatewayCentre, fence_of
 from sealing_keys import certificate_pem, private_key
 
-from edgewright.domain.rendering.layout import DRIVERS_PATH
+from edgewright.domain.cluster import StepName
+from edgewright.domain.rendering.layout import DRIVERS_PATH, RETIRED_DRIVER_PATH
 from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES
+from edgewright.messages.steps import StepInput
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
 
@@ -158,17 +160,25 @@ async def test_secrets_of_a_cluster_have_so_many_namespaces_and_no_more(
     assert (await operator.put(path(cluster, "n7"), content=b"x")).status_code == 204
 
 
-async def test_in_a_repository_of_an_earlier_release_nothing_waits_for_a_rendering(
-    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+async def test_in_a_repository_of_an_earlier_release_a_secret_has_its_driver_from_the_next_rendering_on(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
 ) -> None:
     head = centre.git.head(cluster)
     assert head
     drivers = centre.git.list(cluster, "edo/cluster/secrets", at=head)
     centre.git.commit(cluster, dict.fromkeys(drivers), CommitMessage("As before", "test"), expected_head=head)
-    assert (await operator.put(path(cluster), content=b"x")).status_code == 204
+    assert (await admin.put(path(cluster), content=b"x")).status_code == 204
     head = centre.git.head(cluster)
     assert head
     assert centre.git.list(cluster, "edo/secrets", at=head) == [
         "edo/secrets/README.md",
         "edo/secrets/line-1/db.yaml",
     ]
+    row = await centre.gateway.clusters.get(cluster)
+    assert row
+    step = StepInput(fence=fence_of(row), step=StepName.POPULATE_REPOSITORY)
+    rendered = await centre.workflow.repository.populate_repository(step)
+    assert rendered.commit == centre.git.head(cluster)
+    [driver], [retired] = at_head(centre, cluster, DRIVERS_PATH), at_head(centre, cluster, RETIRED_DRIVER_PATH)
+    assert driver["spec"]["path"] == "./edo/secrets/line-1"
+    assert retired["spec"]["prune"] is False
