@@ -108,7 +108,13 @@ def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(attac
         for place in places
     }
 
+    attached.put_secret("ghost", "db", b"x")
+    attached.put_secret("default", "stuck", b"stuck")
+    eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
+    assert value(attached, "default", "stuck") is None, "one missing namespace stops them all"
+
     assert attached.api("PATCH", json={"values": {"marker": "rendered"}}).status_code == 200
+    arrives(attached, "default", "stuck", holding=b"stuck")
     for place in places:
         eventually(
             lambda place=place: owner(attached, *place) == f"{OLD_DRIVER}-{place[0]}",
@@ -117,6 +123,8 @@ def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(attac
     retired = find(attached, "kustomization", OLD_DRIVER)
     assert (retired["spec"]["prune"], retired["spec"]["path"]) == (False, "./edo/retired")
     eventually(lambda: not _inventory(find(attached, "kustomization", OLD_DRIVER)), seconds=LETTING_GO)
+    eventually(lambda: "edge-secrets-ghost" in message(attached, "Synced"), seconds=LETTING_GO)
+    create_namespace(attached, "ghost")
     eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
     for (kind, place), uid in before.items():
         found = find(attached, kind, place[1], place[0])
@@ -141,9 +149,8 @@ def test_a_missing_namespace_holds_up_itself_alone_and_its_secret_opens_once_it_
     arrives(attached, "default", "later", holding=b"later")
     arrives(attached, "line-1", "later", holding=b"later")
     eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
-    assert "edge-secrets-line-9" in message(attached, "Synced") and "has applied nothing" not in message(
-        attached, "Synced"
-    )
+    eventually(lambda: "edge-secrets-line-9" in message(attached, "Synced"), seconds=LETTING_GO)
+    assert "has applied nothing" not in message(attached, "Synced")
 
     create_namespace(attached, "line-9")
     arrives(attached, "line-9", "db", holding=b"nine", seconds=SOON)
@@ -198,6 +205,13 @@ def test_the_last_secret_deleted_and_set_again_is_there(attached: Attached, paus
     arrives(attached, namespace, "db", holding=b"second", seconds=SOON)
     time.sleep(5)
     assert value(attached, namespace, "db") == b"second"
+
+
+def test_a_driver_that_somebody_removes_on_the_edge_comes_back_with_the_next_commit(attached: Attached) -> None:
+    attached.grounds.cluster.kubectl("delete", "kustomization", "edge-secrets-line-1", "--namespace", NAMESPACE)
+    eventually(lambda: find(attached, "sealedsecret", "db", "line-1") is None, seconds=LETTING_GO)
+    attached.put_secret("default", "next", b"next")
+    arrives(attached, "line-1", "db", holding=b"before")
 
 
 def test_an_edge_with_a_namespace_that_never_came_lets_go(attached: Attached) -> None:
