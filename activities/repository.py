@@ -14,6 +14,7 @@ from edgewright.domain.rendering import (
     render_changes,
     workload_removal,
 )
+from edgewright.domain.rendering.secret_drivers import sealed_place
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import NotFound, Stalled, Superseded, Waiting
 from edgewright.messages.steps import RaiseFence, StepInput, StepResult
@@ -86,7 +87,7 @@ class RepositoryActivities:
         present = row.certificate.fingerprint if row.certificate else None
 
         def without_stale(at: CommitId | None, paths: list[str]) -> Changes:
-            sealed = [path for path in paths if path.startswith(SECRETS_FOLDER) and path.endswith(".yaml")]
+            sealed = [path for path in paths if sealed_place(path)]
             documents = {path: self._git.read(row.uuid, path, at=at) for path in sealed} if at else {}
             kept = {path: _only_sealed_for(present, document, path) for path, document in documents.items()}
             return {path: document for path, document in kept.items() if document != documents[path]}
@@ -109,7 +110,7 @@ class RepositoryActivities:
     def _keys(self, repository: UUID, at: CommitId) -> set[str]:
         """What secrets there are: ``namespace/name/key`` of each value, and ``namespace/name`` of each file."""
         found: set[str] = set()
-        for path in self._git.list(repository, SECRETS_FOLDER.rstrip("/"), at=at):
+        for path in filter(sealed_place, self._git.list(repository, SECRETS_FOLDER.rstrip("/"), at=at)):
             secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
             try:
                 values = read_values(self._git.read(repository, path, at=at) or b"", where=path)

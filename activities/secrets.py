@@ -9,8 +9,10 @@ from uuid import UUID
 from temporalio import activity
 
 from activities.resealed_values import put_in_place, together
-from activities.staged_files import Files, apply_requests
+from activities.secret_namespaces import apply_with_drivers
+from activities.staged_files import Files
 from edgewright.domain.cluster import Desired
+from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
@@ -117,7 +119,10 @@ class SecretActivities:
     ) -> CommitId | None:
         """One commit on this head; None if no request can be committed. ``HeadMoved``: somebody was faster."""
         applied = await asyncio.to_thread(
-            apply_requests, partial(self._git.read, row.uuid, at=head), list(requests.items())
+            apply_with_drivers,
+            partial(self._git.read, row.uuid, at=head),
+            partial(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head),
+            list(requests.items()),
         )
         for request, refusal in applied.refused.items():
             await self._staging.refuse(request, refusal.code, _sentence(refusal))

@@ -99,7 +99,7 @@ ASKED_MOST = (git.router, agent.router)
 """What every edge asks all the time; matched first, as routes are tried one after the other."""
 
 
-EXPOSED = ("ETag", "Edgewright-Commit", "Location", "Retry-After", "X-Request-Id")
+EXPOSED = ("ETag", "Edgewright-Commit", "Edgewright-Warning", "Location", "Retry-After", "X-Request-Id")
 """Headers of answers that pages of other origins may read."""
 
 

@@ -16,6 +16,7 @@ ANSWER_HEADERS = {
     "ETag": "The revision of the entry.",
     "Location": "The path of what was made.",
     "Edgewright-Commit": "The commit that has it.",
+    "Edgewright-Warning": "What keeps it from arriving on the edge.",
     "Edgewright-Status-Digest": "Of the status as it was taken, for the next heartbeat.",
 }
 PROBLEM_HEADERS = {

@@ -1,12 +1,16 @@
 """Type, labels and annotations of Secrets, as requests name them; and values that a type wants to have a form."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from api.schemas.secrets import SecretTemplateWish
 from edgewright.domain.secret_template import JSON_KEYS, TemplateChange, check_template_change
 from edgewright.errors import Invalid
 from edgewright.sealing import Plaintext
+
+Templates = Mapping[tuple[str, str], TemplateChange]
+"""``(namespace, name)`` of Secrets -> what changes of them besides values."""
 
 
 def template_of_query(
@@ -23,6 +27,33 @@ def template_of_query(
     """
     change = TemplateChange(secret_type, _pairs(labels, "label"), _pairs(annotations, "annotation"))
     return check_template_change(change) if change else None
+
+
+def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[tuple[str, str]]) -> Templates:
+    """What the body of a request wants to change.
+
+    Args:
+        changed: ``(namespace, name)`` of the Secrets that it has keys of.
+
+    Raises:
+        Invalid: code ``request_invalid``, or as ``check_template_change``.
+    """
+    templates: dict[tuple[str, str], TemplateChange] = {}
+    for index, wish in enumerate(wishes):
+        where = f"/secrets/{index}"
+        if (wish.namespace, wish.name) not in changed:
+            raise Invalid(
+                "Type, labels and annotations go with a key of their Secret, and changes has none of this one.",
+                code="request_invalid",
+                hint="Set one of its keys in the same request.",
+                where=where,
+            )
+        if (wish.namespace, wish.name) in templates:
+            raise Invalid("This Secret is there twice.", code="request_invalid", where=where)
+        change = check_template_change(TemplateChange(wish.type, wish.labels, wish.annotations))
+        if change:
+            templates[wish.namespace, wish.name] = change
+    return templates
 
 
 def check_form(secret_type: str, key: str, value: Plaintext) -> None:

@@ -6,6 +6,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
@@ -13,8 +14,9 @@ from uuid import UUID, uuid4, uuid5
 from api.gateway import Gateway
 from api.live import Live
 from api.lookup import open_cluster
-from api.secret_templates import check_form
-from api.unapplied_deletions import UnappliedDeletions
+from api.secret_namespaces import namespace_warnings
+from api.secret_sealing import KeyChange, head_of, sealed_changes, sealing_certificate
+from api.secret_templates import Templates
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
@@ -24,43 +26,26 @@ from edgewright.domain.kubernetes_names import (
     check_namespace,
     check_secret_key,
     check_secret_name,
-    secret_path,
 )
 from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
-from edgewright.domain.secret_template import OPAQUE, TemplateChange
-from edgewright.errors import Conflict, Invalid, NotFound, Waiting
+from edgewright.errors import Conflict, Invalid, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import StagedChange, StagedState
-from edgewright.sealing import (
-    Plaintext,
-    Scope,
-    SealedValue,
-    SealingCertificate,
-    change_values,
-    parse_certificate,
-    read_template,
-    read_values,
-    seal,
-)
-
-Templates = Mapping[tuple[str, str], TemplateChange]
-"""``(namespace, name)`` of Secrets -> what changes of them besides values."""
 
 
 @dataclass(frozen=True)
-class KeyChange:
-    """One key of one Secret: its new value, or None to delete it."""
+class ChangedKeys:
+    """What has become of a request.
 
-    namespace: str
-    name: str
-    key: str
-    value: Plaintext | None
+    Args:
+        commit: the one that holds the changes; None after a dry run.
+        warnings: what keeps them from arriving on the edge.
+    """
 
-    @property
-    def place(self) -> tuple[str, str, str]:
-        return (self.namespace, self.name, self.key)
+    commit: CommitId | None
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +56,7 @@ class SecretWish:
         path: of the request, with its method where several share a path; part of what a repeated request is known by.
         key: the ``Idempotency-Key``, if one was sent.
         places: ``(namespace, name, key)`` of each change.
+        expected: namespaces that get a value and have to be on the edge already.
         dry_run: everything is checked and sealed, nothing is stored.
         templates: of Secrets that ``places`` are of.
     """
@@ -83,12 +69,13 @@ class SecretWish:
     places: Sequence[tuple[str, str, str]]
     dry_run: bool
     templates: Templates = field(default_factory=dict)
+    expected: AbstractSet[str] = frozenset()
 
 
 async def change_keys(
     gateway: Gateway, live: Live, wish: SecretWish, changes: Callable[[], Awaitable[Sequence[KeyChange]]]
-) -> CommitId | None:
-    """The commit that holds the changes; None after a dry run. ``changes`` is asked only if they are needed.
+) -> ChangedKeys:
+    """Makes the changes, or finds what has become of them. ``changes`` is asked only if they are needed.
 
     Raises:
         NotFound, Conflict, Waiting, Invalid: see the functions below.
@@ -103,12 +90,13 @@ async def change_keys(
         refuse_reserved(wanted, wish.templates, reserved)
         given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:-1], reserved=reserved)}
         await stage(gateway, row, request, wanted, wish, given_up=given_up)
+    warnings = await asyncio.to_thread(_warnings, gateway, row, wish.expected)
     if wish.dry_run:
-        return None
+        return ChangedKeys(None, warnings)
     commit = await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
     if not {"/".join(place) for place in wish.places}.isdisjoint(_lost(row)):
         await live.nudges.nudge(wish.cluster)  # a condition says that it is lost: its workflow has to look again
-    return commit
+    return ChangedKeys(commit, warnings)
 
 
 def _lost(row: ClusterRow) -> set[str]:
@@ -218,6 +206,7 @@ async def stage(
     Raises:
         NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
         Waiting: ``no_certificate``.
+        Invalid: ``too_many_namespaces``.
         TooLarge: ``secret_too_large``: all keys of one Secret together, its annotations, or its file.
         Conflict: ``secret_type_immutable``.
         Invalid: ``secret_keys_missing``, ``secret_value_invalid``: an edge would refuse the Secret, of its type.
@@ -226,7 +215,7 @@ async def stage(
     sealing = any(change.value is not None for change in changes)
     certificate = sealing_certificate(row) if sealing else None
     sealed = await asyncio.to_thread(
-        _sealed,
+        sealed_changes,
         gateway,
         row,
         changes,
@@ -250,6 +239,7 @@ async def stage(
                     sealed_at=datetime.now(UTC) if value is None or value.sealed_at is None else value.sealed_at,
                     actor=wish.actor,
                     sequence=sequence,
+                    creates_namespace=change.create_namespace,
                     template=templates.pop((change.namespace, change.name), None),  # the first of its Secret has it
                 )
                 for sequence, (change, value) in enumerate(zip(changes, sealed, strict=True))
@@ -302,80 +292,5 @@ def _settled(rows: Sequence[StagedChange]) -> bool:
     return bool(rows) and rows[0].state is not StagedState.STAGED
 
 
-def sealing_certificate(row: ClusterRow) -> SealingCertificate:
-    """The certificate in use.
-
-    Raises:
-        NotFound: ``no_edge_status``.
-        Waiting: ``no_certificate``: there is none, or it has expired.
-    """
-    if row.edge_status is None:
-        raise NotFound(
-            "The edge has not reported its status yet.",
-            code="no_edge_status",
-            hint="Bootstrap the cluster first; its sealing certificate comes with the status.",
-        )
-    hint = (
-        "Wait for the edge's sealed-secrets controller, or let an admin write the certificate; "
-        f"why one was refused: edgewright cluster timeline {row.spec.name}."
-    )
-    if row.certificate_pem is None:
-        raise Waiting("There is no sealing certificate yet.", code="no_certificate", retry_after=10.0, hint=hint)
-    try:
-        return parse_certificate(row.certificate_pem, now=datetime.now(UTC))
-    except Invalid as error:
-        raise Waiting(
-            f"The sealing certificate in use cannot be used any more. {error.detail}",
-            code="no_certificate",
-            retry_after=60.0,
-            hint=hint,
-        ) from None
-
-
-def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
-    if change.value is None or certificate is None:
-        return None
-    with gateway.metrics.seal.time():
-        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, namespace=change.namespace, name=change.name)
-    return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
-
-
-def _sealed(
-    gateway: Gateway,
-    row: ClusterRow,
-    changes: Sequence[KeyChange],
-    *,
-    templates: Templates,
-    certificate: SealingCertificate | None,
-    given_up: Collection[str],
-) -> list[SealedValue | None]:
-    """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
-    head = _head(gateway, row.uuid)
-    unapplied = UnappliedDeletions(gateway.git, row.uuid, row.spec.name, head, row.observed_revision)
-    sealed = [_seal(gateway, change, certificate) for change in changes]
-    by_secret: dict[tuple[str, str], dict[str, tuple[KeyChange, SealedValue | None]]] = {}
-    for change, value in zip(changes, sealed, strict=True):
-        by_secret.setdefault((change.namespace, change.name), {})[change.key] = (change, value)
-    for (namespace, name), wanted in by_secret.items():
-        path, template = secret_path(namespace, name), templates.get((namespace, name))
-        document = gateway.git.read(row.uuid, path, at=head) if head else None
-        present = {} if document is None else read_values(document, where=path)
-        for key in (key for key, (_, value) in wanted.items() if value is None and key not in present):
-            if f"{namespace}/{name}/{key}" not in given_up:
-                raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
-        change_values(document, namespace, name, {key: value for key, (_, value) in wanted.items()}, template)
-        present_type = OPAQUE if document is None else read_template(document).type
-        secret_type = template.type if template and template.type else present_type
-        if document is None:
-            unapplied.refuse_other_type(namespace, name, secret_type)
-        for change, _ in wanted.values():
-            if change.value is not None:
-                check_form(secret_type, change.key, change.value)
-    return sealed
-
-
-def _head(gateway: Gateway, cluster: UUID) -> CommitId | None:
-    try:
-        return gateway.git.head(cluster)
-    except NotFound:
-        return None
+def _warnings(gateway: Gateway, row: ClusterRow, expected: AbstractSet[str]) -> Sequence[str]:
+    return namespace_warnings(gateway.git, row, head_of(gateway, row.uuid), expected)

@@ -19,7 +19,8 @@ from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.orders import MOST_WANTED
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
-from api.secret_writes import check_writable, sealing_certificate
+from api.secret_sealing import sealing_certificate
+from api.secret_writes import check_writable
 from edgewright.domain.cluster import Resealing
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import ResealedValue, nothing_to_reseal

@@ -5,6 +5,7 @@ import base64
 import binascii
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -18,17 +19,18 @@ from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
-from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretTemplateWish
-from api.secret_templates import template_of_query
-from api.secret_writes import KeyChange, SecretWish, Templates, change_keys, check_names
-from edgewright.domain.secret_template import MOST_ANNOTATIONS, MOST_LABELS, TemplateChange, check_template_change
+from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList
+from api.secret_sealing import KeyChange
+from api.secret_templates import Templates, template_of_query, templates_of_wishes
+from api.secret_writes import ChangedKeys, SecretWish, change_keys, check_names
+from edgewright.domain.secret_template import MOST_ANNOTATIONS, MOST_LABELS
 from edgewright.errors import Invalid, TooLarge
-from edgewright.ports.git_server import CommitId
 from edgewright.ports.operators import OperatorToken
 from edgewright.sealing import SECRET_LIMIT, Plaintext
 
 BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
+WARNING_HEADER = "Edgewright-Warning"
 NO_STORE = {"Cache-Control": "no-store"}
 PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
 
@@ -51,6 +53,10 @@ LabelQuery = Annotated[
 ]
 AnnotationQuery = Annotated[
     list[str], Query(alias="annotation", max_length=MOST_ANNOTATIONS, description="The same for its annotations.")
+]
+CreateNamespace = Annotated[
+    str | None,
+    Query(description="Present, `true` or `1`: the same commit gives the edge the namespace, too."),
 ]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {
     204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
@@ -84,21 +90,26 @@ async def put_secret(
     secret_type: SecretTypeQuery = None,
     labels: LabelQuery = [],  # noqa: B006 - FastAPI copies it
     annotations: AnnotationQuery = [],  # noqa: B006 - FastAPI copies it
+    create_namespace: CreateNamespace = None,
 ) -> Response:
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
 
     Type, labels and annotations are the whole Secret's, are not encrypted, and stay when another value is set. A type
     that needs several keys, such as `kubernetes.io/tls`, takes `POST …/secret`: all keys at once.
 
-    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
+    than 250 namespaces: 422 `too_many_namespaces`. `Edgewright-Warning`: the edge does not have the namespace yet.
     """
     check_names(namespace, name, key)
+    creates = _is_on(create_namespace, "create_namespace")
+    expected = set() if creates else {namespace}
     template = template_of_query(secret_type, labels, annotations)
     templates = {} if template is None else {(namespace, name): template}
-    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun=dryrun, templates=templates)
+    places = [(namespace, name, key)]
+    wish = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates, expected=expected)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(namespace, name, key, await _plaintext(request))]
+        return [KeyChange(namespace, name, key, await _plaintext(request), creates)]
 
     return _committed(await change_keys(gateway, live, wish, change))
 
@@ -141,22 +152,26 @@ async def change_secrets(
 
     `secrets` gives Secrets their type, labels and annotations; it names Secrets that `changes` has keys of.
 
-    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`.
+    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
+    than 250 namespaces: 422 `too_many_namespaces`. `warnings`, and `Edgewright-Warning`, name the namespaces that the
+    edge does not have yet.
     """
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
     twice = [place for place, count in Counter(places).items() if count > 1]
     if twice:
         raise Invalid(f"The key {'/'.join(twice[0])} is there twice.", code="request_invalid", where="/changes")
-    templates = _templates(wish.secrets, {(change.namespace, change.name) for change in changes})
+    templates = templates_of_wishes(wish.secrets, {(change.namespace, change.name) for change in changes})
 
     async def these() -> Sequence[KeyChange]:
         return changes
 
-    asked = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates)
-    commit = await change_keys(gateway, live, asked, these)
-    named = {COMMIT_HEADER: commit} if commit else {}
-    return JSONResponse(as_json(Committed(commit=commit)), headers={**NO_STORE, **named})
+    created = {change.namespace for change in changes if change.create_namespace}
+    expected = {change.namespace for change in changes if change.value is not None} - created
+    asked = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates, expected=expected)
+    changed = await change_keys(gateway, live, asked, these)
+    content = Committed(commit=changed.commit, warnings=list(changed.warnings))
+    return JSONResponse(as_json(content), headers=_headers(changed))
 
 
 @router.get("/v1/cluster/{uuid}/secret", summary="List secrets", response_model=SecretList)
@@ -182,6 +197,7 @@ def _wish(
     *,
     dryrun: str | None,
     templates: Templates | None = None,
+    expected: AbstractSet[str] = frozenset(),
 ) -> SecretWish:
     path = request.url.path
     return SecretWish(
@@ -191,8 +207,9 @@ def _wish(
         path=f"DELETE {path}" if request.method == "DELETE" else path,
         key=idempotency_key(request),
         places=places,
-        dry_run=_is_on(dryrun),
         templates=templates or {},
+        dry_run=_is_on(dryrun, "dryrun"),
+        expected=expected,
     )
 
 
@@ -216,39 +233,26 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
         value = base64.b64decode(change.value_base64, validate=True)
     except (binascii.Error, ValueError):
         raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
-    return KeyChange(change.namespace, change.name, change.key, Plaintext(value))
+    return KeyChange(change.namespace, change.name, change.key, Plaintext(value), change.create_namespace)
 
 
-def _templates(wishes: Sequence[SecretTemplateWish], changed: set[tuple[str, str]]) -> Templates:
-    templates: dict[tuple[str, str], TemplateChange] = {}
-    for index, wish in enumerate(wishes):
-        where = f"/secrets/{index}"
-        if (wish.namespace, wish.name) not in changed:
-            raise Invalid(
-                "Type, labels and annotations go with a key of their Secret, and changes has none of this one.",
-                code="request_invalid",
-                hint="Set one of its keys in the same request.",
-                where=where,
-            )
-        if (wish.namespace, wish.name) in templates:
-            raise Invalid("This Secret is there twice.", code="request_invalid", where=where)
-        change = check_template_change(TemplateChange(wish.type, wish.labels, wish.annotations))
-        if change:
-            templates[wish.namespace, wish.name] = change
-    return templates
-
-
-def _is_on(dryrun: str | None) -> bool:
-    """Whether nothing is to be stored. What cannot be understood is refused: a guess could store a secret."""
-    match None if dryrun is None else dryrun.lower():
+def _is_on(flag: str | None, name: str) -> bool:
+    """Whether a query parameter is set. What cannot be understood is refused: a guess could store a secret."""
+    match None if flag is None else flag.lower():
         case None | "false" | "0":
             return False
         case "" | "true" | "1":
             return True
         case _:
-            raise Invalid("dryrun is true or false.", code="request_invalid", where="query dryrun")
+            raise Invalid(f"{name} is true or false.", code="request_invalid", where=f"query {name}")
 
 
-def _committed(commit: CommitId | None) -> Response:
+def _committed(changed: ChangedKeys) -> Response:
+    return Response(status_code=204, headers=_headers(changed))
+
+
+def _headers(changed: ChangedKeys) -> dict[str, str]:
     """Without a commit after a dry run."""
-    return Response(status_code=204, headers={**NO_STORE, **({COMMIT_HEADER: commit} if commit else {})})
+    named = {COMMIT_HEADER: changed.commit} if changed.commit else {}
+    warned = {WARNING_HEADER: " ".join(changed.warnings)} if changed.warnings else {}
+    return {**NO_STORE, **named, **warned}

@@ -10,13 +10,14 @@ from edgewright.domain.opened_secrets import EdgeState
 
 
 class SecretChange(Wish):
-    """One key of one Secret: its new value, or ``delete``."""
+    """One key of one Secret: its new value, or ``delete``. ``create_namespace``: the edge gets the namespace, too."""
 
     namespace: str
     name: str
     key: str
     value_base64: str | None = Field(default=None, repr=False)
     delete: bool = False
+    create_namespace: bool = False
 
 
 class SecretTemplateWish(Wish):
@@ -63,9 +64,10 @@ class SecretChanges(Wish):
 
 
 class Committed(Answer):
-    """``commit``: where the changes are; null for a dry run."""
+    """``commit``: where the changes are; null for a dry run. ``warnings``: namespaces that the edge does not have."""
 
     commit: str | None
+    warnings: list[str] = Field(default_factory=list)
 
 
 class SealedKey(Answer):

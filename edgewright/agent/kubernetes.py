@@ -18,7 +18,7 @@ from lightkube.generic_resource import (
 )
 from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
 from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
-from lightkube.resources.core_v1 import Node, Secret
+from lightkube.resources.core_v1 import Namespace, Node, Secret
 from lightkube.types import PatchType
 
 from edgewright.agent.attachment import CLUSTER_LABEL
@@ -145,6 +145,17 @@ class Kubernetes:
         """Of every Node."""
         async with self._asking("nodes"):
             return [host_of(node) async for node in self._opened().list(Node, chunk_size=NODES_AT_ONCE)]
+
+    async def namespaces(self, *, most: int) -> list[str]:
+        """The names of the Namespaces that stay, in their order; at most so many."""
+        found: list[str] = []
+        async with self._asking("namespaces"):
+            async for each in self._opened().list(Namespace, chunk_size=most):
+                if each.metadata and each.metadata.name and not each.metadata.deletionTimestamp:
+                    found.append(each.metadata.name)
+                if len(found) == most:
+                    break
+        return found
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
         """Flux's GitRepositories that are this cluster's; none if this Kubernetes knows no such kind."""

@@ -19,6 +19,8 @@ MOST_OTHERS = 20
 """Failing objects of an operator's that are reported."""
 WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
 """Reasons of a release that is not *Ready* while what it needs is on its way."""
+MOST_NAMESPACES = 250
+"""Of more, the centre is told none: it would take the others for missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class Observation:
         missing: what drives the edge and is not there, ``KIND NAME``.
         unknown: what the agent lacks a right to: of that, what was seen last is not told as if it were so now.
         unopened: values that no key of the edge opens; None: not tried yet.
+        namespaces: names of all of them; None also where there are too many.
     """
 
     hosts: tuple[Host, ...] | None = None
@@ -232,10 +235,12 @@ class Observation:
     missing: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
     unopened: tuple[Unopened, ...] | None = None
+    namespaces: tuple[str, ...] | None = None
 
     @property
     def is_whole(self) -> bool:
-        """Whether each part was seen at least once, or may not be seen; ``openings`` are not waited for."""
+        """Whether each part was seen at least once, or may not be seen; ``openings`` and ``namespaces`` are not
+        waited for."""
         parts = {NODES: self.hosts, SOURCES: self.sources, KUSTOMIZATIONS: self.kustomizations}
         seen = all(part is not None or self.is_unknown(what) for what, part in parts.items())
         return seen and None not in (self.certificate, self.versions)
@@ -260,6 +265,7 @@ class Observation:
             "versions": None if self.versions is None else dict(self.versions),
             "secrets": None if self.openings is None else openings_to_json(self.openings),
             **lacks_json(self.missing, self.unknown, self.unopened),
+            "namespaces": None if self.namespaces is None else list(self.namespaces),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
 
@@ -276,6 +282,10 @@ class Observation:
             **({} if releases is None or self.is_unknown(RELEASES) else {"releases": releases}),
             **({"others": failing[:MOST_OTHERS]} if failing else {}),
         }
+
+    def with_namespaces(self, found: Sequence[str]) -> "Observation":
+        """This, after a look at the namespaces."""
+        return replace(self, namespaces=tuple(sorted(found)) if len(found) <= MOST_NAMESPACES else None)
 
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
         """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""
@@ -340,8 +350,11 @@ def applied_revision(found: Sequence[Kustomized], *, before: str | None) -> str 
     """
     parts = [each for each in found if each.source == OWN_SOURCE]
     applied = [each.applied for each in parts]
-    if not parts or None in applied:
-        return before if before in applied else None
+    if parts and None in applied:
+        # The whole was there before a part was new, such as the driver of a namespace that the edge does not have.
+        return before
+    if not parts:
+        return None
     if len(set(applied)) == 1 or before not in applied:
         behind = [each for each in parts if each.fails or each.attempted not in (None, each.applied)]
         return (behind or parts)[0].applied

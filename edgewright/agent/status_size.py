@@ -18,9 +18,9 @@ _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
 
-    What Flux says at length goes first, then details of hosts, then which secrets are opened, then what Flux does
-    well and whatever of it takes more than half, then hosts, control planes last. Which hosts stay depends on their
-    names only: one that becomes ready drives no other out.
+    What Flux says at length goes first, then details of hosts, then the names of namespaces, then which secrets are
+    opened, then what Flux does well and whatever of it takes more than half, then hosts, control planes last. Which
+    hosts stay depends on their names only: one that becomes ready drives no other out.
 
     Args:
         own_source: name of the Flux source that is the cluster's own driving repository; what concerns it goes
@@ -30,6 +30,7 @@ def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     steps: tuple[_Shorten, ...] = (
         _with_short_messages,
         _without_host_details,
+        _without_namespaces,
         _without_opened_secrets,
         partial(_with_most_of_flux, own_source=own_source),
         _with_first_hosts,
@@ -61,6 +62,12 @@ def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:
     return _omitting({**status, "hosts": hosts}, host_details=len(hosts))
 
 
+def _without_namespaces(status: dict[str, Any]) -> dict[str, Any]:
+    """All or none: the centre would take those that it is not told of for missing."""
+    left = {name: value for name, value in status.items() if name != "namespaces"}
+    return _omitting(left, namespaces=len(status.get("namespaces", ())))
+
+
 def _without_opened_secrets(status: dict[str, Any]) -> dict[str, Any]:
     """Counts and what is refused stay."""
     if "secrets" not in status:
@@ -77,7 +84,7 @@ def _with_most_of_flux(status: dict[str, Any], own_source: str) -> dict[str, Any
     flux: dict[str, list[Mapping[str, Any]]] = {kind: [] for kind in said}
     for is_turn_of in (_is_own, _is_ill):
         for kind, found in said.items():
-            matters = [each for each in found if is_turn_of(kind, each, own_source)]
+            matters = sorted((each for each in found if is_turn_of(kind, each, own_source)), key=_is_well)
             sizes = accumulate(_size(each) + 2 for each in matters)
             stays = [each for each, size in zip(matters, sizes, strict=True) if size <= left]
             left -= sum(_size(each) + 2 for each in stays)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from edgewright import __version__
 from edgewright.agent.absence import Absence
 from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unopened
-from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
+from edgewright.agent.observation import MOST_NAMESPACES, Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.timing import Clock
@@ -37,6 +37,8 @@ class Edge(Protocol):
     """What can be asked of the Kubernetes cluster; any question may raise an ``EdgewrightError``."""
 
     async def hosts(self) -> list[Host]: ...
+
+    async def namespaces(self, *, most: int) -> list[str]: ...
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]: ...
 
@@ -87,6 +89,7 @@ class Watch:
             name: Transitions(name)
             for name in (
                 "nodes",
+                "namespaces",
                 "flux_sources",
                 "flux",
                 "flux_releases",
@@ -130,6 +133,9 @@ class Watch:
         hosts = await self._ask("nodes", self._edge.hosts())
         if hosts is not None:
             seen = replace(seen, hosts=tuple(sorted(hosts, key=lambda host: host.hostname)))
+        namespaces = await self._ask("namespaces", self._edge.namespaces(most=MOST_NAMESPACES + 1))
+        if namespaces is not None:
+            seen = seen.with_namespaces(namespaces)
         sources = await self._ask("flux_sources", self._edge.sources(self._namespace, self._cluster))
         if sources is not None:
             seen = seen.with_sources(sources)

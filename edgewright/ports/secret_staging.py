@@ -24,6 +24,7 @@ class StagedChange:
 
     Args:
         request: the request that it belongs to; several changes of one request are committed together.
+        creates_namespace: the edge is to get the namespace, too.
         replaces: SHA-256, hexadecimal, of the ciphertext that this one is to replace: a re-sealed value, which gives
             way to every other change of its key. None: it replaces whatever is there.
         template: what else changes of its Secret; of the changes of one Secret in a request, the first one has it.
@@ -46,6 +47,7 @@ class StagedChange:
     refusal: str = ""
     replaces: str | None = None
     template: TemplateChange | None = None
+    creates_namespace: bool = False
 
 
 class SecretStaging(Protocol):

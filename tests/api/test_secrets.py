@@ -255,7 +255,7 @@ async def test_many_changes_are_one_commit(centre: GatewayCentre, cluster: UUID,
     changes = [change("one", "a", b"1"), change("one", "old", None), change("two", "b", b"\xff2")]
     answer = await operator.post(f"/v1/cluster/{cluster}/secret", json={"changes": changes})
     assert answer.status_code == 200
-    assert answer.json() == {"commit": centre.git.head(cluster)}
+    assert answer.json() == {"commit": centre.git.head(cluster), "warnings": []}
     assert len(centre.git.log(cluster, limit=100)) == before + 1
     assert in_git(centre, cluster, "default", "one") == {"a": b"1"}
     assert in_git(centre, cluster, "default", "two") == {"b": b"\xff2"}

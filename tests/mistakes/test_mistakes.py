@@ -52,6 +52,10 @@ FOUND_BY_OTHER_TESTS = {
         ("too_many_connections", "tests/api/connections/test_crowds.py"),
         ("request_timeout", "tests/api/connections/test_deadlines.py"),
     ),
+    "The edge does not have the namespace": (("Edgewright-Warning", "tests/api/test_secret_namespaces.py"),),
+    "The edge does not take secrets in more namespaces": (
+        ("too_many_namespaces", "tests/api/test_secret_namespaces.py"),
+    ),
     "A repository is damaged, or has lost its HEAD": (
         ("repository_damaged", "tests/unit/git/test_bare.py"),
         ("repository_headless", "tests/unit/git/test_bare.py"),

@@ -36,6 +36,9 @@ WHOLE = Observation(
 class Edge:
     """Sees nothing: what was seen is set by the test."""
 
+    async def namespaces(self, *, most: int) -> list[str]:
+        return ["default"][:most]
+
     async def hosts(self) -> list[Host]:
         raise Waiting("The test says what is seen.")
 

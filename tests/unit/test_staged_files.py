@@ -1,14 +1,19 @@
 """What staged requests make of a repository's files: whole or not at all, at the cost of few readings of a file."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import pytest
+import yaml
 
 from activities import staged_files
-from activities.staged_files import apply_requests
+from activities.secret_namespaces import apply_with_drivers
+from activities.staged_files import AppliedRequests, apply_requests
 from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.rendering.layout import DRIVER_PATTERN_PATH, DRIVERS_PATH
+from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import SealedValue, change_values, read_template, read_values
@@ -140,3 +145,61 @@ def test_a_deletion_that_leaves_a_secret_no_edge_would_take_is_refused_alone() -
     applied = apply_requests({PATH: document}.get, asked)
     assert applied.taken == [asked[1][0]]
     assert [refusal.code for refusal in applied.refused.values()] == ["secret_keys_missing"]
+
+
+PATTERN = b"""---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: edge-secrets, namespace: edgewright}
+spec: {path: ./edo/secrets, prune: true}
+"""
+
+
+def repository(*paths: str) -> dict[str, bytes]:
+    return {DRIVER_PATTERN_PATH: PATTERN, **dict.fromkeys(paths, b"")}
+
+
+def apply_on(files: Mapping[str, bytes], asked: list[tuple[UUID, list[StagedChange]]]) -> AppliedRequests:
+    return apply_with_drivers(files.get, lambda: list(files), asked)
+
+
+def in_namespace(namespace: str, ciphertext: str | None = "AgB=", *, creates: bool = False) -> StagedChange:
+    return replace(change("k", ciphertext), namespace=namespace, creates_namespace=creates)
+
+
+def test_first_secrets_of_namespaces_bring_their_drivers_in_the_same_commit() -> None:
+    there = repository("edo/secrets/here/README.md")
+    applied = apply_on(there, requests(in_namespace("here"), in_namespace("line-1"), in_namespace("line-2")))
+    names = [one["metadata"]["name"] for one in yaml.safe_load_all(applied.files[DRIVERS_PATH] or b"")]
+    assert names == ["edge-secrets-here", "edge-secrets-line-1", "edge-secrets-line-2"]
+    assert {"edo/secrets/line-1/README.md", "edo/secrets/line-2/README.md"} <= set(applied.files)
+
+
+def test_a_further_secret_of_a_namespace_lists_nothing() -> None:
+    there = repository("edo/secrets/here/README.md")
+    applied = apply_with_drivers(there.get, lambda: pytest.fail("listed"), requests(in_namespace("here")))
+    assert set(applied.files) == {"edo/secrets/here/db.yaml"}
+
+
+def test_the_last_key_deleted_leaves_the_driver() -> None:
+    sealed = apply_on(repository(), requests(in_namespace("line-1")))
+    there = {**repository(), **{path: content for path, content in sealed.files.items() if content is not None}}
+    applied = apply_on(there, requests(in_namespace("line-1", None)))
+    assert applied.files == {"edo/secrets/line-1/db.yaml": None}
+
+
+def test_a_request_that_is_refused_brings_neither_driver_nor_namespace() -> None:
+    there = {**repository(), secret_path("line-1", "db"): b"by a person: {"}
+    applied = apply_on(there, requests(in_namespace("line-1", creates=True), in_namespace("line-2", creates=True)))
+    assert len(applied.refused) == 1
+    assert "edo/secrets/line-2/namespace.yml" in applied.files
+    assert not [path for path in applied.files if "/line-1/" in path]
+
+
+def test_requests_beyond_the_last_namespace_are_refused_alone() -> None:
+    """The gateway refuses them, too; those that come at the same time meet here."""
+    there = repository(*(f"edo/secrets/n{number}/README.md" for number in range(MOST_NAMESPACES - 1)))
+    asked = requests(in_namespace("line-1"), in_namespace("line-2"), in_namespace("line-1"), in_namespace("n7"))
+    applied = apply_on(there, asked)
+    assert applied.taken == [asked[0][0], asked[2][0], asked[3][0]]
+    assert [refusal.code for refusal in applied.refused.values()] == ["too_many_namespaces"]

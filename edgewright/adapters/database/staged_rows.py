@@ -46,6 +46,7 @@ def change_of(row: Row[Any]) -> StagedChange:
         refusal=row.refusal,
         replaces=row.replaces,
         template=TemplateChange(**row.template) if row.template else None,
+        creates_namespace=bool(row.creates_namespace),
     )
 
 
@@ -69,4 +70,5 @@ def columns(change: StagedChange) -> dict[str, Any]:
         "deletes": change.ciphertext is None,
         "replaces": change.replaces,
         "template": None if change.template is None else asdict(change.template),
+        "creates_namespace": change.creates_namespace,
     }

@@ -316,6 +316,7 @@ staged_changes = Table(
     # added by later versions
     Column("replaces", String(64)),
     Column("template", DOCUMENT),
+    Column("creates_namespace", Boolean),
 )
 Index(
     "ix_staged_changes_waiting",

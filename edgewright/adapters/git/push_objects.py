@@ -59,6 +59,13 @@ def _generated(trees: Trees, commit: str) -> Iterator[bytes]:
         mode, tree = trees.read(tree).get(part.encode(), (b"", ""))
         if mode != FOLDER:
             return
+    yield from _manifests(trees, tree)
+    for mode, object_id in trees.read(tree).values():
+        if mode == FOLDER:  # such as the drivers of secrets
+            yield from _manifests(trees, object_id)
+
+
+def _manifests(trees: Trees, tree: str) -> Iterator[bytes]:
     for file, (mode, object_id) in trees.read(tree).items():
         if mode in _FILES and file.endswith(b".yaml"):
             yield trees.file(object_id)

@@ -1,9 +1,9 @@
 """What the centre puts into a driving repository: pure and deterministic.
 
-``repository`` makes every generated file of a cluster from its templates, ``removal`` takes the workloads away when
-a cluster is deleted, ``releases`` finds what is installed from the centre's own charts, ``deliverable`` refuses what
-YAML cannot carry, ``manifests`` checks Kubernetes manifests and
-spells them as YAML.
+``repository`` makes every generated file of a cluster from its templates, ``secret_drivers`` what drives the secrets
+of each namespace, ``removal`` takes the workloads away when a cluster is deleted, ``releases`` finds what is
+installed from the centre's own charts, ``deliverable`` refuses what YAML cannot carry, ``manifests`` checks
+Kubernetes manifests and spells them as YAML.
 """
 
 from edgewright.domain.rendering.deliverable import check_values

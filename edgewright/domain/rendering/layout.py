@@ -1,7 +1,7 @@
 """Where things lie in a driving repository, and the notes that lie there for people.
 
-Git holds no empty folders, and a Flux Kustomization whose path is missing fails and prunes nothing. So each of the
-three folders that Flux reads holds a note from the first commit on. Flux takes only ``*.yaml`` and ``*.yml`` for
+Git holds no empty folders, and a Flux Kustomization whose path is missing fails and prunes nothing. So each
+folder that Flux reads holds a note from the first commit on. Flux takes only ``*.yaml`` and ``*.yml`` for
 manifests: a folder with nothing but its note builds to no objects, and what it held before is pruned.
 """
 
@@ -16,6 +16,14 @@ SELF_LINK_FILE = "self-link.yaml"
 FLUX_SYSTEM_FILE = "flux-system.yaml"
 SELF_LINK_PATH = CLUSTER_FOLDER + SELF_LINK_FILE
 """The objects that bootstrap applies first: they make Flux read this repository."""
+
+DRIVERS_FOLDER = CLUSTER_FOLDER + "secrets/"
+DRIVERS_PATH = DRIVERS_FOLDER + "drivers.yaml"
+"""One Kustomization for each namespace with secrets."""
+DRIVER_PATTERN_PATH = DRIVERS_FOLDER + "driver.template"
+"""What each of them is made from. Flux takes it for no manifest."""
+RETIRED_DRIVER_PATH = DRIVERS_FOLDER + "retired.yaml"
+RETIRED_NOTE_PATH = "edo/retired/README.md"
 
 SECRETS_NOTE_PATH = SECRETS_FOLDER + "README.md"
 BY_HAND_NOTE_PATH = BY_HAND_FOLDER + "README.md"
@@ -36,7 +44,21 @@ SECRETS_NOTE = b"""\
 # Sealed secrets
 
 One file per Secret, `NAMESPACE/NAME.yaml`, each a SealedSecret that only this cluster can open. Edgewright writes
-them when somebody sets a secret through its API or command line; edits made here are refused.
+them when somebody sets a secret through its API or command line; edits made here are refused. Each folder is applied
+by itself: a namespace that the cluster does not have holds up no other.
+"""
+
+NAMESPACE_NOTE = b"""\
+# Sealed secrets of one namespace
+
+This note keeps the folder while it holds no secret: Flux removes what a folder used to hold only while it exists.
+"""
+
+RETIRED_NOTE = b"""\
+# Nothing
+
+The Kustomization that used to apply the secrets of all namespaces reads this folder now, so that it applies and
+removes nothing. Each namespace has one of its own.
 """
 
 BY_HAND_NOTE = b"""\

@@ -8,18 +8,20 @@ from edgewright.domain.rendering.layout import (
     BY_HAND_NOTE_PATH,
     CLUSTER_FOLDER,
     DRIVER_FILES,
+    DRIVERS_FOLDER,
     SECRETS_FOLDER,
     SECRETS_NOTE,
     SECRETS_NOTE_PATH,
 )
+from edgewright.domain.rendering.secret_drivers import is_namespace_note
 
 
 def workload_removal(paths: Sequence[str]) -> Mapping[str, bytes | None]:
     """The changes that take every workload off a cluster and leave what drives it.
 
     Everything in ``by-hand`` and every sealed secret goes, and the files in ``edo/cluster`` that a changed Flux
-    template added. The notes of the emptied folders stay or come back: Flux prunes what a folder used to hold only
-    while the folder exists.
+    template added. The notes of the emptied folders stay, and those of the two above come back: Flux prunes what a
+    folder used to hold only while the folder exists.
 
     The files of the default Flux template stay, ``edge-cluster.yaml`` among them: its release brings sealed-secrets,
     which leaves with it when the edge detaches. An object that a file removed here used to describe survives if
@@ -40,7 +42,7 @@ def workload_removal(paths: Sequence[str]) -> Mapping[str, bytes | None]:
 
 
 def _is_workload(path: str) -> bool:
-    if path in {BY_HAND_NOTE_PATH, SECRETS_NOTE_PATH}:
+    if path in {BY_HAND_NOTE_PATH, SECRETS_NOTE_PATH} or is_namespace_note(path) or path.startswith(DRIVERS_FOLDER):
         return False
     if path.startswith((BY_HAND_FOLDER, SECRETS_FOLDER)):
         return True

@@ -16,6 +16,8 @@ from edgewright.domain.rendering.layout import (
     BY_HAND_NOTE,
     BY_HAND_NOTE_PATH,
     CLUSTER_FOLDER,
+    DRIVER_PATTERN_PATH,
+    DRIVERS_FOLDER,
     FLUX_SYSTEM_FILE,
     README_PATH,
     SECRETS_NOTE,
@@ -30,9 +32,15 @@ from edgewright.domain.rendering.manifests import (
     manifest_key,
     manifests_yaml,
 )
+from edgewright.domain.rendering.secret_drivers import (
+    drives_secrets,
+    pattern_file,
+    read_pattern,
+    rendered_drivers,
+)
 from edgewright.domain.templates import TemplateError, check_bounds, expand, merge_values
 
-RENDERER_VERSION = 2
+RENDERER_VERSION = 3
 """Raised by every change of this package that gives other bytes for an old input."""
 
 FETCHED_BY_ITSELF, FETCHED_WHEN_ASKED = "3m", "10m"
@@ -78,7 +86,7 @@ class RenderInput:
 
 
 def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
-    """Path -> content of every file that the centre generates for a cluster, secrets aside.
+    """Path -> content of every file that the centre generates for a cluster, secrets and what drives them aside.
 
     Raises:
         edgewright.domain.templates.TemplateError: a template cannot be used; names file, path and reason.
@@ -88,13 +96,17 @@ def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
         SECRETS_NOTE_PATH: SECRETS_NOTE,
         BY_HAND_NOTE_PATH: BY_HAND_NOTE,
     }
+    pattern: list[JsonObject] = []
     for file, manifests in render_manifests(spec).items():
-        files[CLUSTER_FOLDER + file] = manifests_yaml(manifests)
-    return dict(sorted(files.items()))
+        others = [manifest for manifest in manifests if not drives_secrets(manifest)]
+        pattern += [manifest for manifest in manifests if drives_secrets(manifest)]
+        if others:
+            files[CLUSTER_FOLDER + file] = manifests_yaml(others)
+    return dict(sorted({**files, **pattern_file(pattern)}.items()))
 
 
 def render_manifests(spec: RenderInput) -> Mapping[str, Sequence[JsonObject]]:
-    """File in ``edo/cluster`` -> its manifests.
+    """File in ``edo/cluster`` -> its manifests, the pattern of what drives secrets among them.
 
     Raises:
         edgewright.domain.templates.TemplateError: as ``render_repository``.
@@ -133,7 +145,8 @@ def render_changes(rendered: Mapping[str, bytes], paths: Sequence[str]) -> Mappi
     """What a commit has to change so that a repository holds the rendered files and no stale ones.
 
     Files in ``edo/cluster`` that are no longer rendered go. Sealed secrets and ``by-hand`` stay untouched; the note
-    in ``by-hand``, whose owner may delete it, is written only while the folder holds nothing.
+    in ``by-hand``, whose owner may delete it, is written only while the folder holds nothing. The drivers of secrets
+    depend on the secrets at the head: see ``secret_drivers``.
 
     Args:
         rendered: the outcome of ``render_repository``.
@@ -143,9 +156,9 @@ def render_changes(rendered: Mapping[str, bytes], paths: Sequence[str]) -> Mappi
     if any(path.startswith(BY_HAND_FOLDER) for path in paths):
         changes.pop(BY_HAND_NOTE_PATH, None)
     for path in paths:
-        if path.startswith(CLUSTER_FOLDER) and path not in rendered:
+        if path.startswith(CLUSTER_FOLDER) and not path.startswith(DRIVERS_FOLDER) and path not in rendered:
             changes[path] = None
-    return changes
+    return changes | rendered_drivers(read_pattern(rendered.get(DRIVER_PATTERN_PATH)), paths)
 
 
 def _flux_files(spec: RenderInput, helm_release: JsonObject) -> dict[str, Sequence[JsonObject]]:

@@ -78,6 +78,19 @@ def test_an_object_that_edgewright_generates_is_refused(centre, work) -> None:
     assert work.refusal().startswith("by-hand/again.yaml holds the Kustomization edgewright/by-hand, which is Edgewr")
 
 
+def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre, work) -> None:
+    name = "edo/cluster/secrets/drivers.yaml"
+    drivers = b"".join(GENERATED.replace(b"by-hand", b"edge-secrets-n%d" % number) for number in range(250))
+    centre.server.commit(work.id, {name: drivers}, BY_CENTRE, expected_head=work.head())
+    work.git("pull", "-q")
+    new = work.commit(**{"by-hand__mine.yaml": GENERATED.decode().replace("by-hand", "mine")})
+    work.git("push", "-q")
+    assert work.head() == new
+    centre.pushes.clear()
+    work.commit(**{"by-hand__again.yaml": GENERATED.decode().replace("by-hand", "edge-secrets-n249")})
+    assert work.refusal().startswith("by-hand/again.yaml holds the Kustomization edgewright/edge-secrets-n249, which")
+
+
 def test_one_that_does_not_say_its_namespace_is_refused_with_a_way_out(work) -> None:
     work.commit(**{"by-hand__one.yaml": manifest("apps/v1", "Deployment", "source-controller")})
     assert work.refusal().endswith(" If yours is in another namespace, say in the file in which.")

@@ -305,6 +305,7 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 "ALTER TABLE clusters DROP COLUMN resealing",
                 "ALTER TABLE staged_changes DROP COLUMN replaces",
                 "ALTER TABLE staged_changes DROP COLUMN template",
+                "ALTER TABLE staged_changes DROP COLUMN creates_namespace",
                 "DROP TABLE resealing_secrets",
                 "DROP TABLE resealings",
                 "DROP TABLE last_sweep",

@@ -63,6 +63,14 @@ async def test_a_repeated_request_gets_what_is_there(store: Store) -> None:
     assert len(await store.staging.pending(cluster)) == 1
 
 
+@pytest.mark.parametrize("creates", [True, False])
+async def test_a_staged_secret_remembers_whether_it_brings_its_namespace(store: Store, *, creates: bool) -> None:
+    cluster = await store.create()
+    request = await stage(store, cluster, "a", creates_namespace=creates)
+    assert [change.creates_namespace for change in await store.staging.pending(cluster)] == [creates]
+    assert [change.creates_namespace for change in await store.staging.request(request)] == [creates]
+
+
 async def test_a_request_is_never_torn(store: Store) -> None:
     cluster = await store.create()
     first, second = await stage(store, cluster, "a", "b", "c"), await stage(store, cluster, "d", "e")

@@ -64,7 +64,7 @@ def test_each_folder_of_a_new_repository_builds(kustomize: Path, tmp_path: Path,
     root = checked_out(rendered(bare=bare), tmp_path)
     built = {folder: build(kustomize, root / folder) for folder in FOLDERS}
     kinds = sorted(manifest["kind"] for manifest in built["edo/cluster"])
-    kustomizations = ["Kustomization"] * (3 if bare else 4)
+    kustomizations = ["Kustomization"] * (2 if bare else 3)
     assert kinds == ["GitRepository", "GitRepository", "HelmRelease", *kustomizations]
     assert built["edo/secrets"] == []
     assert built["by-hand"] == []

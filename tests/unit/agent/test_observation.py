@@ -162,6 +162,7 @@ def test_an_empty_observation_claims_nothing() -> None:
         ([part("x", "c"), replace(part("y", "a"), conditions=ready("False", NOW))], None, "a"),
         ([part("x", "a"), part("y", None)], None, None),
         ([part("x", "b"), part("y", None)], "b", "b"),
+        ([part("x", "c"), part("y", None)], "b", "b"),
         ([part("x", "b"), part("y", "b"), part("z", "old", source="helm-charts")], None, "b"),
     ],
 )

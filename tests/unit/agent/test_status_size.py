@@ -115,3 +115,17 @@ def test_which_secrets_are_opened_goes_before_hosts_and_what_is_refused_stays() 
     assert read is not None
     assert read.state_of("00000001")[0] is EdgeState.UNKNOWN
     assert read.state_of("x" * 8) == (EdgeState.REFUSED, "It is taken.")
+
+
+def test_of_many_drivers_those_that_fail_are_told_and_namespaces_go_first() -> None:
+    """250 namespaces with secrets, of which the last one alone is missing on the edge."""
+    drivers = [
+        Kustomized(f"edge-secrets-{'n' * 40}-{each:03}", "self-link", applied="main@sha1:a", conditions=ready("True"))
+        for each in range(249)
+    ]
+    failing = Kustomized("edge-secrets-zzz", "self-link", conditions=ready("False"))
+    names = tuple(f"{'n' * 59}-{each:03}" for each in range(250))
+    status = taken(replace(SMALL, kustomizations=(*drivers, failing), namespaces=names))
+    assert status["flux"]["kustomizations"][0]["name"] == "edge-secrets-zzz"
+    assert "namespaces" not in status
+    assert status["omitted"]["namespaces"] == 250

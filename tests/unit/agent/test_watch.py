@@ -24,6 +24,7 @@ class Edge:
 
     def __init__(self) -> None:
         self.found = [Host("b", False, True), Host("a", True, True)]
+        self.namespaces_found = ["line-1", "default"]
         self.fails: dict[str, EdgewrightError] = {}
         self.asked_for_version = 0
         self.applied = "a"
@@ -33,6 +34,10 @@ class Edge:
     async def hosts(self) -> list[Host]:
         self._may_fail("nodes")
         return self.found
+
+    async def namespaces(self, *, most: int) -> list[str]:
+        self._may_fail("namespaces")
+        return self.namespaces_found[:most]
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
         self._may_fail("flux_sources")
@@ -226,3 +231,28 @@ async def test_looks_come_more_often_until_what_was_applied_is_opened(edge: Edge
     with pytest.raises(TimeIsUp):
         await watch.run()
     assert max(clock.sleeps) < 3
+
+
+async def test_namespaces_are_reported_as_long_as_all_of_them_are(edge: Edge) -> None:
+    """Of some of them, the centre would take the others for missing."""
+    watch = watch_of(edge, QuickClock(0))
+    await watch.look()
+    assert watch.seen.to_json()["namespaces"] == ["default", "line-1"]
+    edge.fails["namespaces"] = Forbidden("No.", code="kubernetes_forbidden")
+    await watch.look()
+    assert watch.seen.namespaces == ("default", "line-1")
+    del edge.fails["namespaces"]
+    edge.namespaces_found = [f"n{number:03}" for number in range(251)]
+    await watch.look()
+    assert "namespaces" not in watch.seen.to_json()
+    edge.namespaces_found.pop()
+    await watch.look()
+    assert len(watch.seen.to_json()["namespaces"]) == 250
+
+
+async def test_an_agent_that_may_not_list_namespaces_sees_everything_else(edge: Edge) -> None:
+    edge.fails["namespaces"] = Forbidden("No.", code="kubernetes_forbidden")
+    watch = watch_of(edge, QuickClock(0))
+    await watch.look()
+    assert watch.seen.is_whole
+    assert "namespaces" not in watch.seen.to_json()

@@ -258,3 +258,27 @@ def test_put_with_json_shows_one_document_once_it_is_opened(
     shown = edgewright.ok("secret", "put", *PLACE, "-", "--wait", "--json", typed="v")
     said.join(30)
     assert json.loads(shown.out) == {"commit": centre.centre.git.head(sealed), "edge_state": "opened"}
+
+
+def test_put_warns_of_a_namespace_that_is_missing_and_may_bring_it_along(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID
+) -> None:
+    async def report() -> None:
+        admin = await centre.centre.operator(Permission.ADMIN)
+        path = f"/v1/app/{STATUS_APP}/object/{sealed}"
+        status = (await admin.get(path)).json()
+        assert (await admin.put(path, json={**status, "namespaces": ["default"]})).is_success
+
+    centre.do(report())
+    warned = edgewright.ok("secret", "put", "press-shop", "line-1/db", "password", "-", typed="x")
+    assert warned.err.startswith("Warning: The edge does not have the namespace line-1: ")
+    assert warned.out.startswith("line-1/db password of press-shop is sealed, commit ")
+    dry = edgewright.ok("secret", "put", "press-shop", "line-1/db", "password", "-", "--dry-run", typed="x")
+    assert "namespace line-1" in dry.err
+    assert edgewright.ok("secret", "put", *PLACE, "-", typed="x").err == ""
+    brought = edgewright.ok(
+        "secret", "put", "press-shop", "line-1/db", "password", "-", "--create-namespace", typed="x"
+    )
+    assert brought.err == ""
+    head = centre.centre.git.head(sealed)
+    assert head and centre.centre.git.read(sealed, "edo/secrets/line-1/namespace.yml", at=head)

@@ -1,0 +1,124 @@
+"""Values of Secrets are sealed here, in the gateway, and tried as their files would be written."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+from api.gateway import Gateway
+from api.secret_namespaces import check_namespaces
+from api.secret_templates import Templates, check_form
+from api.unapplied_deletions import UnappliedDeletions
+from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.secret_template import OPAQUE
+from edgewright.errors import Invalid, NotFound, Waiting
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.git_server import CommitId
+from edgewright.sealing import (
+    Plaintext,
+    Scope,
+    SealedValue,
+    SealingCertificate,
+    change_values,
+    parse_certificate,
+    read_template,
+    read_values,
+    seal,
+)
+
+
+@dataclass(frozen=True)
+class KeyChange:
+    """One key of one Secret: its new value, or None to delete it. ``create_namespace``: the edge gets that, too."""
+
+    namespace: str
+    name: str
+    key: str
+    value: Plaintext | None
+    create_namespace: bool = False
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return (self.namespace, self.name, self.key)
+
+
+def sealing_certificate(row: ClusterRow) -> SealingCertificate:
+    """The certificate in use.
+
+    Raises:
+        NotFound: ``no_edge_status``.
+        Waiting: ``no_certificate``: there is none, or it has expired.
+    """
+    if row.edge_status is None:
+        raise NotFound(
+            "The edge has not reported its status yet.",
+            code="no_edge_status",
+            hint="Bootstrap the cluster first; its sealing certificate comes with the status.",
+        )
+    hint = (
+        "Wait for the edge's sealed-secrets controller, or let an admin write the certificate; "
+        f"why one was refused: edgewright cluster timeline {row.spec.name}."
+    )
+    if row.certificate_pem is None:
+        raise Waiting("There is no sealing certificate yet.", code="no_certificate", retry_after=10.0, hint=hint)
+    try:
+        return parse_certificate(row.certificate_pem, now=datetime.now(UTC))
+    except Invalid as error:
+        raise Waiting(
+            f"The sealing certificate in use cannot be used any more. {error.detail}",
+            code="no_certificate",
+            retry_after=60.0,
+            hint=hint,
+        ) from None
+
+
+def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
+    if change.value is None or certificate is None:
+        return None
+    with gateway.metrics.seal.time():
+        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, namespace=change.namespace, name=change.name)
+    return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
+
+
+def sealed_changes(
+    gateway: Gateway,
+    row: ClusterRow,
+    changes: Sequence[KeyChange],
+    *,
+    templates: Templates,
+    certificate: SealingCertificate | None,
+    given_up: Collection[str],
+) -> list[SealedValue | None]:
+    """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
+    head = head_of(gateway, row.uuid)
+    valued = {change.namespace for change in changes if change.value is not None}
+    check_namespaces(gateway.git, row.uuid, head, valued)
+    unapplied = UnappliedDeletions(gateway.git, row.uuid, row.spec.name, head, row.observed_revision)
+    sealed = [_seal(gateway, change, certificate) for change in changes]
+    by_secret: dict[tuple[str, str], dict[str, tuple[KeyChange, SealedValue | None]]] = {}
+    for change, value in zip(changes, sealed, strict=True):
+        by_secret.setdefault((change.namespace, change.name), {})[change.key] = (change, value)
+    for (namespace, name), wanted in by_secret.items():
+        path, template = secret_path(namespace, name), templates.get((namespace, name))
+        document = gateway.git.read(row.uuid, path, at=head) if head else None
+        present = {} if document is None else read_values(document, where=path)
+        for key in (key for key, (_, value) in wanted.items() if value is None and key not in present):
+            if f"{namespace}/{name}/{key}" not in given_up:
+                raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
+        change_values(document, namespace, name, {key: value for key, (_, value) in wanted.items()}, template)
+        present_type = OPAQUE if document is None else read_template(document).type
+        secret_type = template.type if template and template.type else present_type
+        if document is None:
+            unapplied.refuse_other_type(namespace, name, secret_type)
+        for change, _ in wanted.values():
+            if change.value is not None:
+                check_form(secret_type, change.key, change.value)
+    return sealed
+
+
+def head_of(gateway: Gateway, cluster: UUID) -> CommitId | None:
+    """The newest commit of a cluster's repository; None: it has none yet."""
+    try:
+        return gateway.git.head(cluster)
+    except NotFound:
+        return None

@@ -1,0 +1,223 @@
+"""Secrets of one namespace wait for nobody else's, and an edge of an earlier release comes to that without a loss."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from edge_cluster.grounds import LETTING_GO, NAMESPACE
+from supervised import eventually
+
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.domain.rendering.layout import DRIVER_PATTERN_PATH, DRIVERS_PATH
+from edgewright.ports.git_server import CommitMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edge_cluster.grounds import Attached, Grounds
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
+
+APPLIED_BY = "kustomize.toolkit.fluxcd.io/name"
+"""Label of what Flux has applied: the Kustomization that did so."""
+OLD_DRIVER = "edge-secrets"
+SOON = 75.0
+"""Seconds: a driver tries again each half minute, and a namespace has to be noticed."""
+
+
+@pytest.fixture(scope="module")
+def attached(grounds: Grounds) -> Iterator[Attached]:
+    """An edge with a driver as an earlier release has rendered it, on which that has delivered secrets."""
+    attached = grounds.attach("press-shop")
+    assert attached.api("PATCH", json={"values": {"marker": "first"}}).status_code == 200
+    # The agent asks Flux to fetch that, and the centre renders once more because it does.
+    eventually(lambda: interval(attached) == "10m", seconds=LETTING_GO)
+    eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
+    render_as_before(attached)
+    yield attached
+    if not attached.is_gone():
+        attached.delete(force="true")
+        eventually(attached.is_gone, seconds=LETTING_GO)
+
+
+def interval(attached: Attached) -> str:
+    return str(find(attached, "gitrepository", "self-link")["spec"]["interval"])
+
+
+def git_of(attached: Attached) -> BareGitServer:
+    return BareGitServer(attached.grounds.centre.home / "repositories")
+
+
+def render_as_before(attached: Attached) -> None:
+    """The pattern of the drivers is the one driver of before."""
+    git, uuid = git_of(attached), UUID(attached.uuid)
+    head = git.head(uuid)
+    assert head
+    pattern = git.read(uuid, DRIVER_PATTERN_PATH, at=head)
+    assert pattern and git.read(uuid, DRIVERS_PATH, at=head) is None
+    files = {DRIVER_PATTERN_PATH: None, "edo/cluster/edge-secrets.yaml": pattern}
+    git.commit(uuid, files, CommitMessage("Render as before", "desk"), expected_head=head)
+    attached.grounds.cluster.fetch_now()
+    eventually(lambda: find(attached, "kustomization", OLD_DRIVER) is not None, seconds=LETTING_GO)
+
+
+def find(attached: Attached, kind: str, name: str, namespace: str = NAMESPACE) -> Any:
+    return attached.grounds.cluster.find(kind, name, namespace=namespace)
+
+
+def value(attached: Attached, namespace: str, name: str) -> bytes | None:
+    found = find(attached, "secret", name, namespace)
+    return None if found is None else base64.b64decode(found["data"]["password"])
+
+
+def owner(attached: Attached, namespace: str, name: str) -> str:
+    """The driver that has applied it last."""
+    found = find(attached, "sealedsecret", name, namespace) or {"metadata": {}}
+    return str(found["metadata"].get("labels", {}).get(APPLIED_BY, ""))
+
+
+def arrives(attached: Attached, namespace: str, name: str, *, holding: bytes, seconds: float = LETTING_GO) -> None:
+    eventually(lambda: value(attached, namespace, name) == holding, seconds=seconds)
+
+
+def create_namespace(attached: Attached, name: str) -> None:
+    attached.grounds.cluster.kubectl("create", "namespace", name)
+
+
+def message(attached: Attached, condition: str) -> str:
+    [found] = [one for one in attached.api("GET").json()["conditions"] if one["type"] == condition]
+    return str(found["message"])
+
+
+def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(attached: Attached) -> None:
+    create_namespace(attached, "line-1")
+    places = [("default", "db"), ("default", "mqtt"), ("line-1", "db")]
+    for place in places:
+        attached.put_secret(*place, b"before")
+    for place in places:
+        arrives(attached, *place, holding=b"before")
+    assert {owner(attached, *place) for place in places} == {OLD_DRIVER}
+    kinds = ("sealedsecret", "secret")
+    before = {
+        (kind, place): find(attached, kind, place[1], place[0])["metadata"]["uid"]
+        for kind in kinds
+        for place in places
+    }
+
+    attached.put_secret("ghost", "db", b"x")
+    attached.put_secret("default", "stuck", b"stuck")
+    eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
+    assert value(attached, "default", "stuck") is None, "one missing namespace stops them all"
+
+    assert attached.api("PATCH", json={"values": {"marker": "rendered"}}).status_code == 200
+    arrives(attached, "default", "stuck", holding=b"stuck")
+    for place in places:
+        eventually(
+            lambda place=place: owner(attached, *place) == f"{OLD_DRIVER}-{place[0]}",
+            seconds=LETTING_GO,
+        )
+    retired = find(attached, "kustomization", OLD_DRIVER)
+    assert (retired["spec"]["prune"], retired["spec"]["path"]) == (False, "./edo/retired")
+    eventually(lambda: not _inventory(find(attached, "kustomization", OLD_DRIVER)), seconds=LETTING_GO)
+    eventually(lambda: "edge-secrets-ghost" in message(attached, "Synced"), seconds=LETTING_GO)
+    create_namespace(attached, "ghost")
+    eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
+    for (kind, place), uid in before.items():
+        found = find(attached, kind, place[1], place[0])
+        assert found["metadata"]["uid"] == uid and "deletionTimestamp" not in found["metadata"]
+
+    assert attached.api("DELETE", "/secret/default/mqtt/password").status_code == 204
+    eventually(lambda: find(attached, "secret", "mqtt", "default") is None, seconds=LETTING_GO)
+    assert value(attached, "default", "db") == b"before"
+
+
+def _inventory(kustomization: Any) -> Any:
+    return kustomization["status"].get("inventory", {}).get("entries")
+
+
+def test_a_missing_namespace_holds_up_itself_alone_and_its_secret_opens_once_it_is_there(attached: Attached) -> None:
+    eventually(lambda: "default" in namespaces(attached), seconds=LETTING_GO)
+    answer = attached.api("PUT", "/secret/line-9/db/password", content=b"nine")
+    assert answer.status_code == 204
+    assert "does not have the namespace line-9" in answer.headers["Edgewright-Warning"]
+    attached.put_secret("default", "later", b"later")
+    attached.put_secret("line-1", "later", b"later")
+    arrives(attached, "default", "later", holding=b"later")
+    arrives(attached, "line-1", "later", holding=b"later")
+    eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
+    eventually(lambda: "edge-secrets-line-9" in message(attached, "Synced"), seconds=LETTING_GO)
+    assert "has applied nothing" not in message(attached, "Synced")
+
+    create_namespace(attached, "line-9")
+    arrives(attached, "line-9", "db", holding=b"nine", seconds=SOON)
+    eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
+    eventually(lambda: "line-9" in namespaces(attached), seconds=LETTING_GO)
+    assert "Edgewright-Warning" not in attached.api("PUT", "/secret/line-9/db/user", content=b"u").headers
+
+
+def namespaces(attached: Attached) -> list[str]:
+    """That the edge has reported."""
+    status = attached.grounds.centre.api(
+        "GET", f"/v1/app/747a62c9-1b66-4a2e-8dd9-0b70a91b6b75/object/{attached.uuid}"
+    ).json()
+    found: list[str] = status.get("namespaces", [])
+    return found
+
+
+def test_create_namespace_leaves_one_that_is_there_as_it_is(attached: Attached) -> None:
+    """Else whoever may set secrets could take a namespace's labels away, such as what its pods may do."""
+    labels = "labels: {pod-security.kubernetes.io/enforce: restricted}"
+    attached.push("line-5.yaml", f"{{apiVersion: v1, kind: Namespace, metadata: {{name: line-5, {labels}}}}}\n")
+    eventually(lambda: find(attached, "namespace", "line-5") is not None, seconds=LETTING_GO)
+    before = find(attached, "namespace", "line-5")["metadata"]
+    answer = attached.api("PUT", "/secret/line-5/db/password", content=b"five", params={"create_namespace": "true"})
+    assert answer.status_code == 204, answer.text
+    arrives(attached, "line-5", "db", holding=b"five")
+    now = find(attached, "namespace", "line-5")["metadata"]
+    assert (now["labels"], now.get("annotations")) == (before["labels"], before.get("annotations"))
+
+
+def test_create_namespace_brings_it_along_and_it_outlives_its_secrets(attached: Attached) -> None:
+    answer = attached.api("PUT", "/secret/line-2/db/password", content=b"two", params={"create_namespace": "true"})
+    assert answer.status_code == 204, answer.text
+    arrives(attached, "line-2", "db", holding=b"two")
+    assert attached.api("DELETE", "/secret/line-2/db/password").status_code == 204
+    eventually(lambda: find(attached, "sealedsecret", "db", "line-2") is None, seconds=LETTING_GO)
+    assert attached.api("PATCH", json={"values": {"marker": "rendered again"}}).status_code == 200
+    eventually(lambda: find(attached, "kustomization", "edge-secrets-line-2") is None, seconds=LETTING_GO)
+    found = find(attached, "namespace", "line-2")
+    assert found and "deletionTimestamp" not in found["metadata"]
+
+
+@pytest.mark.parametrize("pause", [0.0, 3.0])
+def test_the_last_secret_deleted_and_set_again_is_there(attached: Attached, pause: float) -> None:
+    namespace = f"line-3-{pause:.0f}"
+    create_namespace(attached, namespace)
+    attached.put_secret(namespace, "db", b"first")
+    arrives(attached, namespace, "db", holding=b"first")
+    assert attached.api("DELETE", f"/secret/{namespace}/db/password").status_code == 204
+    time.sleep(pause)
+    attached.put_secret(namespace, "db", b"second")
+    arrives(attached, namespace, "db", holding=b"second", seconds=SOON)
+    time.sleep(5)
+    assert value(attached, namespace, "db") == b"second"
+
+
+def test_a_driver_that_somebody_removes_on_the_edge_comes_back_with_the_next_commit(attached: Attached) -> None:
+    attached.grounds.cluster.kubectl("delete", "kustomization", "edge-secrets-line-1", "--namespace", NAMESPACE)
+    eventually(lambda: find(attached, "sealedsecret", "db", "line-1") is None, seconds=LETTING_GO)
+    attached.put_secret("default", "next", b"next")
+    arrives(attached, "line-1", "db", holding=b"before")
+
+
+def test_an_edge_with_a_namespace_that_never_came_lets_go(attached: Attached) -> None:
+    attached.put_secret("nowhere", "db", b"x")
+    eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
+    attached.delete()
+    eventually(attached.is_gone, seconds=LETTING_GO * 2)
+    assert find(attached, "secret", "db", "default") is None
+    assert find(attached, "namespace", "line-2") is not None
