@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.observation import Kustomized, Released
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
 
@@ -38,10 +39,16 @@ def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
     status = {
         "hosts": [{"hostname": "press-1"}],
         "observed_revision": "main@sha1:a",
-        "flux": {"sources": [{"name": "self", "suspended": False, "conditions": [{"type": "Ready"}]}]},
+        "flux": {
+            "sources": [{"name": "self", "suspended": False, "conditions": [{"type": "Ready"}]}],
+            "releases": [Released("edge-cluster", "edge-cluster", attempted="0.2.0").to_json()],
+            "others": [Released("plc", own=False).to_json(), Kustomized("line", "self", own=False).to_json()],
+        },
         "versions": {"agent": "0.2.0"},
     }
     jsonschema.validate(status, schema("EdgeStatus"))
+    objects = described["flux"]["properties"]["others"]["items"]["properties"]
+    assert {"name", "kind", "chart", "attempted", "suspended", "conditions", "source"} <= objects.keys()
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"observed_revision": 5}, schema("EdgeStatus"))
 
