@@ -114,8 +114,8 @@ _MORE = {
         "type": "object",
         "description": (
             "How much the agent has left out to stay below 64 KiB: `flux_messages` that it shortened, `host_details` "
-            "(hosts of which it says no more than name, role and readiness), `secrets` of which it says no state, `namespaces`, "
-            "`flux_objects` that are ready, `hosts`, and `hosts_not_ready` among those. Absent: nothing."
+            "(hosts of which it says no more than name, role and readiness), `secrets` of which it says no state, "
+            "`namespaces`, `flux_objects` that are ready, `hosts`, `hosts_not_ready` among those. Absent: nothing."
         ),
         "additionalProperties": {"type": "integer"},
     },

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.observation import Kustomized, Released
 from edgewright.agent.opening import Opening, Stage, openings_to_json
 
 DOCUMENT = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
@@ -34,25 +35,25 @@ def test_a_heartbeat_is_one_that_the_gateway_takes(beat: Heartbeat) -> None:
 
 def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
     described = schema("EdgeStatus")["properties"]
-    assert {
-        "hosts",
-        "kubeseal_cert",
-        "observed_revision",
-        "flux",
-        "secrets",
-        "versions",
-        "omitted",
-    } == described.keys()
+    lacks = {"missing", "unknown", "unopened", "unopened_count"}
+    said = {"hosts", "namespaces", "kubeseal_cert", "observed_revision", "flux", "secrets", "versions", "omitted"}
+    assert said | lacks == described.keys()
     assert described["flux"]["properties"].keys() == {"sources", "kustomizations", "releases", "others"}
     status: dict[str, Any] = {
         "hosts": [{"hostname": "press-1"}],
         "observed_revision": "main@sha1:a",
-        "flux": {"sources": [{"name": "self", "suspended": False, "conditions": [{"type": "Ready"}]}]},
+        "flux": {
+            "sources": [{"name": "self", "suspended": False, "conditions": [{"type": "Ready"}]}],
+            "releases": [Released("edge-cluster", "edge-cluster", attempted="0.2.0").to_json()],
+            "others": [Released("plc", own=False).to_json(), Kustomized("line", "self", own=False).to_json()],
+        },
         "secrets": openings_to_json([Opening("default", "db", "a" * 8, Stage.REFUSED, "It is taken.")]),
         "versions": {"agent": "0.2.0"},
     }
     assert status["secrets"].keys() == described["secrets"]["properties"].keys()
     jsonschema.validate(status, schema("EdgeStatus"))
+    objects = described["flux"]["properties"]["others"]["items"]["properties"]
+    assert {"name", "kind", "chart", "attempted", "suspended", "conditions", "source"} <= objects.keys()
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"observed_revision": 5}, schema("EdgeStatus"))
 
