@@ -52,7 +52,7 @@ class Seat:
         return is_woken
 
     async def _wait(self, seconds: float) -> None:
-        """A future and a timer: a third of the memory of an event and a timeout."""
+        """A future and a timer take less memory than an event and a timeout, and there are thousands."""
         loop = asyncio.get_running_loop()
         self._waits = loop.create_future()
         timer = loop.call_later(seconds, self._go_on)

@@ -161,7 +161,7 @@ async def test_an_answer_that_was_held_back_is_like_any_other(centre: GatewayCen
 
 
 async def test_while_an_edge_waits_nothing_that_led_to_its_route_is_kept(centre: GatewayCentre, edge: Edge) -> None:
-    """It took half of the memory of an edge that waits."""
+    """It took almost half of the memory of an edge that waits."""
     led_to_it = {EdgeCaller, ClusterRow, SolvedDependency, Request}
     async with held(centre, edge) as task, asyncio.timeout(20):  # the first look has it asked again, for a moment
         while any(type(each) in led_to_it for each in gc.get_objects()):
