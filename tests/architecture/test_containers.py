@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,23 @@ def test_image_and_makefile_use_the_same_uv(root: Path) -> None:
     assert image is not None
     assert script is not None
     assert image[1] == script[1]
+
+
+def test_all_that_the_image_installs_is_there_for_arm64(root: Path) -> None:
+    """Without a wheel the build would need a compiler, which its base image lacks."""
+    locked = {one["name"]: one for one in tomllib.loads((root / "uv.lock").read_text("utf-8"))["package"]}
+    wanted, found = ["edgewright"], set[str]()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            extras = locked[name].get("optional-dependencies", {}).values()
+            wanted += [one["name"] for group in (locked[name].get("dependencies", ()), *extras) for one in group]
+    assert len(found) > 40
+    usable = re.compile(r"-(cp312-cp312|cp3\d+-abi3|py3-none)-manylinux[^/]*_aarch64|-none-any\.whl")
+    missing = [
+        name
+        for name in found - {"edgewright"}
+        if not any(usable.search(wheel["url"]) for wheel in locked[name].get("wheels", ()))
+    ]
+    assert missing == []

@@ -1,4 +1,4 @@
-"""The bootstrap line for somebody who is no administrator, and what bounds the agent's token, on a real API server."""
+"""The bootstrap line for somebody who is no administrator, and what bounds the agent's token, for real."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from scripted_centre import Reply, ScriptedCentre
+from scripted_centre import Reply, Request, ScriptedCentre
 
+from edgewright import __version__
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.errors import EdgewrightError, NotFound, Unauthenticated, Waiting
 
@@ -140,3 +141,16 @@ async def test_a_deployment_gets_a_pod_and_one_that_is_missing_is_named(
     with pytest.raises(NotFound) as trouble:
         await kubernetes.scale("edgewright", "d", 1)
     assert trouble.value.code == "deployment_missing"
+
+
+async def test_the_api_server_sees_who_asks(centre: ScriptedCentre, kubernetes: Kubernetes) -> None:
+    seen: list[str] = []
+
+    def reply(request: Request) -> Reply:
+        seen.append(request.headers["User-Agent"])
+        return Reply(200, SECRET)
+
+    centre.reply = reply
+    await kubernetes.secret("edgewright", "s")
+    await kubernetes.version()
+    assert seen == [f"edgewright-agent/{__version__}"] * 2
