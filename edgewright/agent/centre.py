@@ -10,11 +10,10 @@ from typing import Any
 
 import httpx2
 
-from edgewright import __version__
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.detach_order import DetachOrder, read_order
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer, not_the_centre, read_answer, read_secrets
-from edgewright.agent.urls import trusted_by
+from edgewright.agent.urls import USER_AGENT, trusted_by
 from edgewright.errors import (
     Conflict,
     EdgewrightError,
@@ -56,7 +55,7 @@ class Centre:
             self._http = httpx2.AsyncClient(
                 auth=httpx2.BasicAuth(attachment.username, attachment.password),
                 verify=verify,
-                headers={"User-Agent": f"edgewright-agent/{__version__}", "Accept-Encoding": "identity"},
+                headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
                 limits=httpx2.Limits(max_connections=2),  # while an answer is held back, a status is reported
             )
         except (ValueError, ImportError, httpx2.InvalidURL):

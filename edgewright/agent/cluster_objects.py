@@ -14,6 +14,7 @@ from lightkube.config import client_adapter
 from lightkube.core.exceptions import ConfigError
 
 from edgewright.agent.kubernetes import TIMEOUT, trouble_of
+from edgewright.agent.urls import USER_AGENT
 
 MANAGER = "edgewright-detach"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -194,6 +195,7 @@ class ClusterObjects:
                 raise ConfigError("there is none")
             parameters = client_adapter.ConnectionParams(timeout=TIMEOUT, trust_env=False)
             self._client = client_adapter.AsyncClient(config, parameters)
+            self._client.headers["User-Agent"] = USER_AGENT
         return self._client
 
 

@@ -42,6 +42,7 @@ from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.sealings import Sealing
+from edgewright.agent.urls import USER_AGENT
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound, Stalled, Unauthenticated, Waiting
 
 Deployment = create_namespaced_resource("apps", "v1", "Deployment", "deployments")
@@ -302,7 +303,7 @@ class Kubernetes:
             async with client_adapter.AsyncClient(
                 config, client_adapter.ConnectionParams(timeout=TIMEOUT, trust_env=False)
             ) as http:
-                answer = await http.get("/version")
+                answer = await http.get("/version", headers={"User-Agent": USER_AGENT})
                 answer.raise_for_status()
                 content: dict[str, Any] = answer.json()
         return str(content.get("gitVersion", ""))
@@ -322,6 +323,8 @@ class Kubernetes:
             try:
                 config = KubeConfig.from_env()
                 self._client = AsyncClient(config, timeout=TIMEOUT, trust_env=False)
+                # lightkube takes no headers of ours; a test sees this one arrive.
+                self._client._client._client.headers["User-Agent"] = USER_AGENT
             except (ConfigError, OSError, KeyError, AssertionError) as error:
                 raise Stalled(
                     "There is no usable configuration of Kubernetes.",

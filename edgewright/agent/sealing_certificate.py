@@ -4,7 +4,7 @@ import asyncio
 
 import httpx2
 
-from edgewright.agent.urls import trusted_by
+from edgewright.agent.urls import USER_AGENT, trusted_by
 from edgewright.errors import Waiting
 
 DEADLINE = 10.0
@@ -26,7 +26,7 @@ class SealingCertificate:
             verify=trusted_by(url),
             timeout=DEADLINE,
             trust_env=False,
-            headers={"Accept-Encoding": "identity"},
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             limits=httpx2.Limits(max_connections=1),
         )
 

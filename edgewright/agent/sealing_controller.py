@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from edgewright.agent.timing import Clock
-from edgewright.agent.urls import trusted_by
+from edgewright.agent.urls import USER_AGENT, trusted_by
 from edgewright.errors import Refused, Waiting
 from edgewright.retry_after import seconds_asked_for
 
@@ -83,7 +83,7 @@ class SealingController:
             verify=trusted_by(url),
             timeout=DEADLINE,
             trust_env=False,
-            headers={"Accept-Encoding": "identity"},
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
             limits=httpx2.Limits(max_connections=1),
         )
 

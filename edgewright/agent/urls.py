@@ -1,8 +1,13 @@
-"""Which URLs the agent can call; one that it cannot would end it at its first call."""
+"""Which URLs the agent can call, and as whom; one that it cannot call would end it at its first call."""
 
 import ssl
 
 import httpx2
+
+from edgewright import __version__
+
+USER_AGENT = f"edgewright-agent/{__version__}"
+"""What the logs of those that it calls show."""
 
 
 def is_base_url(text: str) -> bool:

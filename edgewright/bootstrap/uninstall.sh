@@ -66,8 +66,27 @@ kc get --raw /version >/dev/null ||
 [ -n "$cluster" ] || cluster=$(kc get clusterrole "$anchor" --ignore-not-found -o "jsonpath=${label}cluster}") ||
 	broken "The ClusterRole $anchor cannot be read.$unchanged"
 find_anchor
-kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null ||
-	fail 4 "kubectl's user needs all rights on this cluster; use a context with administrator rights.$unchanged"
+lacks() { # WHAT
+	fail 4 "kubectl's user may not do all that is needed (missing: $1); use a context with administrator rights.$unchanged"
+}
+everything=yes
+kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null || everything=
+if [ -z "$everything" ]; then # what the line needs, to install the agent alone
+	missing=
+	may_not() { # VERB RESOURCE...
+		for what; do
+			[ "$what" != "$1" ] || continue
+			kc auth can-i --quiet "$1" "$what" --all-namespaces >/dev/null || missing="$missing${missing:+, }$1 $what"
+		done
+	}
+	rbac=rbac.authorization.k8s.io
+	may_not list '*'
+	may_not get namespaces clusterroles.$rbac
+	may_not patch namespaces clusterroles.$rbac
+	may_not delete clusterroles.$rbac
+	[ -z "$missing" ] || lacks "$missing"
+	[ -z "$purge" ] || lacks "all rights, for --purge"
+fi
 describe
 
 kinds() { # OPTIONS: the kinds that can be listed and deleted, a line each
@@ -188,6 +207,26 @@ payers() { # leaves in sealed whether the kind is there
 		fail 6 "--purge would take SealedSecrets that did not come by the cluster's repository, and what was opened from them: $found. Delete them first, or leave --purge out.$unchanged"
 }
 released
+if [ -z "$everything" ] && [ -s "$work/releases" ]; then
+	lacks "all rights, for the Helm release $(tr '\n' ' ' <"$work/releases")which --keep-releases leaves"
+fi
+
+try_away() { # KINDS OPTIONS: a dry run on the server refuses what the real one would
+	kc delete "$1" --all-namespaces --ignore-not-found --dry-run=server -l "$2" >/dev/null || {
+		! has ' cannot [a-z]+ resource ' || lacks "$(complaint)"
+		has 'not support dry run' || broken "The cluster would refuse what is to be deleted.$unchanged"
+	}
+}
+if [ -n "$cluster" ]; then
+	try_away "$all,namespaces" "$ours"
+	if [ -z "$everything" ] && [ -n "$fluxes" ]; then
+		try_away "$fluxes" "edgewright.dev/cluster=$cluster"
+		for kind in $flux; do
+			case $kind in kustomizations.* | helmreleases.*) may_not patch "$kind" ;; esac
+		done
+		[ -z "$missing" ] || lacks "$missing"
+	fi
+fi
 [ -z "$purge" ] || payers
 if [ -z "$anchor_uid" ]; then
 	marked=

@@ -70,6 +70,20 @@ def test_each_folder_of_a_new_repository_builds(kustomize: Path, tmp_path: Path,
     assert built["by-hand"] == []
 
 
+def test_a_clone_builds_as_the_documentation_says(kustomize: Path, tmp_path: Path) -> None:
+    """No repository has a kustomization.yaml: Flux would keep to it and ignore what it does not name."""
+    files = {**rendered(), "by-hand/line/mine.yaml": CONFIG_MAP}
+    assert not [path for path in files if path.endswith("kustomization.yaml")]
+    root = checked_out(files, tmp_path)
+    for folder, kind in (("by-hand", "ConfigMap"), ("edo/cluster", "HelmRelease")):
+        create = [kustomize, "create", "--autodetect", "--recursive"]
+        subprocess.run(create, cwd=root / folder, capture_output=True, timeout=60, check=True)
+        done = subprocess.run(
+            [kustomize, "build", "."], cwd=root / folder, capture_output=True, timeout=60, check=True
+        )
+        assert kind in [manifest["kind"] for manifest in yaml.safe_load_all(done.stdout)]
+
+
 def test_after_the_removal_commit_the_drivers_are_left_and_nothing_else(kustomize: Path, tmp_path: Path) -> None:
     files = {**rendered(), "by-hand/mine.yaml": CONFIG_MAP, "edo/cluster/extra.yaml": CONFIG_MAP}
     before = checked_out(files, tmp_path / "before")

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from scripted_centre import Reply, ScriptedCentre
+from scripted_centre import Reply, Request, ScriptedCentre
 
+from edgewright import __version__
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.sealings import Sealing, digest_of_all
 from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthenticated, Waiting
@@ -209,3 +210,16 @@ async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(
     centre.reply = lambda _request: Reply(200, {"metadata": {}, "items": [found]})
     [kustomized] = await kubernetes.kustomizations("edgewright", "cluster")
     assert kustomized.drivers == {"GitRepository helm-charts", "Kustomization by-hand"}
+
+
+async def test_the_api_server_sees_who_asks(centre: ScriptedCentre, kubernetes: Kubernetes) -> None:
+    seen: list[str] = []
+
+    def reply(request: Request) -> Reply:
+        seen.append(request.headers["User-Agent"])
+        return Reply(200, SECRET)
+
+    centre.reply = reply
+    await kubernetes.secret("edgewright", "s")
+    await kubernetes.version()
+    assert seen == [f"edgewright-agent/{__version__}"] * 2

@@ -363,6 +363,10 @@ def main():
         case ["delete", "namespace", name, "--ignore-not-found", "--wait", _]:
             note("changes", ["delete", f"Namespace/{name}"])
             remove(objects, f"Namespace/{name}")
+        case ["delete", kinds, "--all-namespaces", "--ignore-not-found", "--dry-run=server", *options]:
+            for key, *_ in meant(objects, kinds, options):
+                if f"delete {key.partition('/')[0]}" in cluster["forbidden"]:
+                    stop(f'Error from server (Forbidden): "{key}" is forbidden: User "u" cannot delete resource "x"')
         case ["delete", kinds, *options]:
             for key, *_ in list(meant(objects, kinds, options)):
                 note("changes", ["delete", key])

@@ -3,11 +3,11 @@
 import pytest
 from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Run, is_attached
 
-UNINSTALLS = 29
+UNINSTALLS = 30
 """Requests of an uninstallation; a test below counts them."""
-ENDS = 27
+ENDS = 28
 """The request with which it deletes the anchor; it only looks afterwards."""
-MARKS = 11
+MARKS = 12
 """The request with which it marks the anchor."""
 
 

@@ -3,6 +3,7 @@
 import base64
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -104,3 +105,22 @@ def test_files_of_the_script_are_private_and_removed(edge):
     modes = [line.split()[0][:10] for line in marks.read_text().splitlines()]
     assert modes == ["drwx------", "-rw-------"]
     assert list(Path(edge.tmp).iterdir()) == []
+
+
+def test_nothing_is_left_when_whoever_reads_goes_away(edge):
+    """``… | sh | head -1``: some shells end at once when their output is closed, without their EXIT trap."""
+    for options in (["--dry-run"], ["--yes"]):
+        running = subprocess.Popen(
+            [*edge.shell, "-s", "--", *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=edge.environment(),
+            start_new_session=True,
+            text=True,
+        )
+        running.stdout.close()
+        running.stdin.write(edge.render())
+        running.stdin.close()
+        assert running.wait(timeout=60) != 0
+        assert list(Path(edge.tmp).iterdir()) == []

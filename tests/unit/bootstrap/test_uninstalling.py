@@ -1,5 +1,7 @@
 """The script that takes Edgewright away: for whatever cluster the edge is attached as, and with its anchor gone."""
 
+import pytest
+
 from edgewright.bootstrap import render_uninstall
 
 ANCHOR = "ClusterRole/edgewright-anchor"
@@ -121,3 +123,43 @@ def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge):
         assert (done.returncode, done.stderr) == (0, "")
         assert edge.cluster["releases"] == there
         assert left(edge) == []
+
+
+def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge):
+    edge.run("--yes")
+    edge.set_cluster(forbidden=["delete pods"])
+    done = edge.run("--yes", script=render_uninstall())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert left(edge) == []
+
+
+@pytest.mark.parametrize("option", ["--yes", "--dry-run"])
+@pytest.mark.parametrize(
+    ("right", "named"),
+    [
+        ("list *", "list *"),
+        ("patch namespaces", "patch namespaces"),
+        ("delete Secret", "cannot delete resource"),
+        ("patch kustomizations.kustomize.toolkit.fluxcd.io", "patch kustomizations"),
+    ],
+)
+def test_a_missing_right_is_named_before_anything_is_taken_away(edge, right, named, option):
+    edge.run("--yes")
+    changes, marked = edge.changes, left(edge)
+    edge.set_cluster(forbidden=["delete pods", right])
+    done = edge.run(option, script=render_uninstall())
+    assert (done.returncode, named in done.stderr, "Nothing was changed" in done.stderr) == (4, True, True)
+    assert (edge.changes, left(edge)) == (changes, marked)
+
+
+def test_helm_releases_and_a_purge_need_all_rights(edge):
+    edge.run("--yes")
+    own = f"edge-cluster-{edge.cluster_uuid}"
+    edge.set_cluster(forbidden=["delete pods"], releases=[own])
+    for options in ([], ["--purge"]):
+        done = edge.run("--yes", *options, script=render_uninstall())
+        assert (done.returncode, "all rights" in done.stderr) == (4, True)
+        assert left(edge) != []
+    done = edge.run("--yes", "--keep-releases", script=render_uninstall())
+    assert (done.returncode, done.stderr, left(edge)) == (0, "", [])
+    assert edge.cluster["releases"] == [own]
