@@ -11,6 +11,7 @@ from scripted_centre import START, QuickClock
 from edgewright.agent.absence import RIGHTS_SECONDS, YOUNG
 from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
+from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.watch import Watch
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated, Waiting
@@ -49,6 +50,12 @@ class Edge:
     async def releases(self, namespace: str, cluster: str) -> list[Released]:
         self._may_fail("helmreleases")
         return [Released("edge-cluster")]
+
+    async def namespaces(self, *, most: int) -> list[str]:
+        return ["default"][:most]
+
+    async def openings(self) -> list[Opening]:
+        return []
 
     async def version(self) -> str:
         return "v1.33.1"
