@@ -21,8 +21,10 @@ INTERRUPTING = """\
 "{program}" "$@"
 code=$?
 for word; do
+  case $word in --local | --dry-run*) exit $code ;; esac
+done
+for word; do
   case $word in
-    --local) exit $code ;;
     {changes})
       echo x >>"{count}"
       [ "$(wc -l <"{count}")" -lt {after} ] || kill -9 "$PPID"
