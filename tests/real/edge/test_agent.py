@@ -95,7 +95,7 @@ def test_a_revision_that_does_not_arrive_names_the_layer_that_keeps_it(edge: Edg
 
     edge.push_by_hand("map.yaml", CONFIG_MAP)
     edge.cluster.fetch_now()
-    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"), seconds=180)  # Flux retries each minute
 
 
 def fetch_from(edge: Edge, url: str) -> None:

@@ -33,7 +33,7 @@ SOON = 75.0
 def attached(grounds: Grounds) -> Iterator[Attached]:
     """An edge with a driver as an earlier release has rendered it, on which that has delivered secrets."""
     attached = grounds.attach("press-shop")
-    assert attached.api("PATCH", json={"values": {"marker": "first"}}).status_code == 200
+    assert attached.api("PATCH", json={"values": {"global": {"marker": "first"}}}).status_code == 200
     # The agent asks Flux to fetch that, and the centre renders once more because it does.
     eventually(lambda: interval(attached) == "10m", seconds=LETTING_GO)
     eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
@@ -113,7 +113,7 @@ def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(attac
     eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
     assert value(attached, "default", "stuck") is None, "one missing namespace stops them all"
 
-    assert attached.api("PATCH", json={"values": {"marker": "rendered"}}).status_code == 200
+    assert attached.api("PATCH", json={"values": {"global": {"marker": "rendered"}}}).status_code == 200
     arrives(attached, "default", "stuck", holding=b"stuck")
     for place in places:
         eventually(
@@ -187,7 +187,7 @@ def test_create_namespace_brings_it_along_and_it_outlives_its_secrets(attached: 
     arrives(attached, "line-2", "db", holding=b"two")
     assert attached.api("DELETE", "/secret/line-2/db/password").status_code == 204
     eventually(lambda: find(attached, "sealedsecret", "db", "line-2") is None, seconds=LETTING_GO)
-    assert attached.api("PATCH", json={"values": {"marker": "rendered again"}}).status_code == 200
+    assert attached.api("PATCH", json={"values": {"global": {"marker": "rendered again"}}}).status_code == 200
     eventually(lambda: find(attached, "kustomization", "edge-secrets-line-2") is None, seconds=LETTING_GO)
     found = find(attached, "namespace", "line-2")
     assert found and "deletionTimestamp" not in found["metadata"]

@@ -96,6 +96,9 @@ def test_another_type_waits_until_the_edge_has_applied_the_deletion(edge: Edge) 
     assert edge.centre.api("POST", f"/v1/cluster/{edge.uuid}/secret", json=gone).status_code == 200
     assert outcome() == (409, "secret_type_immutable"), "the edge has it still"
     edge.cluster.fetch_now()
+    # The garbage collector takes the old Secret a moment after its SealedSecret. Until then the controller would
+    # refuse the new one, and not try it again.
+    eventually(lambda: found(edge, "moved") == {})
     eventually(lambda: outcome() == (200, ""))
     edge.cluster.fetch_now()
     eventually(lambda: found(edge, "moved").get("values") == {"ssh-privatekey": "two"})
