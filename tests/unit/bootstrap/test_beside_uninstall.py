@@ -3,7 +3,7 @@
 import pytest
 from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Run, is_attached
 
-UNINSTALLS = 30
+UNINSTALLS = 29
 """Requests of an uninstallation; a test below counts them."""
 ENDS = 28
 """The request with which it deletes the anchor; it only looks afterwards."""
