@@ -8,14 +8,13 @@ if __name__ == "__main__":
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from functools import partial
 from random import Random, SystemRandom
 
 from edgewright.agent.attachment import SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.fetching import Fetching
+from edgewright.agent.key_check import KeyCheck
 from edgewright.agent.kubernetes import Kubernetes
-from edgewright.agent.lacks import SEALED_SECRETS
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.lifetime import main_of
 from edgewright.agent.moving import Moving
@@ -25,7 +24,6 @@ from edgewright.agent.resealing import Resealing
 from edgewright.agent.rotation import Rotation
 from edgewright.agent.sealing_certificate import SealingCertificate
 from edgewright.agent.sealing_controller import SealingController
-from edgewright.agent.sealings import KeyCheck
 from edgewright.agent.settings import AgentSettings
 from edgewright.agent.timing import Clock, RealClock
 from edgewright.agent.transitions import Transitions
@@ -67,8 +65,8 @@ async def run(settings: AgentSettings) -> None:
         keys = KeyCheck(
             kubernetes,
             controller,
+            openings=lambda: watch.seen.openings,
             certificate=lambda: watch.seen.certificate,
-            answered=partial(watch.absence.answered, SEALED_SECRETS),
             pause_seconds=LOOKS_AT_KEYS * settings.look_seconds,
             clock=clock,
             chance=chance,

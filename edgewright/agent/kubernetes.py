@@ -35,13 +35,11 @@ from edgewright.agent.objects import (
     opening_of,
     released_of,
     sealed_secret_of,
-    sealing_of,
 )
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_controller import SealedSecret
-from edgewright.agent.sealings import Sealing
 from edgewright.agent.urls import USER_AGENT
 from edgewright.errors import Conflict, EdgewrightError, Forbidden, NotFound, Stalled, Unauthenticated, Waiting
 
@@ -235,17 +233,6 @@ class Kubernetes:
                 if error.response.status_code == httpx2.codes.NOT_FOUND:
                     detail = f"There is no GitRepository {source}."
                     raise NotFound(detail, code="source_missing", where=source) from None
-                raise
-
-    async def sealings(self) -> list[Sealing]:
-        """Of every SealedSecret that the centre has sealed; none if this Kubernetes knows no such kind."""
-        async with self._asking("sealedsecrets"):
-            found = self._opened().list(SealedSecretKind, namespace="*", chunk_size=SEALED_AT_ONCE)
-            try:
-                return [sealing async for each in found if (sealing := sealing_of(each)) is not None]
-            except httpx2.HTTPStatusError as error:
-                if error.response.status_code == httpx2.codes.NOT_FOUND:
-                    return []
                 raise
 
     async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None:

@@ -11,7 +11,6 @@ from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.opening import Opening, sealing_digest, stage_of
 from edgewright.agent.sealing_controller import SealedSecret
-from edgewright.agent.sealings import Sealing, digest_of_all
 
 Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
 GitRepository = create_namespaced_resource("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
@@ -152,32 +151,14 @@ def sealed_secret_of(found: GenericNamespacedResource, namespace: str, name: str
 def opening_of(found: GenericNamespacedResource) -> Opening | None:
     """What the controller says of a SealedSecret; None for one that the centre has not sealed."""
     metadata = found.metadata
-    if metadata is None or SEALED_KEYS_ANNOTATION not in (metadata.annotations or {}):
+    annotations = (metadata.annotations if metadata else None) or {}
+    if metadata is None or SEALED_KEYS_ANNOTATION not in annotations:
         return None
     namespace, name = metadata.namespace or "", metadata.name or ""
     stage, sentence = stage_of(metadata.generation, _object(found.get("status")))
-    values = sealed_secret_of(found, namespace, name).values
-    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence)
-
-
-def sealing_of(found: GenericNamespacedResource) -> Sealing | None:
-    """What a check of keys needs of a SealedSecret; None if the centre has not sealed it."""
-    metadata = found.metadata
-    annotations = (metadata.annotations if metadata else None) or {}
-    namespace, name = (metadata.namespace, metadata.name) if metadata else (None, None)
-    records = _records(annotations.get(SEALED_KEYS_ANNOTATION))
-    if not records or not namespace or not name:
-        return None
-    encrypted = _object(_object(found.get("spec")).get("encryptedData"))
-    conditions = _conditions(_object(found.get("status")))
-    refused = (each for each in conditions if each.type == "Synced" and each.status == "False")
-    return Sealing(
-        namespace=namespace,
-        name=name,
-        digest=digest_of_all({key: str(value) for key, value in encrypted.items()}),
-        certificates=frozenset(records.get(key, "") for key in encrypted),
-        trouble=next((each.message or "refused" for each in refused), ""),
-    )
+    values, records = sealed_secret_of(found, namespace, name).values, _records(annotations[SEALED_KEYS_ANNOTATION])
+    certificates = frozenset(records.get(key, "") for key in values)
+    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence, certificates)
 
 
 def _records(annotation: str | None) -> dict[str, str]:

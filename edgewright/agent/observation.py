@@ -5,7 +5,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unknown, Unopened, lacks_json
+from edgewright.agent.lacks import (
+    KUSTOMIZATIONS,
+    NODES,
+    RELEASES,
+    SEALED_SECRETS,
+    SOURCES,
+    Unknown,
+    Unopened,
+    lacks_json,
+)
 from edgewright.agent.opening import Opening, openings_to_json
 from edgewright.agent.status_size import fitted
 
@@ -263,11 +272,14 @@ class Observation:
             "observed_revision": self.known_revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
-            "secrets": None if self.openings is None else openings_to_json(self.openings),
+            "secrets": self._secrets(),
             **lacks_json(self.missing, self.unknown, self.unopened),
             "namespaces": None if self.namespaces is None else list(self.namespaces),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
+
+    def _secrets(self) -> dict[str, Any] | None:
+        return None if self.openings is None or self.is_unknown(SEALED_SECRETS) else openings_to_json(self.openings)
 
     def _flux(self) -> dict[str, Any] | None:
         if self.kustomizations is None:

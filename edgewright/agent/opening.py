@@ -37,6 +37,8 @@ class Opening:
     Args:
         digest: see ``sealing_digest``.
         sentence: the controller's, when it has refused.
+        certificates: fingerprints of those that its values were sealed with, as the centre has noted; empty: of one
+            that it has not noted.
     """
 
     namespace: str
@@ -44,6 +46,16 @@ class Opening:
     digest: str
     stage: Stage
     sentence: str = ""
+    certificates: frozenset[str] = frozenset()
+
+    @property
+    def secret(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    def is_in_doubt(self, fingerprint: str) -> bool:
+        """Whether a controller with this certificate may not open all of it."""
+        return self.stage is Stage.REFUSED or self.certificates != {fingerprint}
 
 
 def sealing_digest(namespace: str, name: str, values: Mapping[str, str]) -> str:

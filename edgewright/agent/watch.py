@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from edgewright import __version__
 from edgewright.agent.absence import Absence
-from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SOURCES, Unopened
+from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SEALED_SECRETS, SOURCES, Unopened
 from edgewright.agent.observation import MOST_NAMESPACES, Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.passwords import HeldSecret
@@ -27,7 +27,13 @@ OPENINGS_SECONDS = 60.0
 """SealedSecrets are many and large: they are looked at when Flux has applied something, while one waits for its
 controller, and else so rarely."""
 
-_RESOURCES = {"nodes": NODES, "flux_sources": SOURCES, "flux": KUSTOMIZATIONS, "flux_releases": RELEASES}
+_RESOURCES = {
+    "nodes": NODES,
+    "flux_sources": SOURCES,
+    "flux": KUSTOMIZATIONS,
+    "flux_releases": RELEASES,
+    "opened_secrets": SEALED_SECRETS,
+}
 """What the agent needs a right to see."""
 
 T = TypeVar("T")

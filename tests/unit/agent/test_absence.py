@@ -13,7 +13,7 @@ from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
-from edgewright.agent.watch import Watch
+from edgewright.agent.watch import OPENINGS_SECONDS, Watch
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated, Waiting
 
 CLUSTER = "7d6a4c1e-5b0f-4f57-9a43-0f6a2d1c9b8e"
@@ -55,6 +55,7 @@ class Edge:
         return ["default"][:most]
 
     async def openings(self) -> list[Opening]:
+        self._may_fail("sealedsecrets")
         return []
 
     async def version(self) -> str:
@@ -199,6 +200,19 @@ async def test_what_may_not_be_seen_is_not_told_as_it_was_seen_last() -> None:
     edge.fails = {}
     back = await looks(watch)
     assert (back["observed_revision"], back["flux"]) == (REVISION, before["flux"])
+
+
+async def test_secrets_that_may_not_be_seen_any_more_are_not_told_as_they_were_seen_last() -> None:
+    edge, clock = Edge(), QuickClock(10)
+    watch = watch_of(edge, clock)
+    assert "secrets" in await looks(watch)
+    edge.fails = {"sealedsecrets": FORBIDDEN}
+    await clock.sleep(OPENINGS_SECONDS)
+    said = await looks(watch, 2)
+    assert said["unknown"] == [{"what": "sealedsecrets", "right": "list on sealedsecrets"}]
+    assert "secrets" not in said
+    edge.fails = {}
+    assert "secrets" in await looks(watch)
 
 
 async def test_an_agent_that_may_see_nothing_has_seen_all_it_can() -> None:

@@ -8,7 +8,7 @@ from scripted_centre import Reply, Request, ScriptedCentre
 
 from edgewright import __version__
 from edgewright.agent.kubernetes import Kubernetes
-from edgewright.agent.sealings import Sealing, digest_of_all
+from edgewright.agent.opening import Opening, Stage, sealing_digest
 from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthenticated, Waiting
 
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "dg=="}}
@@ -165,31 +165,35 @@ SEALED = {
     "metadata": {
         "name": "db",
         "namespace": "default",
+        "generation": 1,
         "annotations": {"edgewright.dev/sealed-keys": '{"password":["f1","2026-01-01T00:00:00Z"]}'},
     },
     "spec": {"encryptedData": {"password": "a", "user": "b"}},
-    "status": {"conditions": [{"type": "Synced", "status": "False", "message": "no key could decrypt secret"}]},
+    "status": {
+        "observedGeneration": 1,
+        "conditions": [{"type": "Synced", "status": "False", "message": "no key could decrypt secret"}],
+    },
 }
 
 
 def without_annotation(text: str | None = None) -> dict[str, object]:
     annotations = {} if text is None else {"edgewright.dev/sealed-keys": text}
-    return {**SEALED, "metadata": {"name": "db", "namespace": "default", "annotations": annotations}}
+    return {**SEALED, "metadata": {"name": "db", "namespace": "default", "generation": 1, "annotations": annotations}}
 
 
 async def test_of_sealed_secrets_those_of_the_centre_are_looked_at_without_their_ciphertext(
     centre: ScriptedCentre, kubernetes: Kubernetes
 ) -> None:
-    others = [without_annotation(text) for text in (None, "no JSON", "[]", "{}", '{"password": 5}')]
-    items = [SEALED, *others]
+    odd = [without_annotation(text) for text in ("no JSON", "[]", "{}", '{"password": 5}')]
+    items = [SEALED, without_annotation(), *odd]
     centre.reply = lambda _request: Reply(200, {"kind": "SealedSecretList", "metadata": {}, "items": items})
-    digest = digest_of_all({"user": "b", "password": "a"})
-    certificates = frozenset({"f1", ""})
-    assert await kubernetes.sealings() == [
-        Sealing("default", "db", digest, certificates, "no key could decrypt secret")
-    ]
+    digest = sealing_digest("default", "db", {"user": "b", "password": "a"})
+    refused = (digest, Stage.REFUSED, "no key could decrypt secret")
+    first, *others = await kubernetes.openings()
+    assert first == Opening("default", "db", *refused, frozenset({"f1", ""}))
+    assert [each.certificates for each in others] == [frozenset({""})] * len(odd), "they are tried"
     centre.reply = lambda _request: Reply(404, b"404 page not found", {"Content-Type": "text/plain; charset=utf-8"})
-    assert await kubernetes.sealings() == []
+    assert await kubernetes.openings() == []
 
 
 async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(

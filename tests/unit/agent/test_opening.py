@@ -15,6 +15,7 @@ from edgewright.domain.opened_secrets import EdgeState, opened_secrets, sealing_
 from edgewright.errors import Forbidden
 
 TAKEN = 'failed update: Resource "taken" already exists and is not managed by SealedSecret'
+UNNOTED = frozenset({""})
 
 
 def conditions(status: str, message: str = "") -> list[dict[str, str]]:
@@ -85,8 +86,8 @@ async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
 
     centre.reply = reply
     assert await kubernetes.openings() == [
-        Opening("default", "db", sealing_digest("default", "db", {"k": "AgB="}), Stage.OPENED),
-        Opening("default", "taken", sealing_digest("default", "taken", {"k": "AgB="}), Stage.REFUSED, TAKEN),
+        Opening("default", "db", sealing_digest("default", "db", {"k": "AgB="}), Stage.OPENED, "", UNNOTED),
+        Opening("default", "taken", sealing_digest("default", "taken", {"k": "AgB="}), Stage.REFUSED, TAKEN, UNNOTED),
     ]
     asked = {(each.method, each.path.partition("?")[0]) for each in centre.requests}
     assert asked == {("GET", "/apis/bitnami.com/v1alpha1/sealedsecrets")}

@@ -7,12 +7,13 @@ no plaintext comes here.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
 from edgewright.agent.lacks import Unopened
+from edgewright.agent.opening import Opening
 from edgewright.agent.resealing import fingerprint_of
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.timing import Clock
@@ -22,36 +23,8 @@ from edgewright.errors import EdgewrightError
 PAUSE_JITTER = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Sealing:
-    """What is known of one SealedSecret that the centre has sealed, without its ciphertext.
-
-    Args:
-        digest: of all ciphertexts.
-        certificates: fingerprints of those that its values were sealed with.
-        trouble: what the controller says of it; empty: nothing is wrong.
-    """
-
-    namespace: str
-    name: str
-    digest: str
-    certificates: frozenset[str]
-    trouble: str = ""
-
-    @property
-    def secret(self) -> str:
-        """``namespace/name``."""
-        return f"{self.namespace}/{self.name}"
-
-    def is_in_doubt(self, fingerprint: str) -> bool:
-        """Whether a controller with this certificate may not open all of it."""
-        return bool(self.trouble) or self.certificates != {fingerprint}
-
-
 class Edge(Protocol):
     """What is asked of the Kubernetes cluster; may raise an ``EdgewrightError``."""
-
-    async def sealings(self) -> list[Sealing]: ...
 
     async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None: ...
 
@@ -66,8 +39,8 @@ class KeyCheck:
     """Of one edge.
 
     Args:
+        openings: what the last look at the SealedSecrets has seen; None: there was none yet.
         certificate: that sealed-secrets handed out last, PEM; None: none yet.
-        answered: is told how a look at the SealedSecrets went.
         pause_seconds: between two looks.
     """
 
@@ -76,16 +49,16 @@ class KeyCheck:
         edge: Edge,
         controller: Controller,
         *,
+        openings: Callable[[], Sequence[Opening] | None],
         certificate: Callable[[], str | None],
-        answered: Callable[[EdgewrightError | None], None],
         pause_seconds: float,
         clock: Clock,
         chance: Random,
     ) -> None:
         self._edge = edge
         self._controller = controller
+        self._openings = openings
         self._certificate = certificate
-        self._answered = answered
         self._pause_seconds = pause_seconds
         self._clock = clock
         self._chance = chance
@@ -101,12 +74,9 @@ class KeyCheck:
             await self._clock.sleep(self._pause_seconds * self._chance.uniform(1 - PAUSE_JITTER, 1 + PAUSE_JITTER))
 
     async def look(self) -> None:
-        """One look at every SealedSecret; what was tried already stays as it is if the rest cannot be tried now."""
-        certificate = self._certificate()
-        if certificate is None:
-            return
-        held = await self._held()
-        if held is None:
+        """Tries what is in doubt; what was tried already stays as it is if the rest cannot be tried now."""
+        certificate, held = self._certificate(), self._openings()
+        if certificate is None or held is None:
             return
         self._known = {each.secret: self._known[each.secret] for each in held if each.secret in self._known}
         try:
@@ -122,24 +92,14 @@ class KeyCheck:
         else:
             self._matter.well("whole")
 
-    async def _held(self) -> list[Sealing] | None:
-        try:
-            held = await self._edge.sealings()
-        except EdgewrightError as trouble:
-            self._answered(trouble)
-            self._matter.trouble("unseen", detail=trouble.detail, code=trouble.code)
-            return None
-        self._answered(None)
-        return held
-
-    async def _try(self, each: Sealing, fingerprint: str) -> None:
-        mark = _Mark(fingerprint, each.digest, each.trouble)
+    async def _try(self, each: Opening, fingerprint: str) -> None:
+        mark = _Mark(fingerprint, each.digest, each.sentence)
         if each.secret in self._known and self._known[each.secret][0] == mark:
             return
         lost = await self._unopened(each) if each.is_in_doubt(fingerprint) else ()
         self._known[each.secret] = mark, lost
 
-    async def _unopened(self, each: Sealing) -> tuple[Unopened, ...]:
+    async def _unopened(self, each: Opening) -> tuple[Unopened, ...]:
         """One value that no key opens makes the controller refuse all of them, so they are tried one by one then."""
         secret = await self._edge.sealed_secret(each.namespace, each.name)
         if secret is None or not secret.values or await self._controller.opens(secret):
@@ -159,14 +119,9 @@ class _Mark:
 
     fingerprint: str
     digest: str
-    trouble: str
+    sentence: str
 
 
 def digest_of(ciphertext: str) -> str:
     """SHA-256 of a ciphertext as it stands in the file; hexadecimal."""
     return hashlib.sha256(ciphertext.encode()).hexdigest()
-
-
-def digest_of_all(values: Mapping[str, str]) -> str:
-    """Of the ciphertexts of one Secret, with their keys."""
-    return digest_of("\n".join(f"{key} {values[key]}" for key in sorted(values)))

@@ -10,12 +10,13 @@ from scripted_centre import QuickClock
 from sealing_keys import certificate_pem, private_key
 from structlog.testing import capture_logs
 
+from edgewright.agent.key_check import KeyCheck
 from edgewright.agent.lacks import MOST_NAMED, Unopened
 from edgewright.agent.observation import Observation
+from edgewright.agent.opening import Opening, Stage, sealing_digest
 from edgewright.agent.resealing import fingerprint_of
 from edgewright.agent.sealing_controller import SealedSecret
-from edgewright.agent.sealings import KeyCheck, Sealing, digest_of_all
-from edgewright.errors import EdgewrightError, Forbidden, Waiting
+from edgewright.errors import EdgewrightError, Waiting
 
 OLD, NEW = certificate_pem(private_key()), certificate_pem(private_key(3072))
 
@@ -30,17 +31,17 @@ class Edge:
     troubles: dict[str, str] = field(default_factory=dict)
     asked: list[SealedSecret] = field(default_factory=list)
     away: EdgewrightError | None = None
-    answers: list[EdgewrightError | None] = field(default_factory=list)
-    forbidden: EdgewrightError | None = None
+    was_seen: bool = True
 
-    async def sealings(self) -> list[Sealing]:
-        if self.forbidden:
-            raise self.forbidden
+    def openings(self) -> list[Opening] | None:
+        return [self._opening(secret, values) for secret, values in self.held.items()] if self.was_seen else None
+
+    def _opening(self, secret: str, values: Mapping[str, str]) -> Opening:
+        namespace, name = secret.split("/")
+        sentence = self.troubles.get(secret, "")
+        stage = Stage.REFUSED if sentence else Stage.OPENED
         certificates = frozenset({fingerprint_of(self.sealed_with)})
-        return [
-            Sealing(*secret.split("/"), digest_of_all(values), certificates, self.troubles.get(secret, ""))
-            for secret, values in self.held.items()
-        ]
+        return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence, certificates)
 
     async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None:
         values = self.held.get(f"{namespace}/{name}")
@@ -67,7 +68,7 @@ def check(edge: Edge) -> Iterator[KeyCheck]:
             edge,
             edge,
             certificate=lambda: edge.certificate,
-            answered=edge.answers.append,
+            openings=edge.openings,
             pause_seconds=60,
             clock=QuickClock(0),
             chance=Random(1),
@@ -136,19 +137,14 @@ async def test_what_cannot_be_tried_now_is_tried_later_and_nothing_is_done_twice
     assert check.unopened == LOST, "what was known stays"
 
 
-async def test_a_right_that_is_missing_is_handed_on(edge: Edge, check: KeyCheck) -> None:
-    edge.forbidden = Forbidden("No.", code="kubernetes_forbidden")
+async def test_before_the_sealed_secrets_or_a_certificate_were_seen_nothing_is_known(
+    edge: Edge, check: KeyCheck
+) -> None:
+    edge.was_seen, edge.certificate = False, NEW
     await check.look()
-    assert edge.answers == [edge.forbidden] and check.unopened is None
-    edge.forbidden = None
+    edge.was_seen, edge.certificate = True, None
     await check.look()
-    assert edge.answers[-1] is None
-
-
-async def test_without_a_certificate_nothing_is_asked(edge: Edge, check: KeyCheck) -> None:
-    edge.certificate = None
-    await check.look()
-    assert check.unopened is None and edge.answers == []
+    assert check.unopened is None and edge.asked == []
 
 
 def test_the_first_of_many_are_named_and_all_are_counted() -> None:
