@@ -10,7 +10,7 @@ from edgewright.domain.rendering.layout import SECRETS_FOLDER
 from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import NotFound, Stalled
 from edgewright.ports.clusters import ClusterRow
-from edgewright.sealing import SealedValue, ciphertext_digest, read_template, read_values
+from edgewright.sealing import SealedValue, ciphertext_digest, read_sealed
 
 
 def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
@@ -27,12 +27,12 @@ def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, na
         if namespace not in {None, found_namespace} or name not in {None, found_name}:
             continue
         try:
-            values, template = read_values(document, where=path), read_template(document, where=path)
+            sealed = read_sealed(document, where=path)
         except Stalled:
             unreadable.append(path)
             continue
-        secrets.append(_listed(found_namespace, found_name, template))
-        items += edge.keys_of(found_namespace, found_name, values)
+        secrets.append(_listed(found_namespace, found_name, sealed.template))
+        items += edge.keys_of(found_namespace, found_name, sealed.values)
     lost = (f"{each.namespace}/{each.name}/{each.key}" for each in items if each.opens is False)
     must_reenter = sorted({*row.must_reenter, *lost})
     return SecretList(items=items, secrets=secrets, unreadable=unreadable, must_reenter=must_reenter)

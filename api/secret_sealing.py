@@ -10,19 +10,19 @@ from api.secret_namespaces import check_namespaces
 from api.secret_templates import Templates, check_form
 from api.unapplied_deletions import UnappliedDeletions
 from edgewright.domain.kubernetes_names import secret_path
-from edgewright.domain.secret_template import OPAQUE
+from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId
 from edgewright.sealing import (
     Plaintext,
     Scope,
+    SealedFile,
     SealedValue,
     SealingCertificate,
     change_values,
     parse_certificate,
-    read_template,
-    read_values,
+    read_sealed,
     seal,
 )
 
@@ -101,13 +101,12 @@ def sealed_changes(
     for (namespace, name), wanted in by_secret.items():
         path, template = secret_path(namespace, name), templates.get((namespace, name))
         document = gateway.git.read(row.uuid, path, at=head) if head else None
-        present = {} if document is None else read_values(document, where=path)
-        for key in (key for key, (_, value) in wanted.items() if value is None and key not in present):
+        there = SealedFile({}, SecretTemplate()) if document is None else read_sealed(document, where=path)
+        for key in (key for key, (_, value) in wanted.items() if value is None and key not in there.values):
             if f"{namespace}/{name}/{key}" not in given_up:
                 raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
         change_values(document, namespace, name, {key: value for key, (_, value) in wanted.items()}, template)
-        present_type = OPAQUE if document is None else read_template(document).type
-        secret_type = template.type if template and template.type else present_type
+        secret_type = template.type if template and template.type else there.template.type
         if document is None:
             unapplied.refuse_other_type(namespace, name, secret_type)
         for change, _ in wanted.values():

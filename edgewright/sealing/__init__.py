@@ -11,9 +11,11 @@ from edgewright.sealing.resealed import (
     stale_secrets,
 )
 from edgewright.sealing.sealed_secret import (
+    SealedFile,
     change_values,
     put_values,
     read_scope,
+    read_sealed,
     read_template,
     read_values,
     remove_keys,
@@ -26,6 +28,7 @@ __all__ = [
     "Answer",
     "Plaintext",
     "Scope",
+    "SealedFile",
     "SealedValue",
     "SealingCertificate",
     "change_values",
@@ -37,6 +40,7 @@ __all__ = [
     "plaintext_size",
     "put_values",
     "read_scope",
+    "read_sealed",
     "read_template",
     "read_values",
     "remove_keys",

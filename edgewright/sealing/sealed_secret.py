@@ -4,6 +4,7 @@ Layout, annotations and limits are in docs/crypto.md, "The SealedSecret file". S
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from edgewright.domain.kubernetes_names import check_secret_key, secret_path
@@ -139,6 +140,24 @@ def read_values(document: bytes, *, where: str | None = None) -> Mapping[str, Se
         Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
     """
     return _values(_load(document, where))
+
+
+@dataclass(frozen=True, slots=True)
+class SealedFile:
+    """What a file holds. ``values``: by key, in alphabetical order. ``template``: the Secret besides its values."""
+
+    values: Mapping[str, SealedValue]
+    template: SecretTemplate
+
+
+def read_sealed(document: bytes, *, where: str | None = None) -> SealedFile:
+    """``read_values`` and ``read_template`` in one go: most of either is reading YAML.
+
+    Raises:
+        Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
+    """
+    content = _load(document, where)
+    return SealedFile(_values(content), _template(content))
 
 
 def read_scope(document: bytes, *, where: str | None = None) -> Scope:
