@@ -30,6 +30,11 @@ class Interruptions:
     _left: int = 1
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def ended_by_a_kill(self) -> bool:
+        """Whether nothing was changed since the last one, so that nothing was left to be started for."""
+        return self._left == self.kills + 1
+
     def changed(self) -> None:
         """Something was changed."""
         with self._lock:
