@@ -1,46 +1,40 @@
 """One database: its connections, its transactions and its clock."""
 
-import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from sqlalchemy import Connection, event, text
+from sqlalchemy import func, literal_column, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from edgewright.adapters.database.compiled_statements import CompiledStatements
+from edgewright.adapters.database.connection_pool import ConnectionPool
+from edgewright.adapters.database.direct_connection import DirectConnection, Kind
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import demand_present, upgrade
-from edgewright.adapters.database.postgresql_engine import (
-    LONG_SECONDS,
-    TRANSACTION_SECONDS,
-    limited_transaction,
-    postgresql_engine,
-)
-from edgewright.adapters.database.sqlite_connection import LoopConnection
+from edgewright.adapters.database.postgresql_engine import PostgresqlConnection, postgresql_engine
+from edgewright.adapters.database.sqlite_engine import LOCK_WAIT_SECONDS, SqliteConnection, sqlite_engine
 from edgewright.adapters.database.writer_queue import WriterQueue
 from edgewright.errors import Invalid
 
 CONNECTIONS = 16
 """Connections that one process holds at most."""
 CONNECTION_WAIT_SECONDS = 20.0
-LOCK_WAIT_SECONDS = 8.0
-"""How long a writer on SQLite waits for the writer of another process. Less than an activity's 10 s, so that the
-worker can still say why it waits."""
 QUEUE_WAIT_SECONDS = 30.0
 """How long a writer on SQLite stands behind other writers of its own process."""
 MIGRATION_LOCK = 0x_ED6E_0001
 """Key of the PostgreSQL advisory lock that lets one process migrate at a time."""
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-_PATIENCE = "edgewright_patience"
-"""Execution option of a transaction that writes: the seconds that it waits for the lock of another process."""
-_LONG = "edgewright_long"
-"""Execution option of a transaction that reads many rows."""
+_READ = {long: Kind(writes=False, long=long) for long in (False, True)}
+_WRITE = {long: Kind(writes=True, long=long) for long in (False, True)}
+_CLOCK = select(func.clock_timestamp())
+_ONE = select(literal_column("1"))
 
 
 class Database:
@@ -59,11 +53,11 @@ class Database:
         self._clock = clock
         self._on_sqlite = engine.dialect.name == "sqlite"
         self._name = _shown(engine.url)
-        reading: dict[str, Any] = {}
-        if not self._on_sqlite:
-            reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        self._readers = engine.execution_options(**reading)
-        self._long_readers = engine.execution_options(**reading, **{_LONG: True})
+        statements = CompiledStatements(engine.dialect)
+        connection: type[DirectConnection] = SqliteConnection if self._on_sqlite else PostgresqlConnection
+        self._pool = ConnectionPool(
+            lambda: connection(engine, statements), most=CONNECTIONS, wait=CONNECTION_WAIT_SECONDS
+        )
         self._queue = WriterQueue(self._name, lock_wait=LOCK_WAIT_SECONDS, queue_wait=QUEUE_WAIT_SECONDS)
 
     @asynccontextmanager
@@ -73,8 +67,7 @@ class Database:
         Args:
             long: it may read many rows, and take its time; on SQLite, all else in this process goes on meanwhile.
         """
-        readers = self._long_readers if long else self._readers
-        async with self._translated(), self._begun(readers, long=long) as connection:
+        async with self._translated(), self._pool.transaction(_READ[long]) as connection:
             yield connection
 
     @asynccontextmanager
@@ -88,12 +81,12 @@ class Database:
             long: it may write many rows, or wait for another process that does.
         """
         if not self._on_sqlite:
-            async with self._translated(), self._begun(self._engine, long=long) as connection:
+            async with self._translated(), self._pool.transaction(_WRITE[long]) as connection:
                 yield connection
             return
         async with self._queue.turn() as turn, self._translated():
-            writers = self._engine.execution_options(**{_PATIENCE: turn.patience})
-            async with writers.begin() as connection:
+            kind = Kind(writes=True, long=long, patience=turn.patience)
+            async with self._pool.transaction(kind) as connection:
                 turn.has_begun = True
                 yield connection
 
@@ -105,7 +98,7 @@ class Database:
             moment = datetime.now(UTC)
             return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
         # clock_timestamp, not now: a transaction may have waited long for a lock since it began.
-        shown = await connection.scalar(text("SELECT clock_timestamp()"))
+        shown = await connection.scalar(_CLOCK)
         assert isinstance(shown, datetime)  # noqa: S101 - the driver's type of a timestamp with time zone
         return shown.astimezone(UTC)
 
@@ -116,7 +109,7 @@ class Database:
             Waiting: code ``database_unavailable``.
         """
         async with self.read() as connection:
-            await connection.execute(text("SELECT 1"))
+            await connection.execute(_ONE)
 
     async def demand_schema(self) -> None:
         """Returns if the schema is the one that this program works with.
@@ -137,16 +130,12 @@ class Database:
             await self._keep_a_write_ahead_log()
         async with self.write(long=True) as connection:
             if not self._on_sqlite:
-                await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+                await connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             await connection.run_sync(upgrade)
-
-    def _begun(self, engine: AsyncEngine, *, long: bool) -> AbstractAsyncContextManager[AsyncConnection]:
-        if self._on_sqlite:
-            return engine.begin()
-        return limited_transaction(engine, LONG_SECONDS if long else TRANSACTION_SECONDS)
 
     async def close(self) -> None:
         """Closes all connections."""
+        await self._pool.close()
         await self._engine.dispose()
         if self._threads is not None:
             self._threads.shutdown(wait=False)
@@ -170,15 +159,9 @@ class Database:
             raise meaning from error
 
     async def _keep_a_write_ahead_log(self) -> None:
-        """Turns the log on; the file remembers it. Two processes that do so at once get "locked" at once."""
-        async with self._translated(), self._engine.connect() as connection:
-            driver = (await connection.get_raw_connection()).driver_connection
-            assert isinstance(driver, LoopConnection)  # noqa: S101 - of `_sqlite`
-            driver.begins(patience=LOCK_WAIT_SECONDS)
-            try:
-                await driver.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                raise OSError(0, "its journal mode cannot be set") from error
+        async with self._translated(), self._pool.outside_transactions() as connection:
+            assert isinstance(connection, SqliteConnection)  # noqa: S101 - asked for on SQLite only
+            await connection.keep_a_write_ahead_log()
 
 
 def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> Database:
@@ -200,9 +183,8 @@ def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> D
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
     if parsed.get_backend_name() == "sqlite":
         threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="database")
-        return Database(_sqlite(parsed, threads), threads=threads, clock=clock)
-    engine = postgresql_engine(parsed, connections=CONNECTIONS, wait=CONNECTION_WAIT_SECONDS)
-    return Database(engine, clock=clock)
+        return Database(sqlite_engine(parsed, threads), threads=threads, clock=clock)
+    return Database(postgresql_engine(parsed), clock=clock)
 
 
 def sqlite_file(database_url: str) -> Path | None:
@@ -215,44 +197,6 @@ def sqlite_file(database_url: str) -> Path | None:
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return None
     return Path(url.database).resolve()
-
-
-def _sqlite(url: URL, threads: Executor) -> AsyncEngine:
-    async def connect() -> LoopConnection:
-        [file], options = engine.dialect.create_connect_args(url)
-        return await LoopConnection(threads, {**options, "database": file}, patience=LOCK_WAIT_SECONDS)
-
-    engine = create_async_engine(
-        url,
-        hide_parameters=True,
-        pool_size=CONNECTIONS,
-        max_overflow=0,
-        pool_timeout=CONNECTION_WAIT_SECONDS,
-        async_creator=connect,
-    )
-
-    @event.listens_for(engine.sync_engine, "connect")
-    def on_connect(connection: Any, _record: Any) -> None:
-        cursor = connection.cursor()
-        for pragma in ("foreign_keys = ON", "synchronous = FULL"):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
-
-    @event.listens_for(engine.sync_engine, "begin")
-    def on_begin(connection: Connection) -> None:
-        options, driver = connection.get_execution_options(), connection.connection.driver_connection
-        assert isinstance(driver, LoopConnection)  # noqa: S101 - of `connect`
-        patience = options.get(_PATIENCE)
-        if patience is None:
-            driver.begins(patience=LOCK_WAIT_SECONDS, in_thread=options.get(_LONG, False))
-            if not driver.begin_reading():
-                connection.exec_driver_sql("BEGIN")
-            return
-        # A reader that became a writer would be refused when another process has written since; writers say so first.
-        driver.begins(patience=patience, writes=True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    return engine
 
 
 def _shown(url: URL) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import asyncpg  # type: ignore[import-untyped] # it ships no types
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -21,6 +22,8 @@ WRITE_CONFLICT = "write_conflict"
 _SQLITE_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"})
 _SQLITE_OUT_OF_REACH = frozenset({"SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_AUTH"})
 _SQLITE_BROKEN = frozenset({"SQLITE_CORRUPT", "SQLITE_NOTADB"})
+_LOST_A_MOMENT_AGO = (AsyncAdapt_asyncpg_dbapi.InternalClientError, asyncpg.InternalClientError)
+"""The driver does not call the connection closed yet."""
 _UNIQUE_VIOLATION = "23505"
 _TRY_AGAIN = frozenset({"40001", "40P01", "55P03"})
 _NO_TEXT = frozenset({"22021", "22P05"})
@@ -78,8 +81,7 @@ def _from_driver(error: DBAPIError, database: str) -> EdgewrightError | None:
     state = getattr(error.orig, "sqlstate", None)
     if state is not None:
         return _from_postgresql(str(state), database)
-    # The second: the driver has lost it a moment ago, and does not call it closed yet.
-    if error.connection_invalidated or isinstance(error.orig, AsyncAdapt_asyncpg_dbapi.InternalClientError):
+    if error.connection_invalidated or isinstance(error.orig, _LOST_A_MOMENT_AGO):
         return _unavailable(f"The connection to the database {database} was lost.")
     return None
 

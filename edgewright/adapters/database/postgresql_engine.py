@@ -7,82 +7,113 @@ cancel instead, as the driver does by itself, would wait for the same server.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped] # it ships no types
-from sqlalchemy import event
+from sqlalchemy import NullPool
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import InvalidatePoolError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from edgewright.adapters.database.compiled_statements import CompiledStatements
+from edgewright.adapters.database.direct_connection import Answered, DirectConnection, Kind, Lost
 
 CONNECT_SECONDS = 5.0
 PING_SECONDS = 3.0
-"""How long a connection that lay idle may take to answer. With ``CONNECT_SECONDS`` less than an activity's 10 s, so
+"""How long the begin of a transaction may take, which shows whether a connection that lay idle still lives. With ``CONNECT_SECONDS`` less than an activity's 10 s, so
 that the worker can still say why it waits."""
 TRANSACTION_SECONDS = 8.0
 """How long a transaction may take, locks of others included."""
 LONG_SECONDS = 300.0
 """The same for one that reads or writes many rows, or waits for somebody else's migration."""
-LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-"""What a ping of a useless connection ends with; the third: it was lost a moment ago, and is not closed yet."""
+COMPLAINTS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+"""Errors of the driver; the third: the connection was lost a moment ago, and is not closed yet."""
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+T = TypeVar("T")
 
 
-def postgresql_engine(url: URL, *, connections: int, wait: float) -> AsyncEngine:
-    """An engine that connects when it is first used.
-
-    Args:
-        connections: that it holds at most.
-        wait: seconds that a caller waits for one of them to be free.
-    """
-    engine = create_async_engine(
-        url,
-        hide_parameters=True,
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=wait,
-        connect_args={"timeout": CONNECT_SECONDS},
-    )
-
-    @event.listens_for(engine.sync_engine, "checkout")
-    def on_checkout(connection: Any, _record: Any, _proxy: Any) -> None:
-        """Asks whether it lives, with one trip; the pool's own ping takes three, and has no time limit."""
-        with _cut_off_after(PING_SECONDS, connection.driver_connection):
-            try:
-                connection.run_async(lambda driver: driver.execute("SELECT 1"))
-            except LOST as lost:
-                raise InvalidatePoolError from lost
-
-    return engine
-
-
-@asynccontextmanager
-async def limited_transaction(engine: AsyncEngine, seconds: float) -> AsyncIterator[AsyncConnection]:
-    """A transaction whose connection is cut off when it takes longer, its end included.
+class PostgresqlConnection(DirectConnection):
+    """One connection to a server. A transaction that takes too long is cut off, its end included.
 
     What was not committed by then never will be, unless the commit itself was on its way.
     """
-    timer: asyncio.TimerHandle | None = None
-    try:
-        async with engine.begin() as connection:
-            driver = _driver_of(connection)
-            timer = asyncio.get_running_loop().call_later(seconds, driver.terminate)
-            try:
-                yield connection
-            except asyncio.CancelledError:
-                driver.terminate()  # a rollback would wait until the server has heard of the cancellation
-                raise
-    finally:
-        if timer is not None:
-            timer.cancel()
+
+    def __init__(self, engine: AsyncEngine, statements: CompiledStatements) -> None:
+        super().__init__(engine, statements)
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def begins(self, kind: Kind) -> None:
+        try:
+            with _cut_off_after(PING_SECONDS, self.driver):
+                await self.driver.execute("BEGIN" if kind.writes else _READING)
+        except (*COMPLAINTS, OSError) as error:
+            raise Lost from self._wrapped("BEGIN", error)
+        seconds = LONG_SECONDS if kind.long else TRANSACTION_SECONDS
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.driver.terminate)
+
+    async def ends(self, *, commit: bool) -> None:
+        text = "COMMIT" if commit else "ROLLBACK"
+        await self._told(text, self.driver.execute(text))
+        self._stop_timer()
+
+    def gives_up(self) -> None:
+        """A rollback would wait until the server has heard of a cancellation."""
+        self._stop_timer()
+        self.driver.terminate()
+
+    async def ask(self, text: str, values: Sequence[Any], *, returns_rows: bool) -> Answered:
+        if returns_rows:
+            rows = await self._told(text, self.driver.fetch(text, *values))
+            return Answered(rows, len(rows))
+        status = await self._told(text, self.driver.execute(text, *values))
+        return Answered((), int(status.rpartition(" ")[2]))
+
+    async def ask_many(self, text: str, values: Sequence[Sequence[Any]]) -> Answered:
+        await self._told(text, self.driver.executemany(text, values))
+        return Answered((), -1)
+
+    async def close(self) -> None:
+        """Closes it; on this side only, when the server does not answer."""
+        with _cut_off_after(PING_SECONDS, self.driver):
+            await super().close()
+
+    @property
+    def driver(self) -> asyncpg.Connection:
+        assert self.sync_connection is not None  # noqa: S101 - it was started
+        driver = self.sync_connection.connection.driver_connection
+        assert isinstance(driver, asyncpg.Connection)  # noqa: S101 - of the dialect that `open_database` chose
+        return driver
+
+    async def _told(self, text: str, call: Awaitable[T]) -> T:
+        """What a call of the driver gives; an error of its comes as from SQLAlchemy itself."""
+        try:
+            return await call
+        except COMPLAINTS as error:
+            raise self._wrapped(text, error) from error
+
+    def _wrapped(self, text: str, error: Exception) -> Exception:
+        if isinstance(error, OSError):
+            return error
+        lost = self.driver.is_closed()
+        return DBAPIError(text, None, error, hide_parameters=True, connection_invalidated=lost)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
-def _driver_of(connection: AsyncConnection) -> asyncpg.Connection:
-    assert connection.sync_connection is not None  # noqa: S101 - it has begun
-    driver = connection.sync_connection.connection.driver_connection
-    assert isinstance(driver, asyncpg.Connection)  # noqa: S101 - of the dialect that `open_database` chose
-    return driver
+def postgresql_engine(url: URL) -> AsyncEngine:
+    """An engine that connects when it is asked to, and keeps nothing; transactions are ours."""
+    return create_async_engine(
+        url,
+        hide_parameters=True,
+        poolclass=NullPool,
+        isolation_level="AUTOCOMMIT",
+        connect_args={"timeout": CONNECT_SECONDS},
+    )
 
 
 @contextmanager

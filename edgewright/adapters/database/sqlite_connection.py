@@ -62,19 +62,22 @@ class LoopConnection:
         """
         self._patience, self._in_thread, self._writes = patience, in_thread, writes
 
-    def begin_reading(self) -> bool:
-        """Begins a transaction, which waits for nobody, at once; False: not now, a call is still under way."""
-        if self._away is not None:
-            return False
-        self._open.execute("BEGIN")
-        return True
+    async def ask(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[list[Any], int]:
+        """Runs a statement; returns its rows, and how many rows it has changed."""
+
+        def asked() -> tuple[list[Any], int]:
+            cursor = self._open.execute(statement, parameters)
+            rows = cursor.fetchall()
+            return rows, cursor.rowcount
+
+        return await self.run(asked)
+
+    async def ask_many(self, statement: str, parameters: Sequence[Sequence[Any]]) -> int:
+        """Runs a statement for each of the parameters; returns how many rows that has changed."""
+        return await self.run(lambda: self._open.executemany(statement, parameters).rowcount)
 
     def cursor(self) -> "LoopCursor":
         return LoopCursor(self, self._open.cursor())
-
-    async def execute(self, statement: str) -> None:
-        """Runs a statement outside a transaction."""
-        await self.run(lambda: self._open.execute(statement).fetchall())
 
     async def commit(self) -> None:
         await self.run(self._open.commit, in_thread=self._writes)

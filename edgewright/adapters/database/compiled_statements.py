@@ -1,0 +1,150 @@
+"""Statements of SQLAlchemy as the driver takes them: text, parameters in order, and how its values are read (ADR 18).
+
+Making a statement, its text and its parameters anew takes SQLAlchemy longer than SQLite needs to run it. The text of
+a statement is made once for each shape; what is left to do for each run is to put the parameters in order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Delete, Dialect, Executable, Float, Insert, Update
+from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
+from sqlalchemy.exc import InvalidRequestError
+from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.cache_key import CacheKey
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.expression import SelectBase
+from sqlalchemy.types import TypeEngine
+
+MOST = 1_000
+"""Shapes that are kept. The program has some 300; more come from lists that are part of a statement."""
+
+Converter = Callable[[Any], Any]
+Parameters = Mapping[str, Any]
+
+
+class Answer(IteratorResult[Any]):
+    """Rows, as SQLAlchemy gives them, and how many rows a statement has changed."""
+
+    rowcount: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    """One execution, ready for the driver."""
+
+    text: str
+    values: tuple[Any, ...]
+
+
+class CompiledStatement:
+    """One shape of a statement, for one dialect."""
+
+    def __init__(self, compiled: SQLCompiler, dialect: Dialect, columns: Sequence[tuple[str, TypeEngine[Any]]]) -> None:
+        self._compiled = compiled
+        self._names = tuple(compiled.positiontup or ())
+        self._to_driver = {
+            name: converter
+            for name, bound in compiled.binds.items()
+            if (converter := bound.type.dialect_impl(dialect).bind_processor(dialect)) is not None
+        }
+        self._expands = bool(compiled.post_compile_params or compiled.literal_execute_params)
+        readers = [(index, _reader(kind, dialect)) for index, (_, kind) in enumerate(columns)]
+        self._from_driver = [(index, reader) for index, reader in readers if reader is not None]
+        self._shape = SimpleResultMetaData([name for name, _ in columns])
+        self.returns_rows = bool(columns)
+
+    def ready(self, key: CacheKey, parameters: Parameters) -> Ready:
+        """The text, and the values in the order and of the types that the driver takes."""
+        values = self._compiled.construct_params(parameters, extracted_parameters=key.bindparams)
+        if not self._expands:
+            return Ready(self._compiled.string, self._in_order(self._names, values, self._to_driver))
+        expanded = self._compiled.construct_expanded_state(values)
+        assert expanded.positiontup is not None  # noqa: S101 - both drivers take parameters by position
+        converters = {**self._to_driver, **expanded.processors}
+        return Ready(expanded.statement, self._in_order(expanded.positiontup, expanded.parameters, converters))
+
+    def answer(self, rows: Sequence[Sequence[Any]], rowcount: int) -> Answer:
+        """What the driver has answered, as SQLAlchemy would give it."""
+        answer = Answer(self._shape, iter(self._read(rows)))
+        answer.rowcount = rowcount
+        return answer
+
+    def _in_order(
+        self, names: Sequence[str], values: Mapping[str, Any], converters: Mapping[str, Converter]
+    ) -> tuple[Any, ...]:
+        return tuple([converters[name](values[name]) if name in converters else values[name] for name in names])
+
+    def _read(self, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        read: list[tuple[Any, ...]] = []
+        for row in rows:
+            values = list(row)
+            for index, reader in self._from_driver:
+                values[index] = reader(values[index])
+            read.append(tuple(values))
+        return read
+
+
+class CompiledStatements:
+    """What has been compiled for a dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._compiled: dict[tuple[Any, ...], CompiledStatement | None] = {}
+
+    def find(
+        self, statement: Executable, columns: tuple[str, ...], *, many: bool
+    ) -> tuple[CompiledStatement, CacheKey] | None:
+        """The compiled statement, and the key that holds the parameters which are part of it.
+
+        None: SQLAlchemy has to run it itself. Those are texts, DDL, statements for which it makes default values in
+        Python, and what it cannot cache.
+
+        Args:
+            columns: names of the parameters.
+            many: there is a list of parameters.
+        """
+        if not isinstance(statement, SelectBase | Insert | Update | Delete):
+            return None
+        # The one private name of SQLAlchemy here. There is no public way to ask whether two statements have the same
+        # text; its maintainers' own example of a cache, `examples/dogpile_caching`, asks in this way.
+        key = statement._generate_cache_key()  # noqa: SLF001
+        if key is None or key.params:
+            return None
+        shape = (key.key, columns, many)
+        try:
+            compiled = self._compiled[shape]
+        except KeyError:
+            if len(self._compiled) >= MOST:
+                self._compiled.clear()
+            compiled = self._compiled[shape] = self._compile(statement, key, columns, many=many)
+        return None if compiled is None else (compiled, key)
+
+    def _compile(
+        self, statement: ClauseElement, key: CacheKey, columns: tuple[str, ...], *, many: bool
+    ) -> CompiledStatement | None:
+        given = statement.exported_columns if isinstance(statement, SelectBase | Insert | Update | Delete) else ()
+        answers = [(column.key, column.type) for column in given]
+        if many and answers:
+            return None
+        compiled = self._dialect.statement_compiler(
+            self._dialect,
+            statement,
+            cache_key=key,
+            column_keys=list(columns),
+            # so that an insert does not ask for the key that the database has made; nobody here wants it
+            for_executemany=isinstance(statement, Insert) and not answers,
+        )
+        if not isinstance(compiled, SQLCompiler) or compiled.insert_prefetch or compiled.update_prefetch:
+            return None
+        try:
+            return CompiledStatement(compiled, self._dialect, answers)
+        except InvalidRequestError:  # a type whose values can only be read with the driver's description of them
+            return None
+
+
+def _reader(kind: TypeEngine[Any], dialect: Dialect) -> Converter | None:
+    if isinstance(kind, Float):  # both drivers give a float
+        return None
+    return kind.dialect_impl(dialect).result_processor(dialect, None)

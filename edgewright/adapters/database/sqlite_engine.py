@@ -1,0 +1,90 @@
+"""SQLite: how a connection is opened, and how its transactions begin and end."""
+
+import sqlite3
+from collections.abc import Awaitable, Sequence
+from concurrent.futures import Executor
+from typing import Any, TypeVar
+
+from sqlalchemy import NullPool, event
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from edgewright.adapters.database.direct_connection import Answered, DirectConnection, Kind
+from edgewright.adapters.database.sqlite_connection import LoopConnection
+
+LOCK_WAIT_SECONDS = 8.0
+"""How long a writer on SQLite waits for the writer of another process. Less than an activity's 10 s, so that the
+worker can still say why it waits."""
+T = TypeVar("T")
+
+
+class SqliteConnection(DirectConnection):
+    """One connection to a file."""
+
+    async def begins(self, kind: Kind) -> None:
+        if not kind.writes:
+            self.driver.begins(patience=LOCK_WAIT_SECONDS, in_thread=kind.long)
+            await _told("BEGIN", self.driver.ask("BEGIN"))
+            return
+        # A reader that became a writer would be refused when another process has written since; writers say so first.
+        self.driver.begins(patience=kind.patience, writes=True)
+        await _told("BEGIN IMMEDIATE", self.driver.ask("BEGIN IMMEDIATE"))
+
+    async def ends(self, *, commit: bool) -> None:
+        if commit:
+            await _told("COMMIT", self.driver.commit())
+        else:
+            await _told("ROLLBACK", self.driver.rollback())
+
+    def gives_up(self) -> None:
+        """Closing waits for nothing but a call that is under way in a thread, which has to end first."""
+
+    async def ask(self, text: str, values: Sequence[Any], *, returns_rows: bool) -> Answered:
+        rows, changed = await _told(text, self.driver.ask(text, values))
+        return Answered(rows, changed)
+
+    async def ask_many(self, text: str, values: Sequence[Sequence[Any]]) -> Answered:
+        return Answered((), await _told(text, self.driver.ask_many(text, values)))
+
+    async def keep_a_write_ahead_log(self) -> None:
+        """Turns the log on; the file remembers it. Two processes that do so at once get "locked" at once."""
+        self.driver.begins(patience=LOCK_WAIT_SECONDS)
+        try:
+            await self.driver.ask("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            raise OSError(0, "its journal mode cannot be set") from error
+
+    @property
+    def driver(self) -> LoopConnection:
+        assert self.sync_connection is not None  # noqa: S101 - it was started
+        driver = self.sync_connection.connection.driver_connection
+        assert isinstance(driver, LoopConnection)  # noqa: S101 - of `sqlite_engine`
+        return driver
+
+
+async def _told(text: str, call: Awaitable[T]) -> T:
+    """What a call of the driver gives; an error of its comes in SQLAlchemy's wrapping, as from SQLAlchemy itself."""
+    try:
+        return await call
+    except sqlite3.Error as error:
+        raise DBAPIError(text, None, error, hide_parameters=True) from error
+
+
+def sqlite_engine(url: URL, threads: Executor) -> AsyncEngine:
+    """An engine that connects when it is asked to, and keeps nothing."""
+
+    async def connect() -> LoopConnection:
+        [file], options = engine.dialect.create_connect_args(url)
+        return await LoopConnection(threads, {**options, "database": file}, patience=LOCK_WAIT_SECONDS)
+
+    engine = create_async_engine(url, hide_parameters=True, poolclass=NullPool, async_creator=connect)
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def on_connect(connection: Any, _record: Any) -> None:
+        cursor = connection.cursor()
+        for pragma in ("foreign_keys = ON", "synchronous = FULL"):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    return engine
