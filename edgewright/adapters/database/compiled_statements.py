@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Delete, Dialect, Executable, Float, Insert, Update
+from sqlalchemy import ColumnElement, Delete, Dialect, Executable, Float, Insert, Update
 from sqlalchemy.engine.result import IteratorResult, SimpleResultMetaData
 from sqlalchemy.exc import InvalidRequestError
-from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.cache_key import CacheKey
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.expression import SelectBase
@@ -22,6 +21,7 @@ MOST = 1_000
 
 Converter = Callable[[Any], Any]
 Parameters = Mapping[str, Any]
+Statement = SelectBase | Insert | Update | Delete
 
 
 class Answer(IteratorResult[Any]):
@@ -41,7 +41,7 @@ class Ready:
 class CompiledStatement:
     """One shape of a statement, for one dialect."""
 
-    def __init__(self, compiled: SQLCompiler, dialect: Dialect, columns: Sequence[tuple[str, TypeEngine[Any]]]) -> None:
+    def __init__(self, compiled: SQLCompiler, dialect: Dialect, columns: Sequence[ColumnElement[Any]]) -> None:
         self._compiled = compiled
         self._names = tuple(compiled.positiontup or ())
         self._to_driver = {
@@ -49,16 +49,16 @@ class CompiledStatement:
             for name, bound in compiled.binds.items()
             if (converter := bound.type.dialect_impl(dialect).bind_processor(dialect)) is not None
         }
-        self._expands = bool(compiled.post_compile_params or compiled.literal_execute_params)
-        readers = [(index, _reader(kind, dialect)) for index, (_, kind) in enumerate(columns)]
+        self.expands = bool(compiled.post_compile_params or compiled.literal_execute_params)
+        readers = [(index, _reader(column.type, dialect)) for index, column in enumerate(columns)]
         self._from_driver = [(index, reader) for index, reader in readers if reader is not None]
-        self._shape = SimpleResultMetaData([name for name, _ in columns])
+        self._shape = SimpleResultMetaData([str(column.key) for column in columns], [(one,) for one in columns])
         self.returns_rows = bool(columns)
 
     def ready(self, key: CacheKey, parameters: Parameters) -> Ready:
         """The text, and the values in the order and of the types that the driver takes."""
         values = self._compiled.construct_params(parameters, extracted_parameters=key.bindparams)
-        if not self._expands:
+        if not self.expands:
             return Ready(self._compiled.string, self._in_order(self._names, values, self._to_driver))
         expanded = self._compiled.construct_expanded_state(values)
         assert expanded.positiontup is not None  # noqa: S101 - both drivers take parameters by position
@@ -105,11 +105,11 @@ class CompiledStatements:
             columns: names of the parameters.
             many: there is a list of parameters.
         """
-        if not isinstance(statement, SelectBase | Insert | Update | Delete):
+        if not isinstance(statement, Statement):
             return None
         # The one private name of SQLAlchemy here. There is no public way to ask whether two statements have the same
         # text; its maintainers' own example of a cache, `examples/dogpile_caching`, asks in this way.
-        key = statement._generate_cache_key()  # noqa: SLF001
+        key = statement._generate_cache_key()
         if key is None or key.params:
             return None
         shape = (key.key, columns, many)
@@ -122,12 +122,9 @@ class CompiledStatements:
         return None if compiled is None else (compiled, key)
 
     def _compile(
-        self, statement: ClauseElement, key: CacheKey, columns: tuple[str, ...], *, many: bool
+        self, statement: Statement, key: CacheKey, columns: tuple[str, ...], *, many: bool
     ) -> CompiledStatement | None:
-        given = statement.exported_columns if isinstance(statement, SelectBase | Insert | Update | Delete) else ()
-        answers = [(column.key, column.type) for column in given]
-        if many and answers:
-            return None
+        answers = list(statement.exported_columns)
         compiled = self._dialect.statement_compiler(
             self._dialect,
             statement,
@@ -139,9 +136,10 @@ class CompiledStatements:
         if not isinstance(compiled, SQLCompiler) or compiled.insert_prefetch or compiled.update_prefetch:
             return None
         try:
-            return CompiledStatement(compiled, self._dialect, answers)
+            ours = CompiledStatement(compiled, self._dialect, answers)
         except InvalidRequestError:  # a type whose values can only be read with the driver's description of them
             return None
+        return None if many and (ours.expands or ours.returns_rows) else ours
 
 
 def _reader(kind: TypeEngine[Any], dialect: Dialect) -> Converter | None:

@@ -8,7 +8,7 @@ What needs SQLAlchemy itself (migrations, texts) still goes through it, in the s
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack, cast, overload
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, cast, overload
 
 from sqlalchemy import CursorResult, Executable, ScalarResult
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -104,20 +104,20 @@ class DirectConnection(AsyncConnection):
     @overload
     async def execute(
         self,
-        statement: TypedReturnsRows[Unpack[Ts]],
+        statement: TypedReturnsRows[*Ts],
         parameters: Given = None,
         *,
         execution_options: Mapping[str, Any] | None = None,
-    ) -> CursorResult[Unpack[Ts]]: ...
+    ) -> CursorResult[*Ts]: ...
 
     @overload
     async def execute(
         self, statement: Executable, parameters: Given = None, *, execution_options: Mapping[str, Any] | None = None
-    ) -> CursorResult[Unpack[tuple[Any, ...]]]: ...
+    ) -> CursorResult[*tuple[Any, ...]]: ...
 
     async def execute(
         self, statement: Executable, parameters: Given = None, *, execution_options: Mapping[str, Any] | None = None
-    ) -> CursorResult[Unpack[tuple[Any, ...]]]:
+    ) -> CursorResult[*tuple[Any, ...]]:
         """As SQLAlchemy's; the result has no cursor any more, as all rows have been fetched."""
         many = parameters is not None and not isinstance(parameters, Mapping)
         rows: Sequence[Mapping[str, Any]] = parameters if many else [parameters or {}]  # type: ignore[list-item,assignment] # `many` says which
@@ -137,7 +137,7 @@ class DirectConnection(AsyncConnection):
         else:
             answered = await self.ask(text, ready[0].values, returns_rows=compiled.returns_rows)
         # It has what is used of a CursorResult: rows, and their number. That class itself needs a cursor.
-        return cast("CursorResult[Unpack[tuple[Any, ...]]]", compiled.answer(answered.rows, answered.changed))
+        return cast("CursorResult[*tuple[Any, ...]]", compiled.answer(answered.rows, answered.changed))
 
     @overload
     async def scalar(
@@ -170,7 +170,7 @@ class DirectConnection(AsyncConnection):
     @overload
     async def scalars(
         self,
-        statement: TypedReturnsRows[T, Unpack[tuple[Any, ...]]],
+        statement: TypedReturnsRows[T, *tuple[Any, ...]],
         parameters: Given = None,
         *,
         execution_options: Mapping[str, Any] | None = None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import func, literal_column, select
+from sqlalchemy import Integer, func, literal_column, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -19,22 +19,25 @@ from edgewright.adapters.database.direct_connection import DirectConnection, Kin
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import demand_present, upgrade
 from edgewright.adapters.database.postgresql_engine import PostgresqlConnection, postgresql_engine
-from edgewright.adapters.database.sqlite_engine import LOCK_WAIT_SECONDS, SqliteConnection, sqlite_engine
+from edgewright.adapters.database.sqlite_engine import SqliteConnection, sqlite_engine
 from edgewright.adapters.database.writer_queue import WriterQueue
 from edgewright.errors import Invalid
 
 CONNECTIONS = 16
 """Connections that one process holds at most."""
 CONNECTION_WAIT_SECONDS = 20.0
+LOCK_WAIT_SECONDS = 8.0
+"""How long a writer on SQLite waits for the writer of another process. Less than an activity's 10 s, so that the
+worker can still say why it waits."""
 QUEUE_WAIT_SECONDS = 30.0
 """How long a writer on SQLite stands behind other writers of its own process."""
 MIGRATION_LOCK = 0x_ED6E_0001
 """Key of the PostgreSQL advisory lock that lets one process migrate at a time."""
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-_READ = {long: Kind(writes=False, long=long) for long in (False, True)}
+_READ = {long: Kind(writes=False, long=long, patience=LOCK_WAIT_SECONDS) for long in (False, True)}
 _WRITE = {long: Kind(writes=True, long=long) for long in (False, True)}
 _CLOCK = select(func.clock_timestamp())
-_ONE = select(literal_column("1"))
+_ONE = select(literal_column("1", Integer))
 
 
 class Database:
@@ -161,7 +164,7 @@ class Database:
     async def _keep_a_write_ahead_log(self) -> None:
         async with self._translated(), self._pool.outside_transactions() as connection:
             assert isinstance(connection, SqliteConnection)  # noqa: S101 - asked for on SQLite only
-            await connection.keep_a_write_ahead_log()
+            await connection.keep_a_write_ahead_log(LOCK_WAIT_SECONDS)
 
 
 def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> Database:
@@ -183,7 +186,7 @@ def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> D
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
     if parsed.get_backend_name() == "sqlite":
         threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="database")
-        return Database(sqlite_engine(parsed, threads), threads=threads, clock=clock)
+        return Database(sqlite_engine(parsed, threads, patience=LOCK_WAIT_SECONDS), threads=threads, clock=clock)
     return Database(postgresql_engine(parsed), clock=clock)
 
 

@@ -22,8 +22,8 @@ from edgewright.adapters.database.direct_connection import Answered, DirectConne
 
 CONNECT_SECONDS = 5.0
 PING_SECONDS = 3.0
-"""How long the begin of a transaction may take, which shows whether a connection that lay idle still lives. With ``CONNECT_SECONDS`` less than an activity's 10 s, so
-that the worker can still say why it waits."""
+"""How long the begin of a transaction may take, which shows whether a connection that lay idle still lives. With
+``CONNECT_SECONDS`` less than an activity's 10 s, so that the worker can still say why it waits."""
 TRANSACTION_SECONDS = 8.0
 """How long a transaction may take, locks of others included."""
 LONG_SECONDS = 300.0

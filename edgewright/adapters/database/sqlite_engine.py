@@ -13,9 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from edgewright.adapters.database.direct_connection import Answered, DirectConnection, Kind
 from edgewright.adapters.database.sqlite_connection import LoopConnection
 
-LOCK_WAIT_SECONDS = 8.0
-"""How long a writer on SQLite waits for the writer of another process. Less than an activity's 10 s, so that the
-worker can still say why it waits."""
 T = TypeVar("T")
 
 
@@ -23,13 +20,10 @@ class SqliteConnection(DirectConnection):
     """One connection to a file."""
 
     async def begins(self, kind: Kind) -> None:
-        if not kind.writes:
-            self.driver.begins(patience=LOCK_WAIT_SECONDS, in_thread=kind.long)
-            await _told("BEGIN", self.driver.ask("BEGIN"))
-            return
         # A reader that became a writer would be refused when another process has written since; writers say so first.
-        self.driver.begins(patience=kind.patience, writes=True)
-        await _told("BEGIN IMMEDIATE", self.driver.ask("BEGIN IMMEDIATE"))
+        text = "BEGIN IMMEDIATE" if kind.writes else "BEGIN"
+        self.driver.begins(patience=kind.patience, in_thread=kind.long and not kind.writes, writes=kind.writes)
+        await _told(text, self.driver.ask(text))
 
     async def ends(self, *, commit: bool) -> None:
         if commit:
@@ -47,9 +41,9 @@ class SqliteConnection(DirectConnection):
     async def ask_many(self, text: str, values: Sequence[Sequence[Any]]) -> Answered:
         return Answered((), await _told(text, self.driver.ask_many(text, values)))
 
-    async def keep_a_write_ahead_log(self) -> None:
+    async def keep_a_write_ahead_log(self, patience: float) -> None:
         """Turns the log on; the file remembers it. Two processes that do so at once get "locked" at once."""
-        self.driver.begins(patience=LOCK_WAIT_SECONDS)
+        self.driver.begins(patience=patience)
         try:
             await self.driver.ask("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
@@ -71,12 +65,12 @@ async def _told(text: str, call: Awaitable[T]) -> T:
         raise DBAPIError(text, None, error, hide_parameters=True) from error
 
 
-def sqlite_engine(url: URL, threads: Executor) -> AsyncEngine:
+def sqlite_engine(url: URL, threads: Executor, *, patience: float) -> AsyncEngine:
     """An engine that connects when it is asked to, and keeps nothing."""
 
     async def connect() -> LoopConnection:
         [file], options = engine.dialect.create_connect_args(url)
-        return await LoopConnection(threads, {**options, "database": file}, patience=LOCK_WAIT_SECONDS)
+        return await LoopConnection(threads, {**options, "database": file}, patience=patience)
 
     engine = create_async_engine(url, hide_parameters=True, poolclass=NullPool, async_creator=connect)
 
