@@ -52,7 +52,10 @@ class CompiledStatement:
         self.expands = bool(compiled.post_compile_params or compiled.literal_execute_params)
         readers = [(index, _reader(column.type, dialect)) for index, column in enumerate(columns)]
         self._from_driver = [(index, reader) for index, reader in readers if reader is not None]
-        self._shape = SimpleResultMetaData([str(column.key) for column in columns], [(one,) for one in columns])
+        self._shape = SimpleResultMetaData(
+            [column.key or f"column_{index}" for index, column in enumerate(columns)], [(one,) for one in columns]
+        )
+        self._width = len(columns)
         self.returns_rows = bool(columns)
 
     def ready(self, key: CacheKey, parameters: Parameters) -> Ready:
@@ -77,6 +80,8 @@ class CompiledStatement:
         return tuple([converters[name](values[name]) if name in converters else values[name] for name in names])
 
     def _read(self, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        if rows and len(rows[0]) != self._width:
+            raise InvalidRequestError("A column is selected twice: give one of the two a label.")
         read: list[tuple[Any, ...]] = []
         for row in rows:
             values = list(row)

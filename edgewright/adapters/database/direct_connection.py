@@ -30,11 +30,13 @@ class Kind:
         writes: it may write.
         long: it may read or write many rows, or wait for another process that does.
         patience: seconds that it waits for the lock of another process, on SQLite.
+        seconds: that it may take, on PostgreSQL, locks of others included.
     """
 
     writes: bool
-    long: bool = False
-    patience: float = 0.0
+    long: bool
+    patience: float
+    seconds: float
 
 
 @dataclass(frozen=True)

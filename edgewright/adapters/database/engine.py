@@ -18,7 +18,12 @@ from edgewright.adapters.database.connection_pool import ConnectionPool
 from edgewright.adapters.database.direct_connection import DirectConnection, Kind
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import demand_present, upgrade
-from edgewright.adapters.database.postgresql_engine import PostgresqlConnection, postgresql_engine
+from edgewright.adapters.database.postgresql_engine import (
+    LONG_SECONDS,
+    TRANSACTION_SECONDS,
+    PostgresqlConnection,
+    postgresql_engine,
+)
 from edgewright.adapters.database.sqlite_engine import SqliteConnection, sqlite_engine
 from edgewright.adapters.database.writer_queue import WriterQueue
 from edgewright.errors import Invalid
@@ -34,8 +39,6 @@ QUEUE_WAIT_SECONDS = 30.0
 MIGRATION_LOCK = 0x_ED6E_0001
 """Key of the PostgreSQL advisory lock that lets one process migrate at a time."""
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
-_READ = {long: Kind(writes=False, long=long, patience=LOCK_WAIT_SECONDS) for long in (False, True)}
-_WRITE = {long: Kind(writes=True, long=long) for long in (False, True)}
 _CLOCK = select(func.clock_timestamp())
 _ONE = select(literal_column("1", Integer))
 
@@ -70,7 +73,7 @@ class Database:
         Args:
             long: it may read many rows, and take its time; on SQLite, all else in this process goes on meanwhile.
         """
-        async with self._translated(), self._pool.transaction(_READ[long]) as connection:
+        async with self._translated(), self._pool.transaction(_kind(long=long)) as connection:
             yield connection
 
     @asynccontextmanager
@@ -84,11 +87,11 @@ class Database:
             long: it may write many rows, or wait for another process that does.
         """
         if not self._on_sqlite:
-            async with self._translated(), self._pool.transaction(_WRITE[long]) as connection:
+            async with self._translated(), self._pool.transaction(_kind(writes=True, long=long)) as connection:
                 yield connection
             return
         async with self._queue.turn() as turn, self._translated():
-            kind = Kind(writes=True, long=long, patience=turn.patience)
+            kind = _kind(writes=True, long=long, patience=turn.patience)
             async with self._pool.transaction(kind) as connection:
                 turn.has_begun = True
                 yield connection
@@ -200,6 +203,10 @@ def sqlite_file(database_url: str) -> Path | None:
     if url.get_backend_name() != "sqlite" or not url.database or url.database == ":memory:":
         return None
     return Path(url.database).resolve()
+
+
+def _kind(*, long: bool, writes: bool = False, patience: float = LOCK_WAIT_SECONDS) -> Kind:
+    return Kind(writes, long, patience, LONG_SECONDS if long else TRANSACTION_SECONDS)
 
 
 def _shown(url: URL) -> str:

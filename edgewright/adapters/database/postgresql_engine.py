@@ -9,6 +9,7 @@ cancel instead, as the driver does by itself, would wait for the same server.
 import asyncio
 from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 
 import asyncpg  # type: ignore[import-untyped] # it ships no types
@@ -50,8 +51,7 @@ class PostgresqlConnection(DirectConnection):
                 await self.driver.execute("BEGIN" if kind.writes else _READING)
         except (*COMPLAINTS, OSError) as error:
             raise Lost from self._wrapped("BEGIN", error)
-        seconds = LONG_SECONDS if kind.long else TRANSACTION_SECONDS
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.driver.terminate)
+        self._timer = asyncio.get_running_loop().call_later(kind.seconds, self.driver.terminate)
 
     async def ends(self, *, commit: bool) -> None:
         text = "COMMIT" if commit else "ROLLBACK"
@@ -79,7 +79,7 @@ class PostgresqlConnection(DirectConnection):
         with _cut_off_after(PING_SECONDS, self.driver):
             await super().close()
 
-    @property
+    @cached_property
     def driver(self) -> asyncpg.Connection:
         assert self.sync_connection is not None  # noqa: S101 - it was started
         driver = self.sync_connection.connection.driver_connection

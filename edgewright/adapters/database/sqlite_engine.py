@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import Executor
+from functools import cached_property
 from typing import Any, TypeVar
 
 from sqlalchemy import NullPool, event
@@ -49,7 +50,7 @@ class SqliteConnection(DirectConnection):
         except sqlite3.OperationalError as error:
             raise OSError(0, "its journal mode cannot be set") from error
 
-    @property
+    @cached_property
     def driver(self) -> LoopConnection:
         assert self.sync_connection is not None  # noqa: S101 - it was started
         driver = self.sync_connection.connection.driver_connection

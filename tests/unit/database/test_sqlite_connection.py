@@ -8,10 +8,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Column, Integer, MetaData, Table, insert, select, text
 
 from edgewright.adapters.database.engine import LOCK_WAIT_SECONDS, Database, open_database
 from edgewright.errors import Waiting
+
+NUMBERS = Table("numbers", MetaData(), Column("number", Integer, unique=True))
+BY_DRIVER = (insert(NUMBERS), select(NUMBERS.c.number).order_by(NUMBERS.c.number))
+BY_SQLALCHEMY = (text("INSERT INTO numbers VALUES (:number)"), text("SELECT number FROM numbers ORDER BY number"))
 
 
 class Disk:
@@ -54,14 +58,25 @@ async def database(tmp_path: Path, disk: Disk) -> AsyncIterator[Database]:
         yield database
 
 
+@pytest.fixture(params=[BY_DRIVER, BY_SQLALCHEMY], ids=["by the driver", "by SQLAlchemy"], autouse=True)
+def statements(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways in which a statement is run keep the same promises."""
+    putting, reading = request.param
+    monkeypatch.setattr(f"{__name__}.PUT", putting)
+    monkeypatch.setattr(f"{__name__}.READ", reading)
+
+
+PUT, READ = BY_DRIVER
+
+
 async def put(database: Database, number: int) -> None:
     async with database.write() as connection:
-        await connection.execute(text("INSERT INTO numbers VALUES (:number)"), {"number": number})
+        await connection.execute(PUT, {"number": number})
 
 
 async def numbers(database: Database, *, long: bool = False) -> list[int]:
     async with database.read(long=long) as connection:
-        return list(await connection.scalars(text("SELECT number FROM numbers ORDER BY number")))
+        return list(await connection.scalars(READ))
 
 
 async def test_who_has_written_waits_for_the_disk_and_readers_go_on(database: Database, disk: Disk) -> None:
