@@ -15,6 +15,7 @@ from typing import Protocol
 import httpx
 
 from bench import measures
+from bench.database_costs import database_lines
 from bench.edge_lines import edge_lines, fleet_of_edges_lines, held_lines
 from bench.fleets import Fleet, fleets
 from bench.lines import Line, ms
@@ -24,8 +25,9 @@ from bench.production_centre import production_centre
 from bench.running_centre import OURS, RunningCentre, running_centre
 
 PUT_SECRETS = Path(__file__).parent / "put_secrets.lua"
-PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held")
-"""`all` is without `production` and `edge`, which need programs that are built first, without `edges` and `held`."""
+PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held", "database")
+"""`all` is without `production`, `edge` and `database`, which need programs that are built first, without `edges` and
+`held`."""
 
 
 class Centre(Protocol):
@@ -183,6 +185,8 @@ def measure(part: str, *, full: bool) -> Iterator[Line]:
         yield from edge_lines()
     if part == "edges":
         yield from fleet_of_edges_lines((1000, 10_000) if full else (1000,))
+    if part == "database":
+        yield from database_lines()
     if part == "held":
         yield from held_lines((1000, 10_000) if full else (1000,))
     if part == "fleets" or (part == "all" and full):
