@@ -34,8 +34,8 @@ BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
 WARNING_HEADER = "Edgewright-Warning"
 NO_STORE = {"Cache-Control": "no-store"}
-OF_SECRET = "/v1/cluster/{uuid}/secret/{namespace}/{name}"
-PATH = OF_SECRET + "/{key}"
+WHOLE_PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}"
+PATH = WHOLE_PATH + "/{key}"
 
 router = APIRouter(tags=["secrets"])
 
@@ -117,7 +117,7 @@ async def put_secret(
     return _committed(await change_keys(gateway, live, wish, change))
 
 
-@router.patch(OF_SECRET, status_code=204, summary="Change labels and annotations of a Secret", responses=NO_CONTENT)
+@router.patch(WHOLE_PATH, status_code=204, summary="Change labels and annotations of a Secret", responses=NO_CONTENT)
 async def patch_secret(
     *,
     uuid: UUID,

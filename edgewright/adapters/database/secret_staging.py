@@ -249,7 +249,7 @@ def _event(row: Row[Any], commit: str) -> NewEvent:
 def _labelled(row: Row[Any], commit: str) -> NewEvent:
     """Names what was changed: labels and annotations are not secret, but what they say is nobody's business here."""
     change = row.template or {}
-    named = {texts: sorted(change.get(texts) or {}) for texts in ("labels", "annotations")}
+    named = {texts: ", ".join(sorted(change.get(texts) or ())) for texts in ("labels", "annotations")}
     return NewEvent(
         id=event_of(row.request, f"{row.namespace}/{row.name}", row.sealed_at),
         cluster=row.cluster,
