@@ -287,7 +287,7 @@ def test_labels_and_annotations_change_without_a_value(
     edgewright: CommandLine, centre: ServedCentre, sealed: UUID, tmp_path: Path
 ) -> None:
     file = str(written(tmp_path, "value", MARKER))
-    assert edgewright("secret", "put", *PLACE, "k", "--from-file", file, "--label", "old=1").code == 0
+    assert edgewright("secret", "put", *PLACE, "--from-file", f"k={file}", "--label", "old=1").code == 0
     shown = edgewright("secret", "label", *PLACE, "app=press", "old-")
     assert (shown.code, "default/db app, old of press-shop is changed, commit " in shown.out) == (0, True)
     tried = edgewright("secret", "annotate", *PLACE, "note=n", "--dry-run")
