@@ -82,6 +82,26 @@ def test_a_label_arrives_on_the_living_secret_without_its_value(edge: Edge) -> N
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
 
 
+def test_an_annotation_has_the_controller_open_what_it_refused(edge: Edge) -> None:
+    """What stood in the way is gone, and nobody needs to know the value any more."""
+    edge.cluster.kubectl("create", "secret", "generic", "taken", "--from-literal=k=theirs")
+    put(edge, "taken", {"k": "ours"})
+    eventually(lambda: state(edge, "taken") == "refused")
+    edge.cluster.kubectl("delete", "secret", "taken")
+    annotated = edge.centre.command("secret", "annotate", "press-shop", "default/taken", "example.com/again=1")
+    assert annotated.returncode == 0, annotated.stderr
+    edge.cluster.fetch_now()
+    eventually(lambda: found(edge, "taken").get("values") == {"k": "ours"})
+    eventually(lambda: state(edge, "taken") == "opened")
+
+
+def state(edge: Edge, name: str) -> str:
+    """How far a Secret is on the edge, as the centre tells."""
+    listed = edge.centre.api("GET", f"/v1/cluster/{edge.uuid}/secret", params={"name": name}).json()
+    [said] = {each["edge_state"] for each in listed["items"]}
+    return str(said)
+
+
 def test_a_docker_config_arrives_with_its_type(edge: Edge) -> None:
     config = json.dumps({"auths": {"registry.example.com": {"auth": encoded("edge:password")}}})
     path = f"/v1/cluster/{edge.uuid}/secret/default/pull/.dockerconfigjson"
