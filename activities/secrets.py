@@ -186,7 +186,9 @@ def _sentence(error: EdgewrightError) -> str:
 
 
 def _verb(change: StagedChange) -> str:
-    if change.ciphertext is None:
+    if change.touches_no_key:
+        return "Label and annotate"
+    if change.deletes:
         return "Remove"
     return "Seal" if change.replaces is None else "Re-seal"
 
@@ -196,7 +198,7 @@ def _message(
 ) -> CommitMessage:
     changes = [change for request in taken for change in requests[request]]
     actors = sorted({change.actor for change in changes})
-    lines = [f"{_verb(c)} {c.namespace}/{c.name}/{c.key} (by {c.actor})" for c in changes]
+    lines = [f"{_verb(c)} {c.place} (by {c.actor})" for c in changes]
     done = "Re-seal" if all(change.replaces for change in changes) else "Change"
     subject = lines[0].rsplit(" (by ", 1)[0] if len(lines) == 1 else f"{done} {len(lines)} secret values"
     return CommitMessage(

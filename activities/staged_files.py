@@ -6,9 +6,9 @@ from itertools import chain
 from uuid import UUID
 
 from edgewright.domain.kubernetes_names import secret_path
-from edgewright.domain.secret_template import TemplateChange
+from edgewright.domain.secret_template import TemplateChange, secret_is_gone
 from edgewright.errors import Refused, Stalled
-from edgewright.ports.secret_staging import StagedChange
+from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange
 from edgewright.sealing import SealedValue, change_values
 
 Files = Mapping[str, bytes | None]
@@ -93,10 +93,15 @@ def _changed(
     document: bytes | None, changes: Mapping[str, StagedChange], template: TemplateChange | None
 ) -> bytes | None:
     place = next(iter(changes.values()))
+    labelled = changes.keys() & {WHOLE_SECRET}
     values = {
         key: None
         if change.ciphertext is None
         else SealedValue(change.ciphertext, change.fingerprint, change.sealed_at)
         for key, change in changes.items()
+        if key not in labelled
     }
-    return change_values(document, place.namespace, place.name, values, template)
+    changed = change_values(document, place.namespace, place.name, values, template)
+    if changed is None and labelled:
+        raise secret_is_gone(place.namespace, place.name)
+    return changed

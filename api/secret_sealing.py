@@ -10,10 +10,11 @@ from api.secret_namespaces import check_namespaces
 from api.secret_templates import Templates, check_form
 from api.unapplied_deletions import UnappliedDeletions
 from edgewright.domain.kubernetes_names import secret_path
-from edgewright.domain.secret_template import SecretTemplate
+from edgewright.domain.secret_template import SecretTemplate, secret_is_gone
 from edgewright.errors import Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId
+from edgewright.ports.secret_staging import WHOLE_SECRET
 from edgewright.sealing import (
     Plaintext,
     Scope,
@@ -29,7 +30,10 @@ from edgewright.sealing import (
 
 @dataclass(frozen=True)
 class KeyChange:
-    """One key of one Secret: its new value, or None to delete it. ``create_namespace``: the edge gets that, too."""
+    """One key of one Secret: its new value, or None to delete it. ``create_namespace``: the edge gets that, too.
+
+    The key ``WHOLE_SECRET``: no key changes, only what the Secret is besides them.
+    """
 
     namespace: str
     name: str
@@ -102,6 +106,9 @@ def sealed_changes(
         path, template = secret_path(namespace, name), templates.get((namespace, name))
         document = gateway.git.read(row.uuid, path, at=head) if head else None
         there = SealedFile({}, SecretTemplate()) if document is None else read_sealed(document, where=path)
+        labelled = wanted.pop(WHOLE_SECRET, None)
+        if labelled and document is None:
+            raise secret_is_gone(namespace, name)
         for key in (key for key, (_, value) in wanted.items() if value is None and key not in there.values):
             if f"{namespace}/{name}/{key}" not in given_up:
                 raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from api.schemas.secrets import SecretTemplateWish
+from api.schemas.secrets import SecretPatch, SecretTemplateWish
 from edgewright.domain.secret_template import JSON_KEYS, TemplateChange, check_template_change
 from edgewright.errors import Invalid
 from edgewright.sealing import Plaintext
@@ -45,7 +45,7 @@ def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[tuple
             raise Invalid(
                 "Type, labels and annotations go with a key of their Secret, and changes has none of this one.",
                 code="request_invalid",
-                hint="Set one of its keys in the same request.",
+                hint="Set one of its keys in the same request, or change the Secret alone with PATCH.",
                 where=where,
             )
         if (wish.namespace, wish.name) in templates:
@@ -54,6 +54,22 @@ def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[tuple
         if change:
             templates[wish.namespace, wish.name] = change
     return templates
+
+
+def template_of_patch(patch: SecretPatch) -> TemplateChange:
+    """What a patch wants to change.
+
+    Raises:
+        Invalid: code ``request_invalid``: nothing; or as ``check_template_change``.
+    """
+    change = TemplateChange(patch.type, patch.labels, patch.annotations)
+    if not change:
+        raise Invalid(
+            "This changes nothing: it names no label and no annotation.",
+            code="request_invalid",
+            hint='For example {"labels": {"app": "press", "old": null}}.',
+        )
+    return check_template_change(change)
 
 
 def check_form(secret_type: str, key: str, value: Plaintext) -> None:

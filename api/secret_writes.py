@@ -104,11 +104,12 @@ def _lost(row: ClusterRow) -> set[str]:
     return {value.place for value in unopened_of(row.edge_status or {})[0]}
 
 
-def check_names(namespace: str, name: str, key: str) -> None:
-    """Raises ``Invalid`` for a name that Kubernetes would refuse, before it becomes a path."""
+def check_names(namespace: str, name: str, key: str | None = None) -> None:
+    """Raises ``Invalid`` for a name that Kubernetes would refuse, before it becomes a path. None: of no key."""
     check_namespace(namespace)
     check_secret_name(name)
-    check_secret_key(key)
+    if key is not None:
+        check_secret_key(key)
 
 
 def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
@@ -204,7 +205,7 @@ async def stage(
             again and never can be, so that its deletion takes it off that list.
 
     Raises:
-        NotFound: ``no_edge_status``; ``secret_unknown`` for a deletion of what is not there.
+        NotFound: ``no_edge_status``; ``secret_unknown`` for what is not there and is deleted or labelled.
         Waiting: ``no_certificate``.
         Invalid: ``too_many_namespaces``.
         TooLarge: ``secret_too_large``: all keys of one Secret together, its annotations, or its file.

@@ -19,20 +19,23 @@ from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
-from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList
+from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_sealing import KeyChange
-from api.secret_templates import Templates, template_of_query, templates_of_wishes
+from api.secret_templates import Templates, template_of_patch, template_of_query, templates_of_wishes
 from api.secret_writes import ChangedKeys, SecretWish, change_keys, check_names
 from edgewright.domain.secret_template import MOST_ANNOTATIONS, MOST_LABELS
 from edgewright.errors import Invalid, TooLarge
 from edgewright.ports.operators import OperatorToken
+from edgewright.ports.secret_staging import WHOLE_SECRET
 from edgewright.sealing import SECRET_LIMIT, Plaintext
 
+TEMPLATE_JSON = JsonLimits(1024 * KIB, levels=10, nodes=2000)
 BULK_JSON = JsonLimits(8 * 1024 * KIB, levels=10, nodes=20_000)
 COMMIT_HEADER = "Edgewright-Commit"
 WARNING_HEADER = "Edgewright-Warning"
 NO_STORE = {"Cache-Control": "no-store"}
-PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
+WHOLE_PATH = "/v1/cluster/{uuid}/secret/{namespace}/{name}"
+PATH = WHOLE_PATH + "/{key}"
 
 router = APIRouter(tags=["secrets"])
 
@@ -110,6 +113,36 @@ async def put_secret(
 
     async def change() -> Sequence[KeyChange]:
         return [KeyChange(namespace, name, key, await _plaintext(request), creates)]
+
+    return _committed(await change_keys(gateway, live, wish, change))
+
+
+@router.patch(WHOLE_PATH, status_code=204, summary="Change labels and annotations of a Secret", responses=NO_CONTENT)
+async def patch_secret(
+    *,
+    uuid: UUID,
+    namespace: str,
+    name: str,
+    operator: SecretOperator,
+    patch: Annotated[SecretPatch, Depends(JsonBody(SecretPatch, limits=TEMPLATE_JSON))],
+    request: Request,
+    gateway: TheGateway,
+    live: TheLive,
+    dryrun: DryRun = None,
+) -> Response:
+    """JSON merge patch; all values stay, sealed as they are. 204: committed. Honours `Idempotency-Key`.
+
+    404 `secret_unknown`: there is no such Secret. 409 `secret_type_immutable`: Kubernetes lets nobody change the type
+    of a Secret that is there: delete it and set it again. Reserved: 422 `namespace_reserved`,
+    `secret_metadata_reserved`.
+    """
+    check_names(namespace, name)
+    templates = {(namespace, name): template_of_patch(patch)}
+    places = [(namespace, name, WHOLE_SECRET)]
+    wish = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates)
+
+    async def change() -> Sequence[KeyChange]:
+        return [KeyChange(namespace, name, WHOLE_SECRET, None)]
 
     return _committed(await change_keys(gateway, live, wish, change))
 
@@ -204,7 +237,7 @@ def _wish(
         cluster=uuid,
         asker=asker(operator),
         actor=actor_of(operator),
-        path=f"DELETE {path}" if request.method == "DELETE" else path,
+        path=path if request.method in {"POST", "PUT"} else f"{request.method} {path}",
         key=idempotency_key(request),
         places=places,
         templates=templates or {},

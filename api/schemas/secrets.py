@@ -33,6 +33,23 @@ class SecretTemplateWish(Wish):
     annotations: dict[str, str | None] = Field(default_factory=dict, max_length=64)
 
 
+class SecretPatch(Wish):
+    """What is to change of a Secret that is there, and of none of its values; what is not named stays.
+
+    ``labels`` and ``annotations``: null for one that goes.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={"examples": [{"labels": {"app": "press", "old": None}}]},
+    )
+
+    type: str | None = Field(default=None, description="The one that it has: Kubernetes lets nobody change it.")
+    labels: dict[str, str | None] = Field(default_factory=dict, max_length=64)
+    annotations: dict[str, str | None] = Field(default_factory=dict, max_length=64)
+
+
 class SecretChanges(Wish):
     """Changes that are committed together or not at all. ``secrets``: of Secrets that ``changes`` has keys of."""
 

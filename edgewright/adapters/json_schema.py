@@ -72,17 +72,24 @@ def _any_violation(_violation: Violation) -> bool:
     return True
 
 
-class _Effort:
-    """What one validation may still cost; ``violation``: what telling of one costs, which repeats the value."""
+class Steps:
+    """What may still be spent on one validation, or on several together."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self) -> None:
         self._left = MOST_STEPS
-        self.violation = 1 + size // CHARACTERS_PER_STEP
 
     def spend(self, steps: int) -> None:
         self._left -= steps
         if self._left < 0:
             raise TooCostly
+
+
+class _Effort:
+    """What one validation costs; ``violation``: what telling of one costs, which repeats the value."""
+
+    def __init__(self, size: int, steps: Steps) -> None:
+        self.spend = steps.spend
+        self.violation = 1 + size // CHARACTERS_PER_STEP
 
 
 _effort: ContextVar[_Effort] = ContextVar("effort")
@@ -96,6 +103,7 @@ def violation_of(
     draft: Draft = OURS,
     formats: bool = True,
     counts: Counts = _any_violation,
+    steps: Steps | None = None,
 ) -> Violation | None:
     """The plainest of the reasons why a value does not fit a schema; None: it fits.
 
@@ -103,6 +111,7 @@ def violation_of(
         size: of the value as JSON, in characters; None: to be found out.
         formats: whether a text that has not the form that its ``format`` says is a reason.
         counts: whether one of the reasons is one; of those inside another, only that one is asked about.
+        steps: what this validation shares with others; None: nothing.
 
     Raises:
         TooCostly, PatternRefused, and what ``jsonschema`` raises for references that lead nowhere.
@@ -110,7 +119,7 @@ def violation_of(
     # The registry holds the specifications only: a schema that refers elsewhere must not make us fetch it.
     checker = draft.FORMAT_CHECKER if formats else None
     validator = _bounded(draft)(schema, registry=REGISTRY, format_checker=checker)
-    return _violation(validator, value, len(json.dumps(value)) if size is None else size, counts)
+    return _violation(validator, value, len(json.dumps(value)) if size is None else size, counts, steps)
 
 
 def schema_violation_of(schema: Any, *, draft: Draft = OURS) -> Violation | None:
@@ -136,9 +145,11 @@ def unexpected_names(violation: Violation) -> list[str]:
     return [each for each in found if not any(_compiled(pattern).search(each) for pattern in patterns)]
 
 
-def _violation(validator: Validator, value: Any, size: int, counts: Counts = _any_violation) -> Violation | None:
+def _violation(
+    validator: Validator, value: Any, size: int, counts: Counts = _any_violation, steps: Steps | None = None
+) -> Violation | None:
     found: list[Violation] = []
-    with _counted(size):
+    with _counted(size, steps or Steps()):
         try:
             found.extend(islice(filter(counts, validator.iter_errors(value)), MOST_VIOLATIONS))
         except TooCostly:
@@ -149,8 +160,8 @@ def _violation(validator: Validator, value: Any, size: int, counts: Counts = _an
 
 
 @contextmanager
-def _counted(size: int) -> Iterator[None]:
-    token = _effort.set(_Effort(size))
+def _counted(size: int, steps: Steps) -> Iterator[None]:
+    token = _effort.set(_Effort(size, steps))
     try:
         yield
     finally:

@@ -1,16 +1,23 @@
 """Where edges get upstream's chart of sealed-secrets from, which the chart of every cluster depends on."""
 
 import io
+import json
 import re
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import yaml
 
+from edgewright.adapters.charts.coalescing import GLOBAL
+from edgewright.adapters.charts.files import SCHEMA_FILE, VALUES_FILE, yaml_object
+from edgewright.adapters.charts.folders import ArchivedFolder, Unusable, unpacked
+from edgewright.adapters.charts.value_names import properties_of
+from edgewright.adapters.json_schema import ADDITIONAL
 from edgewright.errors import Stalled
 
 CHART = "edge-cluster"
@@ -19,6 +26,8 @@ UPSTREAM = "https://bitnami.github.io/sealed-secrets"
 UPSTREAM_REGISTRY = "docker.io"
 LARGEST_ARCHIVE = 1_000_000
 """Bytes; upstream's has about 25,000."""
+OURS = ("enabled", "namespace", "fullnameOverride")
+"""Values of it whose schema is the same whatever its version."""
 _LARGEST_METADATA = 64 * 1024
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,63}")
 
@@ -43,7 +52,7 @@ class SealedSecretsChart:
             Stalled: ``sealing_chart_unusable``: the archive is not there, or is something else.
         """
         changed = dict(files)
-        metadata, values = f"{CHART}/Chart.yaml", f"{CHART}/values.yaml"
+        metadata, values, schema = (f"{CHART}/{file}" for file in ("Chart.yaml", VALUES_FILE, SCHEMA_FILE))
         if self.registry_mirror is not None:
             changed[values] = _put(
                 changed[values], f"registry: {UPSTREAM_REGISTRY}", f"registry: {self.registry_mirror}"
@@ -55,9 +64,50 @@ class SealedSecretsChart:
             pinned = re.compile(rb"(- name: sealed-secrets\n +version: )\S+")
             changed[metadata] = pinned.sub(rb"\g<1>" + version.encode(), changed[metadata], count=1)
             changed[metadata] = _put(changed[metadata], f"repository: {UPSTREAM}", 'repository: ""')
+            changed[schema] = _with_names(changed[schema], _unpacked(archive, self.source))
         elif self.source != UPSTREAM:
             changed[metadata] = _put(changed[metadata], f"repository: {UPSTREAM}", f"repository: {self.source}")
         return changed
+
+
+def with_names_of(folder: ArchivedFolder, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """What our schema says of upstream's values: the names that this version of its chart has.
+
+    Of a chart with a schema of its own, that one decides, and ours takes every name.
+
+    Args:
+        stated: what ours says for another version.
+
+    Raises:
+        Unusable: its values cannot be read.
+    """
+    said = {key: value for key, value in stated.items() if key != ADDITIONAL}
+    ours = {name: stated["properties"][name] for name in OURS}
+    values = folder.read(VALUES_FILE)
+    if values is None or folder.read(SCHEMA_FILE) is not None:
+        return {**said, "properties": ours}
+    templates = (folder.read(f"templates/{name}") or b"" for name in folder.names("templates"))
+    named = properties_of(yaml_object(values, VALUES_FILE), (each.decode(errors="replace") for each in templates))
+    return {**said, ADDITIONAL: False, "properties": {**named, GLOBAL: {}, **ours}}
+
+
+def _with_names(schema: bytes, folder: ArchivedFolder) -> bytes:
+    whole = json.loads(schema)
+    try:
+        said = with_names_of(folder, whole["properties"][DEPENDENCY])
+    except Unusable as error:
+        raise _unusable(f"The chart of sealed-secrets cannot be used: its {error}.") from None
+    if said == whole["properties"][DEPENDENCY]:
+        return schema
+    whole["properties"][DEPENDENCY] = said
+    return json.dumps(whole, indent=2).encode() + b"\n"
+
+
+def _unpacked(archive: bytes, source: str) -> ArchivedFolder:
+    try:
+        return unpacked(archive, source)
+    except Unusable as error:
+        raise _unusable(f"{error}.") from None
 
 
 def _put(content: bytes, old: str, new: str) -> bytes:

@@ -69,6 +69,7 @@ EventKind = Literal[
     "secret.deleted",
     "secret.edge_healed",
     "secret.edge_refused",
+    "secret.labelled",
     "secret.put",
     "secret.refused",
     "secret.resealed",

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from edgewright.errors import Conflict, Invalid
+from edgewright.errors import Conflict, Invalid, NotFound
 
 OPAQUE = "Opaque"
 TLS = "kubernetes.io/tls"
@@ -161,6 +161,15 @@ def type_is_immutable(present: str) -> Conflict:
         code="secret_type_immutable",
         hint="Delete the Secret, wait until the cluster is synced, then set it with the new type.",
         where="type",
+    )
+
+
+def secret_is_gone(namespace: str, name: str) -> NotFound:
+    """The refusal of labels and annotations for a Secret that the repository does not hold."""
+    return NotFound(
+        f"There is no Secret {namespace}/{name} that labels or annotations could be given to.",
+        code="secret_unknown",
+        hint="Set one of its values first; labels and annotations may go with it.",
     )
 
 

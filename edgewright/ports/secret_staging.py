@@ -18,9 +18,13 @@ class StagedState(StrEnum):
     REFUSED = "refused"
 
 
+WHOLE_SECRET = ""
+"""Stands for a key in a change that touches none: only labels and annotations change."""
+
+
 @dataclass(frozen=True)
 class StagedChange:
-    """One change of one key. ``ciphertext`` None: the key is deleted.
+    """One change of one key, or of no key (``WHOLE_SECRET``). ``ciphertext`` None: the key is deleted.
 
     Args:
         request: the request that it belongs to; several changes of one request are committed together.
@@ -48,6 +52,19 @@ class StagedChange:
     replaces: str | None = None
     template: TemplateChange | None = None
     creates_namespace: bool = False
+
+    @property
+    def deletes(self) -> bool:
+        return self.ciphertext is None and not self.touches_no_key
+
+    @property
+    def touches_no_key(self) -> bool:
+        return self.key == WHOLE_SECRET
+
+    @property
+    def place(self) -> str:
+        """``namespace/name/key``, or ``namespace/name``."""
+        return f"{self.namespace}/{self.name}" if self.touches_no_key else f"{self.namespace}/{self.name}/{self.key}"
 
 
 class SecretStaging(Protocol):

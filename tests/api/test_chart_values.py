@@ -26,6 +26,8 @@ NO_SUCH_VALUE = "there is no such value."
 MISFITS = [
     ({"sealed-secrets": {"enabled": "s3cr3t"}}, "/sealed-secrets/enabled", "has to be true or false."),
     ({"sealed-secret": {"enabled": False}}, "/sealed-secret", NO_SUCH_VALUE),
+    ({"sealed-secrets": {"enabld": "s3cr3t"}}, "/sealed-secrets/enabld", NO_SUCH_VALUE),
+    ({"sealed-secrets": {"image": {"repo": "s3cr3t"}}}, "/sealed-secrets/image/repo", NO_SUCH_VALUE),
     ({"cluster": {"site": "s3cr3t"}}, "/cluster/site", NO_SUCH_VALUE),
     ({"cluster": {"organisation": ""}}, "/cluster/organisation", "must not be empty."),
     ({"global": ["s3cr3t"]}, "/global", "has to be an object."),
@@ -82,6 +84,8 @@ async def test_a_misfit_is_refused_at_every_door_in_words(
 async def test_a_name_that_is_nearly_right_is_suggested(admin: httpx.AsyncClient) -> None:
     refused = await admin.post("/v1/cluster", json={"name": "new", "values": {"sealed_secrets": {"enabled": False}}})
     assert refused.json()["hint"] == "Did you mean sealed-secrets?"
+    refused = await admin.post("/v1/cluster", json={"name": "new", "values": {"sealed-secrets": {"enabld": False}}})
+    assert refused.json()["hint"] == "Did you mean sealed-secrets.enabled?"
 
 
 async def test_a_default_that_null_takes_away_is_missed(admin: httpx.AsyncClient) -> None:
@@ -180,6 +184,25 @@ async def test_another_chart_brings_its_own_schema(centre: GatewayCentre, admin:
     assert "Helm chart template" in refused.json()["hint"]
     fits = {"chart": str(chart), "values": {"port": 1883}}
     assert (await admin.patch(f"/v1/cluster/{cluster}", json=fits)).status_code == 200
+
+
+async def test_the_schema_of_a_dependency_counts_at_every_door(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    cluster, chart = await centre.create("moving"), await new_object(admin, CLASS_HELM_CHART)
+    schema = b'{"properties": {"port": {"type": "integer"}}, "additionalProperties": false}'
+    push(centre, {"broker/Chart.yaml": b"name: broker\ndependencies: [{name: mqtt, condition: mqtt.on}]\n"})
+    push(centre, {"broker/charts/mqtt/Chart.yaml": b"name: mqtt", "broker/charts/mqtt/values.schema.json": schema})
+    template = {"chart": "broker", "values": {"mqtt": {"port": "s3cr3t"}}}
+    place = f"/v1/app/{APP_HELM_CHART_TEMPLATE}/object/{chart}"
+    refused = await admin.put(place, json=template)
+    assert (refused.status_code, refused.json()["where"]) == (422, "/values/mqtt/port")
+    assert (await admin.put(place, json={"chart": "broker", "values": {}})).status_code == 201
+    for values in ({"mqtt": {"prt": 1}}, {"mqtt": []}):
+        refused = await admin.patch(f"/v1/cluster/{cluster}", json={"chart": str(chart), "values": values})
+        assert (refused.status_code, refused.json()["code"]) == (422, "values_misfit")
+    off = {"chart": str(chart), "values": {"mqtt": {"on": False, "port": "x"}}}
+    assert (await admin.patch(f"/v1/cluster/{cluster}", json=off)).status_code == 200
 
 
 async def test_a_template_that_no_cluster_could_use_is_refused(

@@ -299,3 +299,103 @@ async def test_an_unconfirmed_request_keeps_its_template(
     centre.fleet.available = True
     assert (await operator.put(path(cluster), content=b"one", headers=headers, params=query)).status_code == 204
     assert template(centre, cluster) == ("example.com/t", {"a": "1"}, {})
+
+
+def of(cluster: UUID, name: str = "db", namespace: str = "default") -> str:
+    return f"/v1/cluster/{cluster}/secret/{namespace}/{name}"
+
+
+async def test_labels_change_without_a_value_and_values_stay_sealed_as_they_are(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    query = {"label": ["app=press", "old=1"], "annotation": "note=n"}
+    assert (await operator.put(path(cluster), content=b"x", params=query)).status_code == 204
+    assert (await operator.put(path(cluster, "user"), content=b"u")).status_code == 204
+    sealed = read_values(document(centre, cluster) or b"")
+    before = len(centre.git.log(cluster, limit=100))
+    body = {"labels": {"old": None, "site": "leeds"}, "annotations": {"example.com/owner": "Line 3"}}
+    answer = await operator.patch(of(cluster), json=body)
+    assert (answer.status_code, len(centre.git.log(cluster, limit=100))) == (204, before + 1)
+    commit = centre.git.log(cluster, limit=1)[0]
+    assert (answer.headers["Edgewright-Commit"], "Label and annotate default/db\n" in commit.message) == (
+        commit.commit,
+        True,
+    )
+    annotations = {"note": "n", "example.com/owner": "Line 3"}
+    assert template(centre, cluster) == ("Opaque", {"app": "press", "site": "leeds"}, annotations)
+    assert read_values(document(centre, cluster) or b"") == sealed
+    listed = (await operator.get(f"/v1/cluster/{cluster}/secret")).json()
+    assert [item["key"] for item in listed["items"]] == ["password", "user"]
+    again = await operator.patch(of(cluster), json=body)
+    assert (again.status_code, centre.git.log(cluster, limit=1)[0]) == (204, commit)
+
+
+async def test_a_repeated_patch_finds_its_commit(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    assert (await operator.put(path(cluster), content=b"x")).status_code == 204
+    keyed = {"Idempotency-Key": "label-1"}
+    first = await operator.patch(of(cluster), json={"labels": {"a": "1"}}, headers=keyed)
+    assert (await operator.patch(of(cluster), json={"labels": {"a": "2"}})).status_code == 204
+    again = await operator.patch(of(cluster), json={"labels": {"a": "1"}}, headers=keyed)
+    assert again.headers["Edgewright-Commit"] == first.headers["Edgewright-Commit"]
+    assert template(centre, cluster)[1] == {"a": "2"}
+
+
+async def test_a_changed_label_is_told_in_the_timeline_by_its_name(
+    cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    assert (await operator.put(path(cluster), content=b"x")).status_code == 204
+    answer = await operator.patch(of(cluster), json={"labels": {"site": "leeds"}})
+    events = (await operator.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
+    [told] = [event for event in events if event["kind"] == "secret.labelled"]
+    assert told["detail"] == {
+        "namespace": "default",
+        "name": "db",
+        "labels": "site",
+        "annotations": "",
+        "commit": answer.headers["Edgewright-Commit"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({}, 422, "request_invalid"),
+        ({"labels": {}}, 422, "request_invalid"),
+        ({"labels": None}, 422, "request_invalid"),
+        ({"values": {}}, 422, "request_invalid"),
+        ({"labels": {"a b": "1"}}, 422, "secret_label_invalid"),
+        ({"labels": {f"l{n}": "" for n in range(65)}}, 422, "request_invalid"),
+        ({"labels": {"kustomize.toolkit.fluxcd.io/prune": "disabled"}}, 422, "secret_metadata_reserved"),
+        ({"annotations": {"sealedsecrets.bitnami.com/managed": "true"}}, 422, "secret_metadata_reserved"),
+        ({"annotations": {"a": "x" * 70_000}}, 422, "secret_annotation_invalid"),
+        ({"type": TLS}, 409, "secret_type_immutable"),
+    ],
+)
+async def test_a_patch_that_a_put_would_not_take_is_refused_and_changes_nothing(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient, body: dict[str, Any], status: int, code: str
+) -> None:
+    assert (await operator.put(path(cluster), content=b"x")).status_code == 204
+    before = document(centre, cluster)
+    answer = await operator.patch(of(cluster), json=body)
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    assert document(centre, cluster) == before
+
+
+async def test_only_a_secret_that_is_there_and_not_reserved_is_labelled(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    body = {"labels": {"a": "1"}}
+    unknown = await operator.patch(of(cluster, "none"), json=body)
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "secret_unknown")
+    reserved = await operator.patch(of(cluster, namespace="kube-system"), json=body)
+    assert (reserved.status_code, reserved.json()["code"]) == (422, "namespace_reserved")
+    assert (await operator.put(path(cluster), content=b"x")).status_code == 204
+    before = document(centre, cluster)
+    dry = await operator.patch(of(cluster), json=body, params={"dryrun": "true"})
+    assert (dry.status_code, "Edgewright-Commit" in dry.headers, document(centre, cluster)) == (204, False, before)
+    reader = await centre.operator(Permission.READ)
+    assert (await reader.patch(of(cluster), json=body)).status_code == 403
+    assert (await operator.delete(path(cluster))).status_code == 204
+    assert (await operator.patch(of(cluster), json=body)).status_code == 404

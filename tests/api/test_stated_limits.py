@@ -76,6 +76,7 @@ LIMITS = {
     "POST /v1/cluster/{uuid}/recreate": "entry",
     **{f"{method} {entry}": "entry" for method in ("PUT", "PATCH") for entry in ENTRIES},
     "PUT /v1/cluster/{uuid}/secret/{namespace}/{name}/{key}": "entry",
+    "PATCH /v1/cluster/{uuid}/secret/{namespace}/{name}": "entry",
     "POST /v1/cluster/{uuid}/secret": "many secrets",
     "PUT /v1/flux": "large",
     "POST /v1/agent/resealed": "large",

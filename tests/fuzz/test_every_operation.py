@@ -98,6 +98,7 @@ def live_a_life(tour: Tour, live: LiveGateway, population: Population) -> None:
     secret = {"uuid": population.active, "namespace": "default", "name": "db", "key": "user"}
     path = "/v1/cluster/{uuid}/secret/{namespace}/{name}/{key}"
     tour.visit(f"PUT {path}", fill=secret, content=b"\x00\xff")
+    tour.visit(f"PATCH {path.removesuffix('/{key}')}", fill=secret, json={"labels": {"app": "press"}})
     tour.visit(f"DELETE {path}", fill=secret)
     tour.visit("PUT /v1/agent/status", json=dict(edge_status(2)), headers=agent)
     tour.visit("POST /v1/cluster/{uuid}/reseal", fill={"uuid": population.active}, json={"reason": "a tour"})

@@ -15,7 +15,7 @@ from edgewright.domain.kubernetes_names import secret_path
 from edgewright.domain.rendering.layout import DRIVER_PATTERN_PATH, DRIVERS_PATH
 from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES
 from edgewright.domain.secret_template import TemplateChange
-from edgewright.ports.secret_staging import StagedChange
+from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange
 from edgewright.sealing import SealedValue, change_values, read_template, read_values
 
 PATH = secret_path("default", "db")
@@ -203,3 +203,25 @@ def test_requests_beyond_the_last_namespace_are_refused_alone() -> None:
     applied = apply_on(there, asked)
     assert applied.taken == [asked[0][0], asked[2][0], asked[3][0]]
     assert [refusal.code for refusal in applied.refused.values()] == ["too_many_namespaces"]
+
+
+def labelled(label: str, *, name: str = "db") -> StagedChange:
+    return change(WHOLE_SECRET, None, name=name, template=TemplateChange(labels={label: "1"}))
+
+
+def test_labels_of_several_requests_meet_in_one_file_and_values_stay() -> None:
+    first = apply_requests(FILES.get, requests(change("k", "AgC="))).files
+    asked = requests(labelled("a"), change("user"), labelled("b"))
+    applied = apply_requests(first.get, asked)
+    document = applied.files[PATH] or b""
+    assert read_template(document).labels == {"a": "1", "b": "1"}
+    assert {key: value.ciphertext for key, value in read_values(document).items()} == {"k": "AgC=", "user": "AgB="}
+    assert applied.taken == [request for request, _ in asked]
+
+
+def test_a_label_for_a_secret_that_was_deleted_meanwhile_is_refused() -> None:
+    first = apply_requests(FILES.get, requests(change("k"))).files
+    [before, gone, after] = requests(labelled("a"), change("k", None), labelled("b"))
+    applied = apply_requests(first.get, [before, gone, after])
+    assert (applied.taken, applied.files[PATH]) == ([before[0], gone[0]], None)
+    assert applied.refused[after[0]].code == "secret_unknown"

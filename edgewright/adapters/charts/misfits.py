@@ -90,9 +90,13 @@ def place_of(violation: Violation) -> Path:
     return (*path, *named[:1])
 
 
-def misfit_of(chart: str, violation: Violation) -> Misfit:
-    """What a violation of a chart's schema says."""
-    place, keyword = place_of(violation), str(violation.validator)
+def misfit_of(chart: str, violation: Violation, *, below: Path = ()) -> Misfit:
+    """What a violation of a chart's schema says.
+
+    Args:
+        below: where the values of the dependency stand whose schema it is; empty: it is the chart's own.
+    """
+    place, keyword = (*below, *place_of(violation)), str(violation.validator)
     if keyword == ADDITIONAL:
         return Misfit(chart, place, "there is no such value", _meant(violation, place))
     if list(violation.absolute_schema_path)[-2:-1] == ["propertyNames"]:

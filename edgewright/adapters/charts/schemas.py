@@ -1,8 +1,9 @@
 """Helm values against the schema of their chart, as the centre's own repository of charts has it at its head.
 
 Helm lays the values of a release over the chart's ``values.yaml`` and holds the outcome against the chart's
-``values.schema.json``; the same is done here, in bounded time. Left to the edge are schemas and defaults of the
-charts that a chart depends on, and ``format``, which no two validators take alike.
+``values.schema.json``, and so for each chart that it depends on; the same is done here, in bounded time. Left to the
+edge are schemas and defaults of dependencies that the centre does not hold, and ``format``, which no two validators
+take alike.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,11 +12,13 @@ from threading import Lock
 
 from jsonschema.exceptions import ValidationError as Violation
 
-from edgewright.adapters.charts.files import ChartFiles, Unusable, read_chart
+from edgewright.adapters.charts.coalescing import Given, NotAnObject, given_to_each
+from edgewright.adapters.charts.files import SCHEMA_FILE
+from edgewright.adapters.charts.folders import Unusable
 from edgewright.adapters.charts.misfits import Misfit, is_in, misfit_of, place_of
-from edgewright.adapters.json_schema import UNUSABLE, TooCostly, violation_of
+from edgewright.adapters.charts.trees import ChartTree, read_tree
+from edgewright.adapters.json_schema import UNUSABLE, Steps, TooCostly, violation_of
 from edgewright.domain.rendering import ChartRelease
-from edgewright.domain.templates import lay_over_defaults
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import EdgewrightError, NotFound
 from edgewright.ports.git_server import CommitId, GitServer
@@ -51,7 +54,7 @@ class ChartSchemas:
     def __init__(self, git: GitServer) -> None:
         self._git = git
         self._lock = Lock()
-        self._read: dict[tuple[CommitId, str], ChartFiles | Unchecked] = {}
+        self._read: dict[tuple[CommitId, str], ChartTree | Unchecked] = {}
 
     def verdicts(self, releases: Iterable[ChartRelease], *, partly: bool = False) -> Iterator[Misfit | Unchecked]:
         """What does not fit, at most one for each release.
@@ -72,30 +75,23 @@ class ChartSchemas:
                 yield verdict
 
     def _verdict(self, release: ChartRelease, head: CommitId, partly: bool) -> Misfit | Unchecked | None:
-        chart = self._chart(release.chart, head)
-        if isinstance(chart, Unchecked) or chart.schema is None:
-            return chart if isinstance(chart, Unchecked) else None
-        values = lay_over_defaults(chart.defaults, release.values)
-
-        def counts(violation: Violation) -> bool:
-            stays = violation.validator not in MORE_MAY_MEND and is_in(release.values, place_of(violation))
-            return stays or not partly
-
+        tree = self._tree(release.chart, head)
+        if isinstance(tree, Unchecked) or tree.takes_anything:
+            return tree if isinstance(tree, Unchecked) else None
         try:
-            violation = violation_of(chart.schema, values, draft=chart.draft, formats=False, counts=counts)
-        except TooCostly:
-            return Unchecked(release.chart, "To check these values against the chart's schema takes too many steps.")
-        except (*UNUSABLE, OverflowError) as error:
-            return _unchecked(release.chart, f"values.schema.json cannot be used: {error}")
-        return None if violation is None else misfit_of(release.chart, violation)
+            given = list(given_to_each(tree.chart, release.values))
+        except NotAnObject as error:
+            return Misfit(release.chart, error.path, "has to be an object")
+        verdicts = [*_verdicts(release, given, partly), *(_unchecked(release.chart, why) for why in tree.unread)]
+        return next((each for each in verdicts if isinstance(each, Misfit)), verdicts[0] if verdicts else None)
 
-    def _chart(self, chart: str, head: CommitId) -> ChartFiles | Unchecked:
+    def _tree(self, chart: str, head: CommitId) -> ChartTree | Unchecked:
         with self._lock:
             known = self._read.get((head, chart))
         if known is not None:
             return known
         try:
-            found: ChartFiles | Unchecked = read_chart(self._git, chart, at=head)
+            found: ChartTree | Unchecked = read_tree(self._git, chart, at=head)
         except Unusable as error:
             found = _unchecked(chart, str(error))
         except EdgewrightError as error:
@@ -105,6 +101,34 @@ class ChartSchemas:
             while len(self._read) > REMEMBERED:
                 del self._read[next(iter(self._read))]
         return found
+
+
+def _verdicts(release: ChartRelease, given: Iterable[Given], partly: bool) -> Iterator[Misfit | Unchecked]:
+    steps = Steps()
+    for each in given:
+        if each.chart.schema is None:
+            continue
+        try:
+            violation = _violation(release, each, partly, steps)
+        except TooCostly:
+            yield Unchecked(release.chart, "To check these values against the chart's schema takes too many steps.")
+            return
+        except (*UNUSABLE, OverflowError) as error:
+            where = "".join(f"charts/{name}/" for name in each.path)
+            yield _unchecked(release.chart, f"{where}{SCHEMA_FILE} cannot be used: {error}")
+            continue
+        if violation is not None:
+            yield misfit_of(release.chart, violation, below=each.path)
+
+
+def _violation(release: ChartRelease, given: Given, partly: bool, steps: Steps) -> Violation | None:
+    def counts(violation: Violation) -> bool:
+        place = (*given.path, *place_of(violation))
+        stays = violation.validator not in MORE_MAY_MEND and is_in(release.values, place)
+        return stays or not partly
+
+    chart = given.chart
+    return violation_of(chart.schema, given.values, draft=chart.draft, formats=False, counts=counts, steps=steps)
 
 
 def _unchecked(chart: str, why: str) -> Unchecked:

@@ -48,6 +48,7 @@ _ADD_SOURCES = insert(rendered_from)
 _COMMITS: Mapping[str, str] = {
     "git.pushed": "new",
     "secret.deleted": "commit",
+    "secret.labelled": "commit",
     "secret.put": "commit",
     "secret.resealed": "commit",
     "step.done": "commit",

@@ -22,7 +22,7 @@ from edgewright.adapters.database.staging_together import StagingTogether
 from edgewright.adapters.database.tables import clusters, staged_changes
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitId
-from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange, StagedState
 
 EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
 """Names the events of committed changes, so that recording a commit again writes none twice."""
@@ -172,8 +172,15 @@ def _whole_requests(front: Sequence[UUID]) -> list[UUID]:
 
 
 async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[Any]]) -> None:
-    """Older changes of the keys just committed must never be committed after them."""
-    newest = {(row.cluster, row.namespace, row.name, row.key): row.sequence for row in committed}
+    """Older changes of the keys just committed must never be committed after them.
+
+    Labels and annotations are no key: a newer change of them does not hold what an older one names.
+    """
+    newest = {
+        (row.cluster, row.namespace, row.name, row.key): row.sequence for row in committed if row.key != WHOLE_SECRET
+    }
+    if not newest:
+        return
     keys = ("of_cluster", "of_namespace", "of_name", "of_key", "before")
     await execute_in_portions(
         connection,
@@ -187,7 +194,7 @@ async def _entered_again(
 ) -> None:
     """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
     written = {f"{row.namespace}/{row.name}/{row.key}" for row in committed}
-    written |= {f"{row.namespace}/{row.name}" for row in committed if not row.deletes}
+    written |= {f"{row.namespace}/{row.name}" for row in committed if not row.deletes and row.key != WHOLE_SECRET}
     if written & set(owner.must_reenter):
         left = [secret for secret in owner.must_reenter if secret not in written]
         await update_row(connection, owner.uuid, must_reenter=left)
@@ -219,6 +226,8 @@ def event_of(request: UUID, path: str, sealed_at: datetime) -> UUID:
 
 
 def _event(row: Row[Any], commit: str) -> NewEvent:
+    if row.key == WHOLE_SECRET:
+        return _labelled(row, commit)
     path = f"{row.namespace}/{row.name}/{row.key}"
     verb = "deleted" if row.deletes else "written"
     return NewEvent(
@@ -234,4 +243,18 @@ def _event(row: Row[Any], commit: str) -> NewEvent:
             "fingerprint": row.fingerprint,
             "commit": commit,
         },
+    )
+
+
+def _labelled(row: Row[Any], commit: str) -> NewEvent:
+    """Names what was changed: labels and annotations are not secret, but what they say is nobody's business here."""
+    change = row.template or {}
+    named = {texts: ", ".join(sorted(change.get(texts) or ())) for texts in ("labels", "annotations")}
+    return NewEvent(
+        id=event_of(row.request, f"{row.namespace}/{row.name}", row.sealed_at),
+        cluster=row.cluster,
+        actor=row.actor,
+        kind="secret.labelled",
+        message=f"Labels or annotations of the secret {row.namespace}/{row.name} were changed.",
+        detail={"namespace": row.namespace, "name": row.name, **named, "commit": commit},
     )

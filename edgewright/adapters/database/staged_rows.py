@@ -67,7 +67,7 @@ def columns(change: StagedChange) -> dict[str, Any]:
         "refusal_code": "",
         "refusal": "",
         "ciphertext": change.ciphertext,
-        "deletes": change.ciphertext is None,
+        "deletes": change.deletes,
         "replaces": change.replaces,
         "template": None if change.template is None else asdict(change.template),
         "creates_namespace": change.creates_namespace,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands import secret_put, secret_types
+from edgewright.cli.commands import secret_labels, secret_put, secret_types
 from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, ClusterName, example
 from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json, show_table
@@ -42,6 +42,12 @@ app.command(
     "registry",
     epilog=example("secret registry press-shop default/pull --server registry.example.com --username edge"),
 )(secret_types.registry)
+
+
+app.command("label", epilog=example("secret label press-shop default/db app=press old-"))(secret_labels.label)
+app.command("annotate", epilog=example('secret annotate press-shop default/db example.com/owner="Line 3"'))(
+    secret_labels.annotate
+)
 
 
 @app.command("delete", epilog=example("secret delete press-shop default/db password"))

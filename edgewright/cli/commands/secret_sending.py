@@ -103,13 +103,18 @@ def template_of(
         Invalid: Kubernetes or the centre would refuse it.
     """
     return check_template_change(
-        TemplateChange(secret_type, _pairs(labels or (), "--label"), _pairs(annotations or (), "--annotation"))
+        TemplateChange(secret_type, pairs_of(labels or (), "--label"), pairs_of(annotations or (), "--annotation"))
     )
+
+
+def secret_url(cluster: Named, place: tuple[str, str]) -> str:
+    """Of one Secret, at the gateway."""
+    return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in place)])
 
 
 def key_path(cluster: Named, place: tuple[str, str], key: str) -> str:
     """Of one key, at the gateway."""
-    return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in (*place, key))])
+    return f"{secret_url(cluster, place)}/{quote(key, safe='')}"
 
 
 def put_value(gateway: Gateway, path: str, value: bytes, how: How) -> httpx.Response:
@@ -182,12 +187,12 @@ def tell_sealed(gateway: Gateway, meant: Named, answer: httpx.Response, *, secre
         result(f"{meant.text} has opened {secret} after {spoken(time.monotonic() - began)}.")
 
 
-def show_commit(commit: str | None, what: str, done: str, *, as_json: bool) -> None:
-    """Says what was done, and in which commit."""
+def show_commit(commit: str | None, what: str, done: str, *, as_json: bool, could: str = "sealed") -> None:
+    """Says what was done, and in which commit; after a dry run, what could be."""
     if as_json:
         show_json({"commit": commit})
     elif commit is None:
-        result(f"{what} could be sealed; nothing was stored.")
+        result(f"{what} could be {could}; nothing was stored.")
     else:
         result(f"{what} {done}, commit {commit}.")
 
@@ -198,7 +203,15 @@ def _change(
     return send_once(gateway, "POST", f"{meant.path}/secret", params=params, body=body)
 
 
-def _pairs(texts: Sequence[str], option: str) -> dict[str, str | None]:
+def pairs_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
+    """What texts such as ``NAME=VALUE`` say; None for ``NAME-``.
+
+    Args:
+        option: that takes them.
+
+    Raises:
+        CliError: one of them is something else, or is there twice.
+    """
     pairs: dict[str, str | None] = {}
     for text in texts:
         name, equals, value = text.partition("=")

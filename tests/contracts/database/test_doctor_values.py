@@ -64,6 +64,14 @@ async def test_clusters_whose_values_do_not_fit_are_named_without_what_they_hold
     assert "docs/troubleshooting.md" in found.fix
 
 
+async def test_a_misspelt_value_of_a_dependency_that_is_stored_is_named(
+    store: Store, settings: Settings, git: BareGitServer
+) -> None:
+    await store.create("old", values={"sealed-secrets": {"enabld": True}})
+    found = (await findings(store, settings))[checked.NAME]
+    assert "old (sealed-secrets.enabld: there is no such value)" in found.sentence
+
+
 async def test_a_schema_that_cannot_be_used_is_told(store: Store, settings: Settings, git: BareGitServer) -> None:
     await store.create("unchecked", values={"replicas": 2})
     push(git, b'{"type": 3}')

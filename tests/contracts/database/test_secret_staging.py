@@ -14,7 +14,7 @@ from sqlalchemy import Connection, event, select
 from edgewright.adapters.database.tables import staged_changes
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Conflict, NotFound, Superseded, Waiting
-from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange, StagedState
 
 
 async def stage(store: Store, cluster: Any, *keys: str, **more: Any) -> Any:
@@ -262,3 +262,34 @@ async def test_the_front_of_a_backlog_is_whole_requests_within_the_limit(store: 
     requests = [await stage(store, cluster, *(f"{n}-{key}" for key in range(10))) for n in range(30)]
     front = await store.staging.pending(cluster, limit=25)
     assert [change.request for change in front] == [request for request in requests[:2] for _ in range(10)]
+
+
+async def labelled(store: Store, cluster: Any, name: str) -> Any:
+    """One request that gives the Secret a label, and no value."""
+    change = await store.change(cluster, WHOLE_SECRET, ciphertext=None)
+    template = TemplateChange(labels={name: "1"})
+    await store.staging.stage([replace(change, template=template)])
+    return change.request
+
+
+async def test_a_label_is_committed_beside_values_and_other_labels(store: Store) -> None:
+    cluster = await store.create()
+    older, value = await labelled(store, cluster, "old"), await stage(store, cluster, "a")
+    newer = await labelled(store, cluster, "new")
+    await store.staging.committed([newer], "c" * 40)
+    assert [await states(store, each) for each in (older, value, newer)] == [
+        [StagedState.STAGED],
+        [StagedState.STAGED],
+        [StagedState.COMMITTED],
+    ]
+    await store.staging.committed([older, value], "d" * 40)
+    events = await store.audit.timeline(cluster)
+    told = [(event.kind, event.detail["commit"][0]) for event in events if event.kind.startswith("secret.")]
+    assert sorted(told) == [("secret.labelled", "c"), ("secret.labelled", "d"), ("secret.put", "d")]
+
+
+async def test_the_commit_of_a_label_is_among_the_recorded_ones(store: Store) -> None:
+    cluster = await store.create()
+    await store.staging.committed([await labelled(store, cluster, "a")], "c" * 40)
+    [recorded, *_] = await store.clusters.recorded_commits(cluster, limit=10)
+    assert (recorded.commit, recorded.secret, recorded.deletes) == ("c" * 40, None, False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,11 +13,12 @@ from edge_cluster.helm import Helm
 from edge_cluster.helm_release import checked_out_chart, packed_sealed_secrets
 
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
+from edgewright.adapters.charts.folders import unpacked
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.memory import MemoryGitServer
-from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart, with_names_of
 from edgewright.domain.rendering import ChartRelease
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 IDENTITY = {"name": "press-shop", "uuid": "f59cc279-9125-4d36-a37f-d9fcc13ba0c4", "organisation": "ACME"}
+REFUSALS = ("values don't meet the specifications", "type mismatch on ")
+"""Of values: what a schema says, and what stands where the values of a dependency belong."""
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -45,7 +49,7 @@ def takes(helm: Helm, chart: Path, values: dict[str, Any]) -> bool:
     file = chart.parent / "given.yaml"
     file.write_text(yaml.safe_dump(values))
     done = helm.try_("template", "release", chart, "--values", file, "--kube-version", "1.33")
-    assert done.returncode == 0 or "values don't meet the specifications" in done.stderr, done.stderr
+    assert done.returncode == 0 or any(refusal in done.stderr for refusal in REFUSALS), done.stderr
     return done.returncode == 0
 
 
@@ -63,7 +67,14 @@ def test_of_the_chart_that_clusters_get(helm: Helm, tmp_path: Path) -> None:
         (True, {}),
         (True, {"global": {"any": ["thing"]}}),
         (True, {"sealed-secrets": {"enabled": True, "resources": {"limits": None}}}),
-        (True, {"sealed-secrets": {"enabled": False, "misspelt": 1}}),
+        (True, {"sealed-secrets": {"enabled": True, "tolerations": None, "podLabels": None, "image": {"tag": None}}}),
+        (True, {"sealed-secrets": {"livenessProbe": {"terminationGracePeriodSeconds": 1}, "global": {"a": 1}}}),
+        (True, {"sealed-secrets": {"metrics": {"service": {"labels": {"a": "b"}}}, "affinity": {"any": 1}}}),
+        (False, {"sealed-secrets": {"enabled": False, "misspelt": 1}}),
+        (False, {"sealed-secrets": {"enabled": True, "enabld": False}}),
+        (False, {"sealed-secrets": {"image": {"repo": "own"}}}),
+        (False, {"sealed-secrets": {"metrics": {"serviceMonitor": {"enable": True}}}}),
+        (False, {"sealed-secrets": {"rbac": "none"}}),
         (False, {"replicas": 2}),
         (False, {"replicas": None}),
         (False, {"global": "text"}),
@@ -79,11 +90,74 @@ def test_of_the_chart_that_clusters_get(helm: Helm, tmp_path: Path) -> None:
     for fits, given in cases:
         values = {"cluster": IDENTITY, **given}
         assert (takes(helm, chart, values), not refused(git, "edge-cluster", values)) == (fits, fits), given
+        assert (takes(helm, chart, values), not refused(git, "edge-cluster", values)) == (fits, fits), given
 
-    for null in ({"sealed-secrets": None}, {"sealed-secrets": {"enabled": None}}):
-        # What null does here depends on the defaults of upstream's chart: that is left to the edge.
-        values = {"cluster": IDENTITY, **null}
-        assert (takes(helm, chart, values), refused(git, "edge-cluster", values)) == (False, False), null
+
+def test_names_of_the_dependency_are_those_of_its_version(helm: Helm, tmp_path: Path) -> None:
+    archive = unpacked(packed_sealed_secrets(helm, tmp_path).read_bytes(), "sealed-secrets")
+    metadata = yaml.safe_load((charts_path() / "edge-cluster/Chart.yaml").read_text())
+    schema = json.loads((charts_path() / "edge-cluster/values.schema.json").read_text())
+    stated = schema["properties"]["sealed-secrets"]
+    version = yaml.safe_load(archive.read("Chart.yaml") or b"")["version"]
+    assert version == metadata["dependencies"][0]["version"]
+    assert with_names_of(archive, stated) == stated
+
+
+DEPENDENCIES: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    # What Chart.yaml says of the dependency, the defaults of the chart itself, and the values of the release
+    ({}, {}, {"mqtt": {"port": "x"}}),
+    ({}, {}, {"mqtt": {"port": 2}}),
+    ({}, {}, {"mqtt": {"prt": 2}}),
+    ({}, {}, {"mqtt": {"port": None}}),
+    ({}, {}, {"mqtt": None}),
+    ({}, {"mqtt": {"port": 2}}, {"mqtt": {"port": None}}),
+    ({}, {"mqtt": {"port": "x"}}, {}),
+    ({}, {"mqtt": {"port": "x"}}, {"mqtt": {"port": 2}}),
+    ({}, {}, {"global": {"site": "leeds"}}),
+    ({}, {}, {"global": {"site": 7}}),
+    ({}, {}, {"mqtt": {"global": {"site": 7}}}),
+    ({}, {}, {"mqtt": {"global": {"site": 7}}, "global": {"site": "leeds"}}),
+    ({"alias": "bus"}, {}, {"bus": {"port": "x"}}),
+    ({"alias": "bus"}, {}, {"mqtt": {"port": "x"}}),
+    ({"condition": "mqtt.enabled"}, {}, {"mqtt": {"enabled": False, "port": "x"}}),
+    ({"condition": "mqtt.enabled"}, {}, {"mqtt": {"enabled": True, "port": 2}}),
+    ({"condition": "mqtt.enabled"}, {}, {"mqtt": {"enabled": "no", "port": 2}}),
+    ({"condition": "on,mqtt.enabled"}, {"on": True}, {"mqtt": {"enabled": False, "port": "x"}}),
+    ({"condition": "on"}, {"on": False}, {"mqtt": {"port": "x"}}),
+    ({"tags": ["bus"]}, {}, {"tags": {"bus": False}, "mqtt": {"port": "x"}}),
+    ({"tags": ["bus", "all"]}, {}, {"tags": {"bus": False, "all": True}, "mqtt": {"port": "x"}}),
+    ({"tags": ["bus"], "condition": "on"}, {"on": True}, {"tags": {"bus": False}, "mqtt": {"port": "x"}}),
+    ({"import-values": [{"child": "own", "parent": "taken"}]}, {}, {}),
+    ({"import-values": [{"child": "own", "parent": "taken"}]}, {}, {"taken": {"size": 2}}),
+    ({"import-values": [{"child": "own", "parent": "other"}]}, {}, {}),
+    ({}, {}, {"mqtt": {"cache": {"size": "x"}}}),
+    ({}, {}, {"mqtt": {"cache": {"size": 2}}}),
+    ({}, {}, {"mqtt": {"cache": {"on": False, "size": "x"}}}),
+]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_what_a_chart_depends_on(helm: Helm, tmp_path: Path, packed: bool) -> None:
+    verdicts = set()
+    for number, (stated, defaults, values) in enumerate(DEPENDENCIES):
+        folder = tmp_path / str(number)
+        chart = _chart(folder, {"properties": {"taken": {"properties": {"size": {"maximum": 3}}}}}, defaults)
+        _requires(chart, {"name": "mqtt", "version": "0.1.0", **stated})
+        closed = {"port": {"type": "integer"}, "own": {}, "cache": {}, "enabled": {"type": "boolean"}}
+        schema = {"additionalProperties": False, "required": ["port"], "properties": {**closed, "global": SITE}}
+        below = _chart(chart / "charts", schema, {"port": 1, "own": {"size": 7}}, name="mqtt")
+        _requires(below, {"name": "cache", "version": "0.1.0", "condition": "cache.on"})
+        _chart(below / "charts", {"properties": {"size": {"type": "integer"}}}, {"size": 1}, name="cache")
+        if packed:
+            helm("package", below, "--destination", chart / "charts")
+            shutil.rmtree(below)
+        taken = takes(helm, chart, values)
+        assert refused(_held(folder), "broker", values) != taken, (stated, defaults, values)
+        verdicts.add(taken)
+    assert verdicts == {True, False}
+
+
+SITE = {"properties": {"site": {"type": "string"}}}
 
 
 @pytest.mark.parametrize(
@@ -127,11 +201,16 @@ def test_of_what_a_chart_takes(
     assert not refused(_held(tmp_path), "broker", values)
 
 
-def _chart(folder: Path, schema: dict[str, Any], defaults: dict[str, Any]) -> Path:
+def _requires(chart: Path, requirement: dict[str, Any]) -> None:
+    with (chart / "Chart.yaml").open("a") as metadata:
+        metadata.write(yaml.safe_dump({"dependencies": [requirement]}))
+
+
+def _chart(folder: Path, schema: dict[str, Any], defaults: dict[str, Any], *, name: str = "broker") -> Path:
     """A chart that is in order, and installs nothing."""
-    chart = folder / "broker"
+    chart = folder / name
     (chart / "templates").mkdir(parents=True)
-    (chart / "Chart.yaml").write_text("apiVersion: v2\nname: broker\nversion: 0.1.0\n")
+    (chart / "Chart.yaml").write_text(f"apiVersion: v2\nname: {name}\nversion: 0.1.0\n")
     (chart / "values.schema.json").write_text(json.dumps(schema))
     (chart / "values.yaml").write_text(yaml.safe_dump(defaults))
     return chart
@@ -141,6 +220,7 @@ def _held(folder: Path) -> GitServer:
     """A centre that holds the same chart."""
     git = MemoryGitServer()
     git.create_repository(REPOSITORY_HELM_CHARTS)
-    files = {f"broker/{file.name}": file.read_bytes() for file in (folder / "broker").glob("*.*")}
+    found = [path for path in (folder / "broker").rglob("*") if path.is_file()]
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
     git.commit(REPOSITORY_HELM_CHARTS, files, CommitMessage(subject="Ours", actor="test"), expected_head=None)
     return git

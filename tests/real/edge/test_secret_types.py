@@ -64,6 +64,44 @@ def test_a_tls_secret_arrives_with_type_and_label_and_keeps_them(edge: Edge) -> 
     eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
 
 
+def test_a_label_arrives_on_the_living_secret_without_its_value(edge: Edge) -> None:
+    put(edge, "labelled", {"k": "v", "second": "w"}, labels={"app": "press", "old": "1"}, annotations={"note": "n"})
+    eventually(lambda: found(edge, "labelled").get("labels") == {"app": "press", "old": "1"})
+    before = edge.cluster.find("secret", "labelled")
+    body = {"labels": {"old": None, "site": "leeds"}, "annotations": {"note": None, "example.com/owner": "Line 3"}}
+    answer = edge.centre.api("PATCH", f"/v1/cluster/{edge.uuid}/secret/default/labelled", json=body)
+    assert answer.status_code == 204, answer.text
+    edge.cluster.fetch_now()
+    changed = {"type": "Opaque", "labels": {"app": "press", "site": "leeds"}}
+    expected = {**changed, "annotations": {"example.com/owner": "Line 3"}, "values": {"k": "v", "second": "w"}}
+    eventually(lambda: found(edge, "labelled") == expected)
+    after = edge.cluster.find("secret", "labelled")
+    assert before is not None
+    assert after is not None
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    eventually(lambda: edge.condition("Synced") == ("True", "UpToDate"))
+
+
+def test_an_annotation_has_the_controller_open_what_it_refused(edge: Edge) -> None:
+    """What stood in the way is gone, and nobody needs to know the value any more."""
+    edge.cluster.kubectl("create", "secret", "generic", "taken", "--from-literal=k=theirs")
+    put(edge, "taken", {"k": "ours"})
+    eventually(lambda: state(edge, "taken") == "refused")
+    edge.cluster.kubectl("delete", "secret", "taken")
+    annotated = edge.centre.command("secret", "annotate", "press-shop", "default/taken", "example.com/again=1")
+    assert annotated.returncode == 0, annotated.stderr
+    edge.cluster.fetch_now()
+    eventually(lambda: found(edge, "taken").get("values") == {"k": "ours"})
+    eventually(lambda: state(edge, "taken") == "opened")
+
+
+def state(edge: Edge, name: str) -> str:
+    """How far a Secret is on the edge, as the centre tells."""
+    listed = edge.centre.api("GET", f"/v1/cluster/{edge.uuid}/secret", params={"name": name}).json()
+    [said] = {each["edge_state"] for each in listed["items"]}
+    return str(said)
+
+
 def test_a_docker_config_arrives_with_its_type(edge: Edge) -> None:
     config = json.dumps({"auths": {"registry.example.com": {"auth": encoded("edge:password")}}})
     path = f"/v1/cluster/{edge.uuid}/secret/default/pull/.dockerconfigjson"

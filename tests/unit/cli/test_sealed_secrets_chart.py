@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,16 @@ def git(tmp_path: Path) -> BareGitServer:
     return BareGitServer(tmp_path / "repositories")
 
 
-def archive(version: object = "2.99.1", *, name: str = "sealed-secrets") -> bytes:
+def archive(
+    version: object = "2.99.1", *, name: str = "sealed-secrets", more: Mapping[str, bytes] | None = None
+) -> bytes:
     content = yaml.safe_dump({"apiVersion": "v2", "name": name, "version": version}).encode()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as opened:
-        member = tarfile.TarInfo("sealed-secrets/Chart.yaml")
-        member.size = len(content)
-        opened.addfile(member, io.BytesIO(content))
+        for file, body in {"Chart.yaml": content, **(more or {})}.items():
+            member = tarfile.TarInfo(f"sealed-secrets/{file}")
+            member.size = len(body)
+            opened.addfile(member, io.BytesIO(body))
     return packed.getvalue()
 
 
@@ -62,6 +66,35 @@ def test_a_mirror_stands_in_for_both_and_nothing_else_changes(git: BareGitServer
     before["dependencies"][0]["repository"] = "oci://registry.example.com/charts"
     values["sealed-secrets"]["image"]["registry"] = "registry.example.com/edge"
     assert (published(git, "Chart.yaml"), published(git, "values.yaml")) == (before, values)
+
+
+def names_taken(git: BareGitServer) -> tuple[bool, set[str]]:
+    """Whether the schema refuses other values of sealed-secrets, and those that it knows."""
+    stated = published(git, "values.schema.json")["properties"]["sealed-secrets"]
+    return stated.get("additionalProperties") is False, set(stated["properties"])
+
+
+def test_the_schema_has_the_names_of_the_archives_version(git: BareGitServer, tmp_path: Path) -> None:
+    ours = {"enabled", "namespace", "fullnameOverride"}
+    file = tmp_path / "newer.tgz"
+    newer = {"values.yaml": b"brandNew: {}\n", "templates/a.yaml": b"{{ .Values.onlyHere }}"}
+    file.write_bytes(archive(more=newer))
+    publish_charts(git, charts_path(), SealedSecretsChart(file.as_uri()))
+    assert names_taken(git) == (True, {*ours, "brandNew", "onlyHere", "global"})
+    file.write_bytes(archive(more={**newer, "values.schema.json": b"{}"}))
+    publish_charts(git, charts_path(), SealedSecretsChart(file.as_uri()))
+    assert names_taken(git) == (False, ours)
+    publish_charts(git, charts_path(), SealedSecretsChart())
+    assert read(git, "values.schema.json") == (charts_path() / "edge-cluster/values.schema.json").read_bytes()
+
+
+@pytest.mark.parametrize("values", [b"[", b"a: " + b"[" * 100])
+def test_an_archive_whose_values_cannot_be_read_is_refused(git: BareGitServer, tmp_path: Path, values: bytes) -> None:
+    file = tmp_path / "broken.tgz"
+    file.write_bytes(archive(more={"values.yaml": values}))
+    with pytest.raises(Stalled, match=r"values\.yaml") as error:
+        publish_charts(git, charts_path(), SealedSecretsChart(file.as_uri()))
+    assert error.value.code == "sealing_chart_unusable"
 
 
 def test_an_archive_is_served_with_its_own_version_and_goes_with_the_setting(

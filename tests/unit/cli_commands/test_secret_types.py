@@ -281,3 +281,42 @@ def test_several_keys_are_deleted_in_one_commit(
     assert edgewright("secret", "delete", *PLACE).code == 2
     assert edgewright("secret", "delete", *PLACE, "B", "--all").code == 2
     assert edgewright("secret", "delete", "press-shop", "default/none", "--all").code == 3
+
+
+def test_labels_and_annotations_change_without_a_value(
+    edgewright: CommandLine, centre: ServedCentre, sealed: UUID, tmp_path: Path
+) -> None:
+    file = str(written(tmp_path, "value", MARKER))
+    assert edgewright("secret", "put", *PLACE, "--from-file", f"k={file}", "--label", "old=1").code == 0
+    shown = edgewright("secret", "label", *PLACE, "app=press", "old-")
+    assert (shown.code, "default/db app, old of press-shop is changed, commit " in shown.out) == (0, True)
+    tried = edgewright("secret", "annotate", *PLACE, "note=n", "--dry-run")
+    assert "default/db note of press-shop could be changed; nothing was stored." in tried.out
+    assert template(centre, sealed) == ("Opaque", {"app": "press"}, {})
+    told = json.loads(edgewright("secret", "annotate", *PLACE, "example.com/owner=Line 3", "--json").out)
+    assert set(told) == {"commit"}
+    assert template(centre, sealed) == ("Opaque", {"app": "press"}, {"example.com/owner": "Line 3"})
+    assert in_git(centre, sealed) == {"k": MARKER.encode()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("label", *PLACE, "app"), "secret label takes NAME=VALUE, or NAME- to remove one."),
+        (("annotate", *PLACE, "a=1", "a-"), "secret annotate is there twice for one name."),
+        (("label", *PLACE, "helm.sh/chart=x"), "belongs to Edgewright, Flux, Helm or sealed-secrets"),
+        (("label", "press-shop", "db", "a=1"), "A Secret is given as NAMESPACE/NAME."),
+        (("label", *PLACE), "Missing argument"),
+    ],
+)
+def test_wrong_labels_say_so_before_anything_is_sent(
+    environment: dict[str, str | None], arguments: tuple[str, ...], told: str
+) -> None:
+    shown = CommandLine(environment)("secret", *arguments)
+    assert shown.code != 0
+    assert told in " ".join(shown.err.split())
+
+
+def test_a_secret_that_is_not_there_cannot_be_labelled(edgewright: CommandLine, sealed: UUID) -> None:
+    shown = edgewright("secret", "label", *PLACE, "a=1")
+    assert (shown.code, "There is no Secret default/db" in shown.err) == (3, True)

@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from edgewright.adapters.charts.files import LARGEST_FILE, ChartFiles, Unusable, read_chart
+from edgewright.adapters.charts.coalescing import Chart
+from edgewright.adapters.charts.files import LARGEST_FILE
+from edgewright.adapters.charts.folders import Unusable
+from edgewright.adapters.charts.trees import read_tree
 from edgewright.adapters.git.memory import MemoryGitServer
 from edgewright.adapters.json_schema import violation_of
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
@@ -15,7 +18,7 @@ ANY = b"{}"
 BY_TEST = CommitMessage(subject="Ours", actor="test")
 
 
-def read(schema: bytes | None = ANY, values: bytes | None = None) -> ChartFiles:
+def read(schema: bytes | None = ANY, values: bytes | None = None) -> Chart:
     git, repository = MemoryGitServer(), REPOSITORY_HELM_CHARTS
     git.create_repository(repository)
     files = {
@@ -24,7 +27,7 @@ def read(schema: bytes | None = ANY, values: bytes | None = None) -> ChartFiles:
         "broker/values.yaml": values,
     }
     head = git.commit(repository, files, BY_TEST, expected_head=None)
-    return read_chart(git, "broker", at=head)
+    return read_tree(git, "broker", at=head).chart
 
 
 def test_a_chart_without_a_schema_takes_anything() -> None:
