@@ -1,4 +1,4 @@
-"""All that a bootstrap script asks of the API server and of the centre, one request after the other, and held at will.
+"""All that a bootstrap script asks of the API server and of the centre, one request after the other, held at will.
 
 A script reaches both through one gate: kubectl by its kubeconfig, curl by its proxy. What it is asked goes on to the
 real ones, and their answers come back as they are.
@@ -178,7 +178,7 @@ class Relay(BaseHTTPRequestHandler):
         to, path = urlsplit(self.path), self.path
         if to.netloc:  # curl, as it asks a proxy
             path = f"{to.path}?{to.query}" if to.query else to.path
-        tries = "dryRun=All" in path or "subjectaccessreviews" in path
+        tries = b'"dryRun":["All"]' in body or "dryRun=All" in path or "subjectaccessreviews" in path
         shown = to.path if to.netloc else path
         verdict = self.gate.judge(Asked(self.command, shown, tries))
         if verdict is Verdict.DROP:
@@ -191,7 +191,7 @@ class Relay(BaseHTTPRequestHandler):
             return
         self._pass_on(answer)
 
-    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = relay
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = relay  # noqa: N815 - http.server's own names
 
     def _answer(self, centre: str, path: str, body: bytes) -> HTTPResponse:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in BY_HOP}

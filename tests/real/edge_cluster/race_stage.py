@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import signal
 import subprocess
-import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx
-from edge_cluster.attaching import centre_variables
-from edge_cluster.cluster import Cluster, edge_cluster
-from edge_cluster.contents import Comparison, Contents, contents
-from edge_cluster.controllers import define_flux
-from edge_cluster.gate import Asked, Gate, gate
-from edge_cluster.line import RUN
 from embedded import EmbeddedEdgewright
 from flux_file import sha256_of
 from left_behind import marked
 from loopback import PLAIN
 from supervised import eventually
 
+from edge_cluster.attaching import centre_variables
+from edge_cluster.cluster import Cluster, edge_cluster
+from edge_cluster.contents import Comparison, Contents, contents
+from edge_cluster.controllers import define_flux
+from edge_cluster.gate import Asked, Gate, gate
+from edge_cluster.line import RUN
 from edge_cluster.release import release
 
 if TYPE_CHECKING:
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 ANCHOR = "edgewright-anchor"
 SPACE = "edgewright"
 PART = "edgewright.dev/part-of"
-BRIEF_TTL = "--yes"
 PATIENCE = 300.0
 """Seconds, for a whole run on a machine that has more to do."""
 
@@ -80,7 +77,9 @@ class Run:
 
     def kill(self) -> None:
         """kill -9, wherever it stands."""
-        if self._running.poll() is None:
+        if self._running.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
             os.killpg(self._running.pid, signal.SIGKILL)
         self._seat.gate.drop()
         self._running.communicate()
@@ -94,6 +93,7 @@ class Seat:
     gate: Gate
     centre: EmbeddedEdgewright
     kubectl: Path
+    runs: list[Run] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -113,7 +113,14 @@ class Seat:
             loses: it does not stop there, but gets no answer to it.
         """
         self.gate.shut(at, loses=loses)
-        return Run(self, f"{line} | sh -s -- --yes {' '.join(options)}")
+        self.runs.append(Run(self, f"{line} | sh -s -- --yes {' '.join(options)}"))
+        return self.runs[-1]
+
+    def leave(self) -> None:
+        """Kills what still runs here."""
+        for run in self.runs:
+            run.kill()
+        self.runs.clear()
 
     def take_seat(self) -> None:
         (self.home / "bin").mkdir(parents=True)
@@ -184,7 +191,9 @@ class Stage:
         assert "edgewright.dev/run" not in anchor["metadata"]["annotations"], "it says that a run has not ended"
         assert anchor["metadata"]["labels"]["edgewright.dev/cluster"] == self.uuid
         self.agent_lives()
-        flux = self._call("GET", f"/uuid/{self.uuid}/info/refs?service=git-upload-pack", self._password("flux-secrets"))
+        flux = self._call(
+            "GET", f"/uuid/{self.uuid}/info/refs?service=git-upload-pack", self._password("flux-secrets")
+        )
         assert flux.status_code == 200, flux.text
         shown = self.centre.api("GET", f"/v1/cluster/{self.uuid}").json()
         assert shown["acceptance"] == "accepted", shown
@@ -198,6 +207,22 @@ class Stage:
         done = self.seats[1].run(self.line(), "--uninstall").end()
         assert done.code == 0, done.said
         eventually(self.is_clean, seconds=PATIENCE)
+
+    def end_all(self) -> None:
+        """Kills what a meeting that failed has left running."""
+        for seat in self.seats:
+            seat.leave()
+
+    def reset(self) -> None:
+        """As an administrator who deletes what owns the rest, without a script: sooner than an uninstallation."""
+        for path in (f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{ANCHOR}", f"/api/v1/namespaces/{SPACE}"):
+            answer = self.cluster.http.delete(path)
+            assert answer.status_code in {200, 202, 404}, answer.text
+        eventually(self.is_clean, seconds=PATIENCE)
+
+    def held(self) -> tuple[str, str]:
+        """The credentials that the edge lives on."""
+        return self._password("flux-secrets"), self._password("edgewright-agent")
 
     def _password(self, secret: str) -> str:
         found = self.cluster.find("secret", secret, namespace=SPACE)
@@ -235,4 +260,5 @@ def _seat(open_: ExitStack, home: Path, cluster: Cluster, centre: EmbeddedEdgewr
     home.mkdir()
     made = Seat(home, open_.enter_context(gate(cluster, home / "kubeconfig")), centre, cluster.kubectl.program)
     made.take_seat()
+    open_.callback(made.leave)
     return made
