@@ -174,7 +174,7 @@ class Relay(BaseHTTPRequestHandler):
 
     def relay(self) -> None:
         """Asks what it was asked, and answers what it is answered."""
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self._asked_with()
         to, path = urlsplit(self.path), self.path
         if to.netloc:  # curl, as it asks a proxy
             path = f"{to.path}?{to.query}" if to.query else to.path
@@ -192,6 +192,17 @@ class Relay(BaseHTTPRequestHandler):
         self._pass_on(answer)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = relay  # noqa: N815 - http.server's own names
+
+    def _asked_with(self) -> bytes:
+        """kubectl sends in pieces what it reads from its standard input."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        pieces = []
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            pieces.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(pieces)
 
     def _answer(self, centre: str, path: str, body: bytes) -> HTTPResponse:
         headers = {name: value for name, value in self.headers.items() if name.lower() not in BY_HOP}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shutil
 import signal
 import subprocess
 from contextlib import ExitStack, contextmanager, suppress
@@ -36,6 +37,21 @@ if TYPE_CHECKING:
 ANCHOR = "edgewright-anchor"
 SPACE = "edgewright"
 PART = "edgewright.dev/part-of"
+HELD_SECONDS = 600
+PATIENT_KUBECTL = """\
+#!/bin/sh
+# The real kubectl, which does not give up a request that is held longer than its script would have it wait.
+for word; do
+  shift
+  case $word in --request-timeout=30s) word=--request-timeout={seconds}s ;; esac
+  set -- "$@" "$word"
+done
+exec {kubectl} "$@"
+"""
+PATIENT_CURL = """\
+#!/bin/sh
+exec {curl} "$@" --max-time {seconds}
+"""
 PATIENCE = 300.0
 """Seconds, for a whole run on a machine that has more to do."""
 
@@ -124,7 +140,12 @@ class Seat:
 
     def take_seat(self) -> None:
         (self.home / "bin").mkdir(parents=True)
-        (self.home / "bin" / "kubectl").symlink_to(self.kubectl)
+        curl = shutil.which("curl")
+        assert curl, "this needs curl"
+        for name, program in (("kubectl", PATIENT_KUBECTL), ("curl", PATIENT_CURL)):
+            file = self.home / "bin" / name
+            file.write_text(program.format(kubectl=self.kubectl, curl=curl, seconds=HELD_SECONDS))
+            file.chmod(0o755)
         (self.home / ".curlrc").write_text(f'proxy = "http://127.0.0.1:{self.gate.port}"\n')
 
 
