@@ -223,12 +223,6 @@ class Stage:
         """Whether the Kubernetes cluster is as nobody had come, and nothing is about to go any more."""
         return Comparison(self.cluster, self.before)()
 
-    def sweep(self) -> None:
-        """An uninstallation leaves nothing, whatever has met before."""
-        done = self.seats[1].run(self.line(), "--uninstall").end()
-        assert done.code == 0, done.said
-        eventually(self.is_clean, seconds=PATIENCE)
-
     def end_all(self) -> None:
         """Kills what a meeting that failed has left running."""
         for seat in self.seats:
