@@ -21,8 +21,8 @@ CLUSTER = os.path.join(STATE, "cluster")
 ANCHOR = "ClusterRole/edgewright-anchor"
 ANCHOR_UID = "5f0c1d2e-uid-of-the-anchor"
 UNNOTICED, TERMINATING = 2, 2
-"""For how many calls what has lost its owner is as before, and its namespace terminating then; a real garbage collector
-takes about a second for each."""
+"""For how many calls what has lost its owner is as before, and its namespace terminating then; a real garbage
+collector takes about a second for each."""
 KINDS = {
     "configmaps": "ConfigMap",
     "customresourcedefinitions.apiextensions.k8s.io": "CustomResourceDefinition",
@@ -341,8 +341,9 @@ def main():
                         stop(f'Error from server (NotFound): {kind} "{name}": namespaces "{space}" not found')
                     if objects[f"Namespace/{space}"].get("deleted"):
                         stop(
-                            f'Error from server (Forbidden): error when creating "STDIN": {kind} "{name}" is forbidden: '
-                            f"unable to create new content in namespace {space} because it is being terminated"
+                            f'Error from server (Forbidden): error when creating "STDIN": {kind} "{name}" is '
+                            f"forbidden: unable to create new content in namespace {space} because it is being "
+                            "terminated"
                         )
                 note("changes", [args[0], key])
                 run = re.search(r'edgewright\.dev/run: "([0-9a-f]*)"', text)
