@@ -98,6 +98,10 @@ test-long: $(ENVIRONMENT)
 fuzz: $(ENVIRONMENT) ## some thousands of odd requests to every operation, and odd lives of a cluster; FUZZ_SEED=n again
 	$(HERMETIC) FUZZ_EXAMPLES=200 $(FUZZ_SEED:%=FUZZ_SEED=%) $(BIN)/python -m pytest tests/fuzz --timeout 3600 </dev/null
 
+.PHONY: races
+races: $(ENVIRONMENT) ## two runs of the bootstrap line that meet, at each of their requests, on a real API server: hours; RACES=n SEED=n
+	RACES=$(or $(RACES),all) $(SEED:%=RACES_SEED=%) $(PYTEST) tests/real/races -m real --log-cli-level=INFO </dev/null
+
 ##@ Work on it
 .PHONY: format hooks chaos siege long-life bench record-histories clean
 format: $(ENVIRONMENT) ## format the code and mend what ruff can mend

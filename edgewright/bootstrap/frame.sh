@@ -21,6 +21,8 @@ anchor=edgewright-anchor
 
 #@common
 unwritten() { # WHAT
+	! has 'being terminated|namespaces .* not found' ||
+		fail 3 "$1 could not be written: its namespace was taken away meanwhile; run the same line again."
 	broken "$1 could not be written."
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from edge_cluster.desk import push_by_hand
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
+from edge_cluster.line import Line
 from edge_cluster.release import NAMESPACE as FLUX_NAMESPACE
 from edge_cluster.release import release
 from edge_cluster.site import KUSTOMIZE
@@ -124,6 +126,39 @@ def test_flux_that_was_there_drives_the_edge_and_goes_on_when_the_cluster_is_del
     assert "edge.goodbye" in attached.kinds()
     theirs.deliver(190)
     assert grounds.kubelet.starts(KUSTOMIZE) == starts, "nobody has touched the controller"
+
+
+def test_an_uninstallation_takes_our_drivers_from_a_flux_of_others_and_leaves_what_they_opened(
+    grounds: Grounds, theirs: Theirs
+) -> None:
+    kubectl, places = grounds.cluster.kubectl, ("default", "line-1", "line-2")
+    for place in places[1:]:
+        kubectl("create", "namespace", place)
+    with_theirs = grounds.contents()
+    attached = grounds.attach("leaving")
+    for place in places:
+        attached.put_secret(place, "kept", b"kept")
+    for place in places:
+        eventually(lambda place=place: opened(grounds, place) == b"kept", seconds=LETTING_GO)
+        assert grounds.cluster.find("kustomization", f"edge-secrets-{place}", namespace=NAMESPACE)
+
+    line = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder)
+    done = line.run("--uninstall")
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = grounds.contents().keys() - with_theirs.keys()
+    assert made == {f"{kind}/{place}/kept" for kind in ("SealedSecret", "Secret") for place in places}
+    assert {opened(grounds, place) for place in places} == {b"kept"}
+    theirs.deliver(175)
+
+    attached.delete(force="true")
+    kubectl("delete", "namespace", *places[1:])
+    kubectl("delete", "sealedsecret", "kept", "--namespace", "default")
+    eventually(lambda: opened(grounds, "default") is None, seconds=LETTING_GO)
+
+
+def opened(grounds: Grounds, namespace: str) -> bytes | None:
+    found: Any = grounds.cluster.find("secret", "kept", namespace=namespace)
+    return base64.b64decode(found["data"]["password"]) if found else None
 
 
 def recipe(grounds: Grounds, namespace: str) -> str | None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
+from edge_cluster.line import Line
 from supervised import eventually
 
 from edgewright.adapters.git.bare import BareGitServer
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 APPLIED_BY = "kustomize.toolkit.fluxcd.io/name"
 """Label of what Flux has applied: the Kustomization that did so."""
 OLD_DRIVER = "edge-secrets"
+ANCHOR, MARK = "edgewright-anchor", "edgewright.dev/cluster"
 SOON = 75.0
 """Seconds: a driver tries again each half minute, and a namespace has to be noticed."""
 
@@ -212,6 +214,35 @@ def test_a_driver_that_somebody_removes_on_the_edge_comes_back_with_the_next_com
     eventually(lambda: find(attached, "sealedsecret", "db", "line-1") is None, seconds=LETTING_GO)
     attached.put_secret("default", "next", b"next")
     arrives(attached, "line-1", "db", holding=b"before")
+
+
+def test_an_uninstallation_takes_every_driver_and_leaves_what_was_opened(attached: Attached) -> None:
+    """Also those of three namespaces and more; a fresh line drives all of them again."""
+    grounds, places = attached.grounds, ("default", "line-1", "line-9")
+    create_namespace_unless_there(attached, "line-9")
+    for place in places:
+        attached.put_secret(place, "kept", b"kept")
+        arrives(attached, place, "kept", holding=b"kept")
+    drivers = [key for key in grounds.contents() if key.startswith(f"Kustomization/{NAMESPACE}/{OLD_DRIVER}-")]
+    assert {f"Kustomization/{NAMESPACE}/{OLD_DRIVER}-{place}" for place in places} <= set(drivers)
+
+    done = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder).run("--uninstall")
+    assert done.returncode == 0, done.stdout + done.stderr
+    left = grounds.contents()
+    assert [key for key, one in left.items() if MARK in one["metadata"].get("labels", {})] == []
+    assert [key for key in left if f"/{NAMESPACE}/" in key or key in drivers or "toolkit.fluxcd.io" in key] == []
+    assert find(attached, "namespace", NAMESPACE) is None and find(attached, "clusterrole", ANCHOR) is None
+    assert {value(attached, place, "kept") for place in places} == {b"kept"}
+
+    attached.paste()
+    for place in places:
+        attached.put_secret(place, "kept", b"again")
+        arrives(attached, place, "kept", holding=b"again")
+
+
+def create_namespace_unless_there(attached: Attached, name: str) -> None:
+    if find(attached, "namespace", name) is None:
+        create_namespace(attached, name)
 
 
 def test_an_edge_with_a_namespace_that_never_came_lets_go(attached: Attached) -> None:

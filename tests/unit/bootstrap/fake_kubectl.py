@@ -20,6 +20,9 @@ STATE = sys.argv[1]
 CLUSTER = os.path.join(STATE, "cluster")
 ANCHOR = "ClusterRole/edgewright-anchor"
 ANCHOR_UID = "5f0c1d2e-uid-of-the-anchor"
+UNNOTICED, TERMINATING = 2, 2
+"""For how many calls what has lost its owner is as before, and its namespace terminating then; a real garbage
+collector takes about a second for each."""
 KINDS = {
     "configmaps": "ConfigMap",
     "customresourcedefinitions.apiextensions.k8s.io": "CustomResourceDefinition",
@@ -72,10 +75,20 @@ def owner_in(text):
 
 
 def collect(objects):
-    """As the garbage collector does it, here at once: what belongs to an anchor that has gone goes."""
+    """As the garbage collector does it, some calls later: what belongs to an anchor that has gone goes.
+
+    A namespace is terminating first, as a real one is: nothing new comes into it then.
+    """
     alive = anchor_uid(objects)
     for key in [key for key, held in objects.items() if held.get("owned_by", alive) not in ("", alive)]:
-        remove(objects, key)
+        if key not in objects:
+            continue  # went with its namespace
+        held = objects[key]
+        held["calls"] = held.get("calls", 0) + 1
+        if held["calls"] > UNNOTICED and key.startswith("Namespace/"):
+            held["deleted"] = "2026-01-01T00:00:00Z"
+        if held["calls"] > UNNOTICED + TERMINATING:
+            remove(objects, key)
 
 
 def remove(objects, key):
@@ -322,8 +335,16 @@ def main():
                 seen = field(text, "resourceVersion")
                 if seen and key in objects and version_of(objects[key]) != seen:  # one that is gone is made, as tried
                     stop(f'Operation cannot be fulfilled on {kind} "{name}": the object has been modified')
-                if made["namespace"] and objects.get(f"Namespace/{made['namespace']}", {}).get("deleted"):
-                    stop(f'namespaces "{made["namespace"]}" is being terminated: unable to create new content')
+                space = made["namespace"]
+                if key not in objects and space not in ("", "default", "kube-system"):
+                    if f"Namespace/{space}" not in objects:
+                        stop(f'Error from server (NotFound): {kind} "{name}": namespaces "{space}" not found')
+                    if objects[f"Namespace/{space}"].get("deleted"):
+                        stop(
+                            f'Error from server (Forbidden): error when creating "STDIN": {kind} "{name}" is '
+                            f"forbidden: unable to create new content in namespace {space} because it is being "
+                            "terminated"
+                        )
                 note("changes", [args[0], key])
                 run = re.search(r'edgewright\.dev/run: "([0-9a-f]*)"', text)
                 made["text"] = re.sub(r"^  resourceVersion: .*\n", "", text, flags=re.MULTILINE)

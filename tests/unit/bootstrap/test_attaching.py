@@ -127,6 +127,7 @@ def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge, centr
     done = edge.run("--yes")
     assert done.returncode == 1
     assert detail in done.stderr and "Make a new line." in done.stderr
+    edge.await_collection()
     assert edge.secret("flux-secrets") is None and edge.secret("edgewright-agent") is None
     assert not [change for change in edge.changes if "self-link" in change[1]]
 
@@ -167,6 +168,7 @@ def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge, centre):
     done = edge.run("--yes")
     assert done.returncode == 1 and "They were revoked." in done.stderr
     assert len(centre.requests) == 2
+    edge.await_collection()
     assert edge.secret("flux-secrets") is None and edge.secret("edgewright-agent") is None
 
 
@@ -400,6 +402,7 @@ def test_refusal_takes_back_what_this_run_has_made(edge, centre):
     centre.says((409, {"detail": "Another cluster has this identity."}))
     before = edge.cluster["objects"]
     assert edge.run("--yes").returncode == 1
+    edge.await_collection()
     assert edge.cluster["objects"] == before
 
 
