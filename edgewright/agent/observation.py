@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from edgewright.agent.applied import AppliedObject
 from edgewright.agent.lacks import (
     KUSTOMIZATIONS,
     NODES,
@@ -93,7 +94,8 @@ class Kustomized:
         path: folder of the source that it applies.
         holds: how many objects it has applied and not pruned.
         deleting: it goes, once Flux has done its part.
-        drivers: Flux's own objects beside it that it has applied, ``KIND NAME``; not reported.
+        drivers, unlisted: what the one that drives the edge has applied, by its inventory: Flux's objects beside it,
+            ``KIND NAME``, and all else; not reported.
         own: the centre has put it there; else it is an operator's.
     """
 
@@ -107,6 +109,7 @@ class Kustomized:
     holds: int = 0
     deleting: bool = False
     drivers: frozenset[str] = frozenset()
+    unlisted: tuple[AppliedObject, ...] = ()
     own: bool = True
 
     @property
@@ -195,6 +198,7 @@ class Fetched:
         fetched: revision that was fetched last; None: none yet.
         conditions: by type, in that order.
         url: where it fetches from; not reported.
+        own: the centre has put it there; no other is reported.
     """
 
     name: str
@@ -202,6 +206,7 @@ class Fetched:
     fetched: str | None = None
     conditions: tuple[FluxCondition, ...] = ()
     url: str = ""
+    own: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """As it is reported."""
@@ -302,12 +307,12 @@ class Observation:
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
         """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""
         before = {each.name: each for each in self.sources or ()}
-        ordered = sorted(found, key=lambda each: each.name)
         settled = (
             replace(each, conditions=before[each.name].conditions)
             if each.name in before and _progresses(each.conditions)
             else each
-            for each in ordered
+            for each in sorted(found, key=lambda each: each.name)
+            if each.own
         )
         return replace(self, sources=tuple(settled))
 

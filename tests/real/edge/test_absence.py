@@ -12,6 +12,7 @@ from edge_cluster.agent import NAMESPACE
 from supervised import eventually
 
 import edgewright.agent
+from edgewright.domain import wellknown as wk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,8 @@ SLOW = 180.0
 """Seconds that Flux may take for a commit."""
 DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 """Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""
+WITHOUT_FINALIZER = ("--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
+"""No helm-controller is here that would do its part."""
 TWO_BEATS = 2 * 5 + 5
 """Seconds in which the edge has called twice, and some for the machine."""
 
@@ -50,6 +53,12 @@ def delete(edge: Edge, *what: str) -> None:
     edge.cluster.kubectl("delete", *what, "--namespace", NAMESPACE)
 
 
+def ask_to_apply(edge: Edge) -> None:
+    """Flux does at once what it does at its interval."""
+    asked = f"reconcile.fluxcd.io/requestedAt={time.time()}"
+    edge.cluster.kubectl("annotate", "kustomization", "self-link", asked, "--overwrite", "--namespace", NAMESPACE)
+
+
 def soon(holds: Callable[[], bool]) -> None:
     """Within two beats."""
     began = time.monotonic()
@@ -65,6 +74,50 @@ def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_i
     assert "GitRepository self-link is missing" in edge.message("Synced"), edge.message("Synced")
     assert edge.condition("Healthy") == ("False", "DriverMissing")
     fresh_line()
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+def test_what_flux_has_applied_is_missed_by_an_agent_that_starts_after_it_was_deleted(edge: Edge) -> None:
+    release = f"edge-cluster-{edge.uuid}"
+    edge.agent.kill()
+    edge.cluster.kubectl("patch", "helmrelease", release, "--namespace", NAMESPACE, *WITHOUT_FINALIZER)
+    delete(edge, "helmrelease", release, "--ignore-not-found")
+    delete(edge, "gitrepository", "helm-charts")
+    delete(edge, "kustomization", "by-hand")
+    edge.agent.start()
+    soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
+    told = edge.message("Synced")
+    for name in ("GitRepository helm-charts", f"HelmRelease {release}", "Kustomization by-hand"):
+        assert name in told, told
+    assert "Flux puts it back at its next interval" in told, told
+    ask_to_apply(edge)
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+def test_what_the_agent_may_not_see_is_not_taken_for_there_and_is_missed_once_it_may(edge: Edge) -> None:
+    """A template brings a kind that the line gives the agent no right to."""
+    path = f"/v1/app/{wk.APP_FLUX_TEMPLATE}/object/{wk.OBJECT_FLUX_TEMPLATE}"
+    before = edge.centre.api("GET", path).json()
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
+    assert edge.centre.api("PUT", path, json={**before, "settings.yaml": [settings]}).status_code < 300
+    right = f"get on configmaps in {NAMESPACE}"
+    eventually(lambda: right in edge.message("Healthy"), seconds=SLOW)
+    assert edge.condition("Healthy") == ("False", "RightMissing")
+    assert "Grant it to the service account edgewright-agent" in edge.message("Healthy")
+    role = ("--namespace", NAMESPACE)
+    edge.cluster.kubectl("create", "role", "settings", "--verb=get", "--resource=configmaps", *role)
+    account = f"--serviceaccount={NAMESPACE}:edgewright-agent"
+    edge.cluster.kubectl("create", "rolebinding", "settings", "--role=settings", account, *role)
+    eventually(lambda: right not in edge.message("Healthy"))
+    edge.agent.kill()
+    delete(edge, "configmap", "settings")
+    edge.agent.start()
+    soon(lambda: f"ConfigMap settings in {NAMESPACE} is missing" in edge.message("Synced"))
+    assert edge.condition("Synced") == ("False", "DriverMissing")
+    ask_to_apply(edge)
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+    assert edge.centre.api("PUT", path, json=before).status_code < 300
+    eventually(lambda: edge.cluster.find("configmap", "settings", namespace=NAMESPACE) is None, seconds=SLOW)
     eventually(lambda: is_driven(edge), seconds=SLOW)
 
 
