@@ -323,9 +323,7 @@ class Observation:
             now: aware, by the edge's clock.
         """
         theirs = [each for each in self.others if isinstance(each, Kustomized)]
-        settled = [
-            _settled(each, _the_same(each, (*(self.kustomizations or ()), *theirs)), now) for each in _ordered(found)
-        ]
+        settled = _settled(found, (*(self.kustomizations or ()), *theirs), now)
         own = [each for each in settled if each.own]
         others = [each for each in settled if not each.own]
         return replace(
@@ -342,9 +340,7 @@ class Observation:
             now: aware, by the edge's clock.
         """
         theirs = [each for each in self.others if isinstance(each, Released)]
-        settled = [
-            _settled(each, _the_same(each, (*(self.releases or ()), *theirs)), now) for each in _ordered(found)
-        ]
+        settled = _settled(found, (*(self.releases or ()), *theirs), now)
         return replace(
             self,
             releases=tuple(each for each in settled if each.own),
@@ -385,8 +381,9 @@ def _progresses(conditions: Sequence[FluxCondition]) -> bool:
 Flux = TypeVar("Flux", Kustomized, Released)
 
 
-def _ordered(found: Sequence[Flux]) -> list[Flux]:
-    return sorted(found, key=lambda each: each.name)
+def _settled(found: Sequence[Flux], before: Sequence[Flux], now: datetime) -> list[Flux]:
+    ordered = sorted(found, key=lambda each: each.name)
+    return [_settled_one(each, _the_same(each, before), now) for each in ordered]
 
 
 def _the_same(each: Flux, before: Sequence[Flux]) -> Flux | None:
@@ -394,7 +391,7 @@ def _the_same(each: Flux, before: Sequence[Flux]) -> Flux | None:
     return next((one for one in before if (one.name, one.own) == (each.name, each.own)), None)
 
 
-def _settled(each: Flux, before: Flux | None, now: datetime) -> Flux:
+def _settled_one(each: Flux, before: Flux | None, now: datetime) -> Flux:
     if before is None or not each.progresses:
         return each
     begun = [state.since for state in each.conditions if state.type == "Ready" and state.since is not None]

@@ -1,10 +1,9 @@
 """Renders the bootstrap script of one cluster, and the script that says why there is none.
 
 ``frame.sh`` is the script, ``uninstall.sh`` the one that takes away what it has installed; the lines ``#@values``,
-``#@unpack`` and ``#@common`` in them are replaced, the last one by ``common.sh``. What follows ``#-`` on a line is for
-whoever maintains them, and is left out. Whatever comes from
-outside goes in as a single-quoted word or as a here-document whose quoted delimiter is absent from it, so
-that no content is ever read as shell.
+``#@unpack`` and ``#@common`` in them are replaced, the last one by ``common.sh``. What follows ``#-`` on a line is
+for whoever maintains them, and is left out. Whatever comes from outside goes in as a single-quoted word or as a
+here-document whose quoted delimiter is absent from it, so that no content is ever read as shell.
 """
 
 import re
