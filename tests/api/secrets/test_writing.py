@@ -103,6 +103,23 @@ async def test_names_that_kubernetes_would_refuse_are_422(cluster: UUID, operato
         assert answer.status_code == 422, place
 
 
+async def test_a_secret_is_not_called_as_the_file_that_flux_takes_for_instructions(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    before = centre.git.head(cluster)
+    bulk = {"changes": [change("db", "k", b"x"), change("kustomization", "k", b"x")]}
+    for answer in (
+        await operator.put(path(cluster, name="kustomization"), content=b"x"),
+        await operator.put(f"{path(cluster, name='kustomization')}?dryrun", content=b"x"),
+        await operator.post(f"/v1/cluster/{cluster}/secret", json=bulk),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (422, "secret_name_invalid"), answer.text
+        assert "kustomization.yaml" in answer.json()["hint"]
+    assert centre.git.head(cluster) == before
+    gone = await operator.delete(path(cluster, name="kustomization"))
+    assert gone.status_code == 404, "one that an earlier version has stored can be deleted"
+
+
 async def test_no_name_leads_out_of_the_secrets_folder(
     centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
 ) -> None:
