@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from conftest import Edge
     from edge_cluster.controllers import SealedSecrets
 
+    from edgewright.domain.json import JsonObject
+
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 
 RIGHTS = Path(edgewright.agent.__file__).with_name("rbac.yaml")
@@ -57,6 +59,13 @@ def ask_to_apply(edge: Edge) -> None:
     """Flux does at once what it does at its interval."""
     asked = f"reconcile.fluxcd.io/requestedAt={time.time()}"
     edge.cluster.kubectl("annotate", "kustomization", "self-link", asked, "--overwrite", "--namespace", NAMESPACE)
+
+
+def render(edge: Edge, path: str, template: JsonObject) -> None:
+    """Has the edge fetch what becomes of another template."""
+    assert edge.centre.api("PUT", path, json=template).status_code < 300
+    eventually(lambda: not is_driven(edge))
+    edge.cluster.fetch_now()
 
 
 def soon(holds: Callable[[], bool]) -> None:
@@ -99,7 +108,7 @@ def test_what_the_agent_may_not_see_is_not_taken_for_there_and_is_missed_once_it
     path = f"/v1/app/{wk.APP_FLUX_TEMPLATE}/object/{wk.OBJECT_FLUX_TEMPLATE}"
     before = edge.centre.api("GET", path).json()
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
-    assert edge.centre.api("PUT", path, json={**before, "settings.yaml": [settings]}).status_code < 300
+    render(edge, path, {**before, "settings.yaml": [settings]})
     right = f"get on configmaps in {NAMESPACE}"
     eventually(lambda: right in edge.message("Healthy"), seconds=SLOW)
     assert edge.condition("Healthy") == ("False", "RightMissing")
@@ -116,7 +125,7 @@ def test_what_the_agent_may_not_see_is_not_taken_for_there_and_is_missed_once_it
     assert edge.condition("Synced") == ("False", "DriverMissing")
     ask_to_apply(edge)
     eventually(lambda: is_driven(edge), seconds=SLOW)
-    assert edge.centre.api("PUT", path, json=before).status_code < 300
+    render(edge, path, before)
     eventually(lambda: edge.cluster.find("configmap", "settings", namespace=NAMESPACE) is None, seconds=SLOW)
     eventually(lambda: is_driven(edge), seconds=SLOW)
 
