@@ -63,8 +63,9 @@ def ask_to_apply(edge: Edge) -> None:
 
 def render(edge: Edge, path: str, template: JsonObject) -> None:
     """Has the edge fetch what becomes of another template."""
+    before = edge.shown()["revisions"]["desired"]
     assert edge.centre.api("PUT", path, json=template).status_code < 300
-    eventually(lambda: not is_driven(edge))
+    eventually(lambda: edge.shown()["revisions"]["desired"] != before)
     edge.cluster.fetch_now()
 
 
