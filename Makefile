@@ -103,13 +103,16 @@ races: $(ENVIRONMENT) ## two runs of the bootstrap line that meet, at each of th
 	RACES=$(or $(RACES),all) $(SEED:%=RACES_SEED=%) $(PYTEST) tests/real/races -m real --log-cli-level=INFO </dev/null
 
 ##@ Work on it
-.PHONY: format hooks chaos siege long-life bench record-histories clean
+.PHONY: format hooks images chaos siege long-life bench record-histories clean
 format: $(ENVIRONMENT) ## format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 hooks: $(ENVIRONMENT) ## run the linters before each commit
 	$(BIN)/pre-commit install
+
+images: $(ENVIRONMENT) ## ask the registries (docker with buildx) which platforms the pinned images are for
+	$(BIN)/python tests/support/image_platforms.py
 
 chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n TOPOLOGY=production CENTRES=n
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \

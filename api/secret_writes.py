@@ -26,6 +26,7 @@ from edgewright.domain.kubernetes_names import (
     check_namespace,
     check_secret_key,
     check_secret_name,
+    check_stored_name,
 )
 from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
 from edgewright.errors import Conflict, Invalid, Waiting
@@ -175,10 +176,12 @@ def refuse_reserved(changes: Sequence[KeyChange], templates: Templates, reserved
     """Lets deletions pass: what an earlier version has sealed there can be taken away.
 
     Raises:
-        Invalid: code ``namespace_reserved``: a value, type, label or annotation is for one of these namespaces.
+        Invalid: code ``namespace_reserved``: a value, type, label or annotation is for one of these namespaces;
+            ``secret_name_invalid``: for a name whose file Flux would not take for a secret.
     """
     written = [(change.namespace, change.name) for change in changes if change.value is not None]
     for namespace, name in (*written, *templates):
+        check_stored_name(name)
         if _is_reserved(namespace, name, reserved=reserved):
             raise Invalid(
                 f"The secret {name} cannot be sealed into the namespace {namespace} of this cluster: "

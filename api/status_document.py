@@ -74,7 +74,8 @@ _MORE = {
         "type": "array",
         "items": {"type": "string"},
         "description": (
-            "What drives the edge and is not there, such as `GitRepository self-link` or `Secret flux-secrets`. "
+            "What drives the edge and is not there, such as `GitRepository self-link`, `Secret flux-secrets` or "
+            "`ConfigMap settings in line-1`. "
             "Absent: nothing, or the agent does not look for it. The first 20 count, as of the next two."
         ),
     },
@@ -85,7 +86,7 @@ _MORE = {
             "properties": {
                 "what": {
                     "type": "string",
-                    "description": "Resource, such as `kustomizations` or `secrets/NAME`.",
+                    "description": "Resource, such as `kustomizations`, `secrets/NAME` or `configmaps in line-1`.",
                 },
                 "right": {"type": "string", "description": "What the agent lacks, in words."},
             },

@@ -62,7 +62,7 @@ async def bootstrap_script(
     token: str = "",
     wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
-    """POSIX sh, at most 34 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
+    """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
     registration, row = await admit(request, gateway, live, uuid, token)
     files, hooks = await _installation(gateway, row)
     stored = None if row.spec.bare else await stored_flux(gateway)

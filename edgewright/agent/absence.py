@@ -7,26 +7,25 @@ anew is not called for. What cannot be looked at is neither there nor missing.
 import math
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
+from edgewright.agent.applied import LOOKS, Unlisted
 from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.lacks import NODES, SEALED_SECRETS, Unknown
-from edgewright.agent.observation import OWN_SOURCE, Fetched, Kustomized
+from edgewright.agent.observation import OWN_SOURCE, Fetched, Kustomized, Released
 from edgewright.agent.passwords import SECRET_OF, HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated
 
-LOOKS = 2
-"""So often in a row something is missing, or refused, before it is told."""
 YOUNG = timedelta(minutes=5)
 """For so long after its Secret was made an edge may lack what was never seen there: bootstrap is still under way."""
 RIGHTS_SECONDS = 60.0
 """Between two questions whether the agent may change a Secret."""
-SOURCE, KUSTOMIZATION, SECRET_KIND = "GitRepository", "Kustomization", "Secret"
+SOURCE, KUSTOMIZATION, RELEASE, SECRET_KIND = "GitRepository", "Kustomization", "HelmRelease", "Secret"
 NO_TOKEN = "a service account's token that Kubernetes takes"  # noqa: S105 - a sentence of no secret
 _DRIVERS = frozenset({f"{SOURCE} {OWN_SOURCE}", f"{KUSTOMIZATION} {OWN_SOURCE}"})
 _ALWAYS = _DRIVERS | {f"{SECRET_KIND} {name}" for name in SECRET_OF.values()}
-"""Every edge has these. Whatever else its repository drives may lack the label by which the agent knows it."""
+"""Every edge has these, whether or not an inventory of Flux's says so."""
 _EVERYWHERE = frozenset({NODES, SEALED_SECRETS})
 
 
@@ -36,6 +35,8 @@ class Edge(Protocol):
     async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
 
     async def may_change_secret(self, namespace: str, name: str) -> bool: ...
+
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None: ...
 
 
 class Absence:
@@ -52,6 +53,8 @@ class Absence:
         self._cluster = cluster
         self._clock = clock
         self._young_until = clock.now() + YOUNG
+        self._unlisted = Unlisted(edge)
+        self._applied: Collection[str] = ()
         self._seen: set[str] = set()
         self._missed: dict[str, int] = {}
         self._refused: dict[str, int] = {}
@@ -74,32 +77,41 @@ class Absence:
     def unknown(self) -> tuple[Unknown, ...]:
         """What the agent may not see, or not change; in a fixed order."""
         refused = sorted(what for what, looks in self._refused.items() if looks >= LOOKS)
-        return tuple(Unknown(what, self._rights[what]) for what in refused)
+        lacking = [Unknown(what, self._rights[what]) for what in refused]
+        return (*lacking, *sorted(self._unlisted.unknown, key=lambda each: each.what))
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Kind and name of what is not there; in a fixed order."""
         is_young = self._clock.now() < self._young_until
-        unseen: Collection[str] = () if is_young else _ALWAYS
+        unseen = set(self._applied) | (set() if is_young else _ALWAYS)
         gone = (each for each, looks in self._missed.items() if looks >= LOOKS)
-        return tuple(sorted(each for each in gone if each in self._seen or each in unseen))
+        return tuple(
+            sorted((*(each for each in gone if each in self._seen or each in unseen), *self._unlisted.missing))
+        )
 
-    async def look(self, sources: Sequence[Fetched] | None, kustomizations: Sequence[Kustomized] | None) -> None:
-        """One look.
+    async def look(
+        self,
+        sources: Sequence[Fetched] | None,
+        kustomizations: Sequence[Kustomized] | None,
+        releases: Sequence[Released] | None,
+    ) -> None:
+        """One look. What Flux has applied by its inventory was there, whether or not this agent saw it.
 
         Args:
-            sources, kustomizations: that are there; None: they could not be seen.
+            sources, kustomizations, releases: that are there, an operator's among them; None: they could not be
+                seen.
         """
-        expected = set(_DRIVERS)
+        driving = None
         if kustomizations is not None:
-            expected |= {held for each in kustomizations if each.name == OWN_SOURCE for held in each.drivers}
-        there: dict[str, Collection[str] | None] = {
-            SOURCE: None if sources is None else {each.name for each in sources},
-            KUSTOMIZATION: None if kustomizations is None else {each.name for each in kustomizations},
-        }
-        if kustomizations is not None:
-            self._forget(expected)
-        self._count(expected, there)
+            driving = next((each for each in kustomizations if each.name == OWN_SOURCE), Kustomized(OWN_SOURCE, ""))
+            self._applied = driving.drivers
+            self._forget(_DRIVERS | driving.drivers)
+        ours = None if sources is None else [each for each in sources if each.own or each.name != OWN_SOURCE]
+        there = {SOURCE: _names(ours), KUSTOMIZATION: _names(kustomizations), RELEASE: _names(releases)}
+        self._count(_DRIVERS | set(self._applied), there)
+        if driving is not None:
+            await self._unlisted.look(driving.unlisted)
         await self._look_at_secrets()
 
     def _forget(self, expected: Collection[str]) -> None:
@@ -156,6 +168,10 @@ class Absence:
 
     def _right(self, verb: str, what: str) -> str:
         return f"{verb} on {what}" if what in _EVERYWHERE else f"{verb} on {what} in {self._namespace}"
+
+
+def _names(found: Sequence[Fetched | Kustomized | Released] | None) -> Collection[str] | None:
+    return None if found is None else {each.name for each in found}
 
 
 def _grown_up(created: datetime | None) -> datetime:

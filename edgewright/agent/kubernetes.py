@@ -21,7 +21,6 @@ from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
 from lightkube.resources.core_v1 import Namespace, Node, Secret
 from lightkube.types import PatchType
 
-from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.objects import (
     GitRepository,
     HelmChart,
@@ -157,8 +156,9 @@ class Kubernetes:
         return found
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
-        """Flux's GitRepositories that are this cluster's; none if this Kubernetes knows no such kind."""
-        return [fetched_of(each) for each in await self._flux("gitrepositories", GitRepository, namespace, cluster)]
+        """Flux's GitRepositories in a namespace; none if this Kubernetes knows no such kind."""
+        found = await self._flux("gitrepositories", GitRepository, namespace)
+        return [fetched_of(each, cluster) for each in found]
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
         """Flux's Kustomizations in a namespace; none if this Kubernetes knows no such kind."""
@@ -183,15 +183,10 @@ class Kubernetes:
             return None
 
     async def _flux(
-        self, where: str, kind: type[GenericNamespacedResource], namespace: str, cluster: str | None = None
+        self, where: str, kind: type[GenericNamespacedResource], namespace: str
     ) -> list[GenericNamespacedResource]:
         async with self._asking(where):
-            found = self._opened().list(
-                kind,
-                namespace=namespace,
-                labels=None if cluster is None else {CLUSTER_LABEL: cluster},
-                chunk_size=OBJECTS_AT_ONCE,
-            )
+            found = self._opened().list(kind, namespace=namespace, chunk_size=OBJECTS_AT_ONCE)
             try:
                 return [each async for each in found]
             except httpx2.HTTPStatusError as error:
@@ -260,6 +255,19 @@ class Kubernetes:
                 if error.response.status_code != httpx2.codes.NOT_FOUND:
                     raise
         return openings
+
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None:
+        """What stands at a path, as that media type; None if nothing does."""
+        async with self._asking(where):
+            # lightkube asks for whole objects only
+            answer = await self._opened()._client._client.get(path, headers={"Accept": accept})
+            if answer.status_code == httpx2.codes.NOT_FOUND:
+                return None
+            answer.raise_for_status()
+            found = answer.json()
+            if not isinstance(found, dict):
+                raise TypeError(type(found))
+        return found
 
     async def scale(self, namespace: str, name: str, replicas: int) -> None:
         """Sets how many pods a Deployment has.

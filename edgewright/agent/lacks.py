@@ -6,6 +6,8 @@ from typing import Any
 
 MOST_NAMED = 20
 """Of what is missing, unknown, or not opened: where more is, the first of it says enough."""
+LONGEST_NAMED = 200
+"""Characters of an object that is missing; the centre reads no more."""
 NODES, SEALED_SECRETS = "nodes", "sealedsecrets"
 SOURCES, KUSTOMIZATIONS, RELEASES = "gitrepositories", "kustomizations", "helmreleases"
 """Resources, as RBAC calls them."""
@@ -56,7 +58,7 @@ def lacks_json(
     """
     said: dict[str, Any] = {}
     if missing:
-        said["missing"] = list(missing[:MOST_NAMED])
+        said["missing"] = [each[:LONGEST_NAMED] for each in missing[:MOST_NAMED]]
     if unknown:
         said["unknown"] = [each.to_json() for each in unknown[:MOST_NAMED]]
     if unopened is not None:

@@ -1,14 +1,18 @@
 """Kubernetes' objects, read into what the agent reports. Whatever is missing in one is left open."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime
+from itertools import compress
+from operator import not_
 from typing import Any
 
 from lightkube.generic_resource import GenericNamespacedResource, create_namespaced_resource
 from lightkube.resources.core_v1 import Node
 
+from edgewright.agent.applied import AppliedObject, applied_of
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
+from edgewright.agent.observation import OWN_SOURCE, Fetched, FluxCondition, Host, Kustomized, Released
 from edgewright.agent.opening import Opening, sealing_digest, stage_of
 from edgewright.agent.sealing_controller import SealedSecret
 
@@ -22,9 +26,12 @@ SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
 """The centre's, on what it has sealed: key -> fingerprint of the certificate, and time."""
-_ID_PARTS = 4
-"""Of an entry of an inventory: ``NAMESPACE_NAME_GROUP_KIND``; none of them has an underscore here."""
-_DRIVING_KINDS = {("source.toolkit.fluxcd.io", "GitRepository"), ("kustomize.toolkit.fluxcd.io", "Kustomization")}
+_LISTED_KINDS = {
+    ("source.toolkit.fluxcd.io", "GitRepository"),
+    ("kustomize.toolkit.fluxcd.io", "Kustomization"),
+    ("helm.toolkit.fluxcd.io", "HelmRelease"),
+}
+"""What the agent lists in its namespace."""
 PASSING_CONDITIONS = ("Reconciling",)
 """Say only that Flux is at work."""
 CHART_WAITS = frozenset({"NoSourceArtifact", "SourceUnavailable"})
@@ -58,18 +65,22 @@ def kustomized_of(found: GenericNamespacedResource, cluster: str) -> Kustomized:
         cluster: UUID; what bears it is the centre's.
     """
     metadata = found.metadata
+    name, namespace = (metadata.name or "", metadata.namespace or "") if metadata else ("", "")
     spec, status = _object(found.get("spec")), _object(found.get("status"))
+    entries = _objects(_object(status.get("inventory")).get("entries"))
+    listed, unlisted = _applied(entries if name == OWN_SOURCE else (), namespace)
     return Kustomized(
-        name=(metadata.name if metadata else None) or "",
+        name=name,
         source=str(_object(spec.get("sourceRef")).get("name", "")),
         suspended=spec.get("suspend") is True,
         applied=status.get("lastAppliedRevision") or None,
         attempted=status.get("lastAttemptedRevision") or None,
         conditions=_conditions(status),
         path=str(spec.get("path") or ""),
-        holds=len(_object(status.get("inventory")).get("entries") or ()),
+        holds=len(entries),
         deleting=metadata is not None and metadata.deletionTimestamp is not None,
-        drivers=_drivers(status, metadata.namespace if metadata else None),
+        drivers=frozenset(f"{each.kind} {each.name}" for each in listed),
+        unlisted=tuple(unlisted),
         own=_is_own(found, cluster),
     )
 
@@ -104,8 +115,12 @@ def failed_chart_of(found: GenericNamespacedResource) -> FluxCondition | None:
     return stated if failed else None
 
 
-def fetched_of(found: GenericNamespacedResource) -> Fetched:
-    """What is reported of a GitRepository."""
+def fetched_of(found: GenericNamespacedResource, cluster: str) -> Fetched:
+    """What is reported of a GitRepository.
+
+    Args:
+        cluster: UUID; what bears it is the centre's.
+    """
     metadata = found.metadata
     spec, status = _object(found.get("spec")), _object(found.get("status"))
     return Fetched(
@@ -114,6 +129,7 @@ def fetched_of(found: GenericNamespacedResource) -> Fetched:
         fetched=_object(status.get("artifact")).get("revision") or None,
         conditions=_conditions(status),
         url=str(spec.get("url", "")),
+        own=_is_own(found, cluster),
     )
 
 
@@ -170,15 +186,11 @@ def _records(annotation: str | None) -> dict[str, str]:
     return {key: str(record[0]) for key, record in said.items() if isinstance(record, list) and record}
 
 
-def _drivers(status: dict[str, Any], namespace: str | None) -> frozenset[str]:
-    """The Git sources and Kustomizations of its own namespace that a Kustomization has applied, by its inventory."""
-    entries = map(_object, _object(status.get("inventory")).get("entries") or ())
-    parts = (str(each.get("id", "")).split("_") for each in entries)
-    return frozenset(
-        f"{part[3]} {part[1]}"
-        for part in parts
-        if len(part) == _ID_PARTS and part[0] == namespace and (part[2], part[3]) in _DRIVING_KINDS
-    )
+def _applied(entries: Iterable[dict[str, Any]], namespace: str) -> tuple[list[AppliedObject], list[AppliedObject]]:
+    """What a Kustomization of this namespace has applied: what the agent's lists show, and the rest."""
+    found = [each for each in map(applied_of, entries) if each is not None]
+    is_listed = [each.namespace == namespace and (each.group, each.kind) in _LISTED_KINDS for each in found]
+    return list(compress(found, is_listed)), list(compress(found, map(not_, is_listed)))
 
 
 def _object(value: object) -> dict[str, Any]:

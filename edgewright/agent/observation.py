@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from edgewright.agent.applied import AppliedObject
 from edgewright.agent.lacks import (
     KUSTOMIZATIONS,
     NODES,
@@ -93,7 +94,8 @@ class Kustomized:
         path: folder of the source that it applies.
         holds: how many objects it has applied and not pruned.
         deleting: it goes, once Flux has done its part.
-        drivers: Flux's own objects beside it that it has applied, ``KIND NAME``; not reported.
+        drivers, unlisted: what the one that drives the edge has applied, by its inventory: Flux's objects beside it,
+            ``KIND NAME``, and all else; not reported.
         own: the centre has put it there; else it is an operator's.
     """
 
@@ -107,6 +109,7 @@ class Kustomized:
     holds: int = 0
     deleting: bool = False
     drivers: frozenset[str] = frozenset()
+    unlisted: tuple[AppliedObject, ...] = ()
     own: bool = True
 
     @property
@@ -195,6 +198,7 @@ class Fetched:
         fetched: revision that was fetched last; None: none yet.
         conditions: by type, in that order.
         url: where it fetches from; not reported.
+        own: the centre has put it there; no other is reported.
     """
 
     name: str
@@ -202,6 +206,7 @@ class Fetched:
     fetched: str | None = None
     conditions: tuple[FluxCondition, ...] = ()
     url: str = ""
+    own: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """As it is reported."""
@@ -302,12 +307,12 @@ class Observation:
     def with_sources(self, found: Sequence[Fetched]) -> "Observation":
         """This, after a look at Flux's sources; what one is only just fetching stays as it was reported before."""
         before = {each.name: each for each in self.sources or ()}
-        ordered = sorted(found, key=lambda each: each.name)
         settled = (
             replace(each, conditions=before[each.name].conditions)
             if each.name in before and _progresses(each.conditions)
             else each
-            for each in ordered
+            for each in sorted(found, key=lambda each: each.name)
+            if each.own
         )
         return replace(self, sources=tuple(settled))
 
@@ -318,9 +323,7 @@ class Observation:
             now: aware, by the edge's clock.
         """
         theirs = [each for each in self.others if isinstance(each, Kustomized)]
-        settled = [
-            _settled(each, _the_same(each, (*(self.kustomizations or ()), *theirs)), now) for each in _ordered(found)
-        ]
+        settled = _settled(found, (*(self.kustomizations or ()), *theirs), now)
         own = [each for each in settled if each.own]
         others = [each for each in settled if not each.own]
         return replace(
@@ -337,9 +340,7 @@ class Observation:
             now: aware, by the edge's clock.
         """
         theirs = [each for each in self.others if isinstance(each, Released)]
-        settled = [
-            _settled(each, _the_same(each, (*(self.releases or ()), *theirs)), now) for each in _ordered(found)
-        ]
+        settled = _settled(found, (*(self.releases or ()), *theirs), now)
         return replace(
             self,
             releases=tuple(each for each in settled if each.own),
@@ -380,8 +381,9 @@ def _progresses(conditions: Sequence[FluxCondition]) -> bool:
 Flux = TypeVar("Flux", Kustomized, Released)
 
 
-def _ordered(found: Sequence[Flux]) -> list[Flux]:
-    return sorted(found, key=lambda each: each.name)
+def _settled(found: Sequence[Flux], before: Sequence[Flux], now: datetime) -> list[Flux]:
+    ordered = sorted(found, key=lambda each: each.name)
+    return [_settled_one(each, _the_same(each, before), now) for each in ordered]
 
 
 def _the_same(each: Flux, before: Sequence[Flux]) -> Flux | None:
@@ -389,7 +391,7 @@ def _the_same(each: Flux, before: Sequence[Flux]) -> Flux | None:
     return next((one for one in before if (one.name, one.own) == (each.name, each.own)), None)
 
 
-def _settled(each: Flux, before: Flux | None, now: datetime) -> Flux:
+def _settled_one(each: Flux, before: Flux | None, now: datetime) -> Flux:
     if before is None or not each.progresses:
         return each
     begun = [state.since for state in each.conditions if state.type == "Ready" and state.since is not None]

@@ -2,10 +2,10 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from edgewright import __version__
 from edgewright.agent.absence import Absence
@@ -59,6 +59,8 @@ class Edge(Protocol):
     async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
 
     async def may_change_secret(self, namespace: str, name: str) -> bool: ...
+
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None: ...
 
 
 class Watch:
@@ -160,7 +162,7 @@ class Watch:
         kubernetes = await self._version()
         if kubernetes is not None:
             seen = replace(seen, versions={"agent": __version__, "kubernetes": kubernetes})
-        await self.absence.look(sources, found)
+        await self.absence.look(sources, found, releases)
         seen = replace(seen, missing=self.absence.missing, unknown=self.absence.unknown, unopened=self._unopened())
         if seen != self.seen:
             self.seen = seen

@@ -20,7 +20,7 @@ limit=30s # of one request to the Kubernetes cluster
 anchor=edgewright-anchor
 
 #@common
-unwritten() { # WHAT
+unwritten() { #- WHAT
 	! has 'being terminated|namespaces .* not found' ||
 		fail 3 "$1 could not be written: its namespace was taken away meanwhile; run the same line again."
 	broken "$1 could not be written."
@@ -69,7 +69,7 @@ while [ $# -gt 0 ]; do
 done
 case $yes in 0 | n | no | false) yes= ;; esac
 
-needs() { # TOOL [WORDS]
+needs() { #- TOOL [WORDS]
 	command -v "$1" >/dev/null 2>&1 || fail 3 "${2:-}'$1' is needed and was not found on this machine.$unchanged"
 }
 for tool in kubectl curl base64 grep tr sed mktemp sleep; do needs $tool; done
@@ -85,12 +85,12 @@ unpack
 put() {
 	kc apply --server-side --force-conflicts --field-manager=edgewright-bootstrap "$@"
 }
-apply() { # [OPTIONS]: manifests from standard input
+apply() { #- [OPTIONS]: manifests from standard input
 	put -f - "$@"
 }
 
 # --- The centre: everything secret goes through curl's standard input ---
-ask() { # FILE, curl's settings on standard input: leaves the answer in FILE and its HTTP status in status
+ask() { #- FILE, curl's settings on standard input: leaves the answer in FILE and its HTTP status in status
 	out=$1
 	: >"$out"
 	set --
@@ -102,13 +102,13 @@ ask() { # FILE, curl's settings on standard input: leaves the answer in FILE and
 	status=$(cat "$work/status")
 }
 
-answer() { # KEY: the text of one flat key of the JSON answer, without control characters
+answer() { #- KEY: the text of one flat key of the JSON answer, without control characters
 	tr -s '\000-\037\177' ' ' <"$out" |
 		sed -n -E 's/.*"'"$1"'"[[:space:]]*:[[:space:]]*"(([^"\\]|\\.)*)".*/\1/p' |
 		sed -e 's/\\[nrt]/ /g' -e 's/\\\(["\\/]\)/\1/g'
 }
 
-judge() { # leaves in state: ok, refused, or nothing for an answer that is not the centre's
+judge() { #- leaves in state: ok, refused, or nothing for an answer that is not the centre's
 	state='' detail='' hint=''
 	case $status in
 		2??) state=ok ;;
@@ -124,7 +124,7 @@ not_the_centre() {
 	fail 7 "What answers at $url is not an Edgewright centre (HTTP $status). Is a proxy in between? Run the same line again once that is put right."
 }
 
-take_away() { # OPTIONS: of the centre's script that does it
+take_away() { #- OPTIONS: of the centre's script that does it
 	ask "$work/uninstall.sh" <<EOF
 url = "$url/v1/uninstall.sh"
 EOF
@@ -153,7 +153,7 @@ fi
 
 drivers='gitrepositories.source.toolkit.fluxcd.io kustomizations.kustomize.toolkit.fluxcd.io'
 missing='' everything=yes rbac=rbac.authorization.k8s.io here=--namespace=$namespace all=--all-namespaces
-may() { # WHERE RESOURCE VERB...
+may() { #- WHERE RESOURCE VERB...
 	where=$1 what=$2
 	shift 2
 	for verb; do
@@ -176,7 +176,7 @@ if [ -n "$missing" ]; then
 	fi
 	for kind in $kinds; do may "$here" "$kind" create patch; done
 fi
-lacks() { # WHAT
+lacks() { #- WHAT
 	fail 4 "kubectl's user may not do all that is needed (missing: $1); use a context with administrator rights.$unchanged"
 }
 [ -z "$missing" ] || lacks "$missing"
@@ -194,7 +194,7 @@ not_leaving() {
 find_anchor
 not_leaving
 
-lookup() { # SECRET: leaves its labels, version and password in found_* and found
+lookup() { #- SECRET: leaves its labels, version and password in found_* and found
 	there=$(kc get secret "$1" -n "$namespace" --ignore-not-found -o 'go-template={{with .metadata.labels}}{{with index . "edgewright.dev/cluster"}}{{.}}{{end}}|{{with index . "edgewright.dev/generation"}}{{.}}{{end}}{{else}}|{{end}}|{{.metadata.resourceVersion}}|{{with .data}}{{with index . "password"}}{{base64decode .}}{{end}}{{end}}') ||
 		broken "The Secret $namespace/$1 cannot be read.$unchanged"
 	IFS='|' read -r found_cluster found_generation found_version found <<EOF
@@ -209,14 +209,14 @@ EOF
 	newer "$found_generation"
 }
 
-is_secret() { # PREFIX VALUE: is it what fresh makes?
+is_secret() { #- PREFIX VALUE: is it what fresh makes?
 	case $2 in "${1}_"*) ;; *) return 1 ;; esac
 	hex=${2#"${1}_"}
 	case $hex in *[!0-9a-f]*) return 1 ;; esac
 	[ ${#hex} -eq 64 ]
 }
 
-fresh() { # PREFIX: leaves a new secret of 256 bits in made
+fresh() { #- PREFIX: leaves a new secret of 256 bits in made
 	made=${1}_$({ od -An -v -tx1 -N32 /dev/urandom || hexdump -v -n 32 -e '1/1 "%02x"' /dev/urandom; } 2>/dev/null |
 		tr -cd '0-9a-f')
 	is_secret "$1" "$made" || fail 3 "No random secret could be made from /dev/urandom."
@@ -262,7 +262,7 @@ done
 describe
 
 # --- What the centre has to give, before anything is changed ---
-fetch() { # WHAT: manifests of the centre, into the folder fetched
+fetch() { #- WHAT: manifests of the centre, into the folder fetched
 	ask "$work/fetched/$1.yaml" <<EOF
 url = "$url/v1/cluster/$cluster/install/$1"
 header = "Authorization: Bearer $token"
@@ -285,7 +285,7 @@ if [ -n "$everything" ] && [ -n "$agent_image" ] && [ -n "$flux_files" ] &&
 fi
 
 # --- A dry run on the server refuses what this user may not grant, as the real one does ---
-rehearse() { # 'default' stands in for a namespace that is yet to come; only missing rights count there
+rehearse() { #- 'default' stands in for a namespace that is yet to come; only missing rights count there
 	set -- "$namespace" ${install_flux:+"$flux_namespace"}
 	there=" $(kc get namespace "$@" --ignore-not-found -o name | tr '\n' ' ')" stand_in=
 	for space; do
@@ -331,7 +331,7 @@ fi
 confirm "Attach this $here to $url as '$name'?" "attach this $here as '$name'"
 say "Attaching this $here to $url as '$name' ($cluster)."
 
-hook() { # NAME: a step of the operator, in a shell of its own that knows neither token nor secrets
+hook() { #- NAME: a step of the operator, in a shell of its own that knows neither token nor secrets
 	[ -f "$work/hooks/$1" ] || return 0
 	say "Running the operator's step '$1'."
 	# shellcheck disable=SC2016 # the inner shell expands it
@@ -343,7 +343,7 @@ hook() { # NAME: a step of the operator, in a shell of its own that knows neithe
 }
 
 # --- The secrets: made here, written here first, then registered; a repeat finds and keeps them ---
-encode() { # VALUE: base64 on one line; a here-document, because an argument would be visible to others
+encode() { #- VALUE: base64 on one line; a here-document, because an argument would be visible to others
 	tr -d '\n' <<EOF | base64 | tr -d '\n'
 $1
 EOF
@@ -363,12 +363,12 @@ rules: []
 EOF
 }
 
-mark() { # VERB WORD: on the anchor, if it is as it was seen last
+mark() { #- VERB WORD: on the anchor, if it is as it was seen last
 	kc "$1" clusterrole "$anchor" --overwrite "edgewright.dev/$2" --resource-version="$anchor_version" >/dev/null ||
 		has 'modified|NotFound' || unwritten "The ClusterRole $anchor"
 }
 
-owned() { # GENERATION: lines of metadata
+owned() { #- GENERATION: lines of metadata
 	cat <<EOF
   labels: {edgewright.dev/cluster: "$cluster", edgewright.dev/generation: "$1", edgewright.dev/part-of: "bootstrap"}
   ownerReferences:
@@ -376,17 +376,17 @@ owned() { # GENERATION: lines of metadata
 EOF
 }
 
-stamp() { # manifests from standard input, as owned
+stamp() { #- manifests from standard input, as owned
 	kc patch --local --type=merge -f - -o json --patch "metadata:
 $(owned "$generation")"
 }
 
-make_namespace() { # NAME: one of others stays
+make_namespace() { #- NAME: one of others stays
 	there=$(kc get namespace "$1" --ignore-not-found -o 'jsonpath={.metadata.deletionTimestamp}|{.metadata.ownerReferences[?(@.name=="edgewright-anchor")].uid}') || there=
 	case $there in
 		'|') return ;;
 		'' | "|$anchor_uid") ;;
-		?*) # it goes, or will, as its owner has
+		?*) #- it goes, or will, as its owner has
 			say "The namespace '$1' is being deleted; waiting for it to go."
 			limit=0
 			kc wait --for=delete "namespace/$1" --timeout=120s >/dev/null ||
@@ -405,19 +405,19 @@ make_namespace() { # NAME: one of others stays
 	fi
 	kc create -f - --field-manager=edgewright-bootstrap <"$work/namespace" >/dev/null || {
 		has AlreadyExists || unwritten "The namespace '$1'"
-		return 0 # by another run
+		return 0 #- by another run
 	}
 	say "Made the namespace '$1'."
 }
 
-secret() { # NAME NAMESPACE GENERATION [VERSION]: up to its content; every write changes its version
+secret() { #- NAME NAMESPACE GENERATION [VERSION]: up to its content; every write changes its version
 	printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'metadata:' "  name: $1" "  namespace: $2" \
 		"  annotations: {edgewright.dev/run: \"$run\"}"
 	[ -z "${4:-}" ] || echo "  resourceVersion: \"$4\""
 	owned "$3"
 }
 
-write_secret() { # NAME PASSWORD GENERATION VERSION: if it still has that version; leaves the next one in written
+write_secret() { #- NAME PASSWORD GENERATION VERSION: if it still has that version; leaves the next one in written
 	written=$({
 		secret "$1" "$namespace" "$3" "$4"
 		cat <<EOF
@@ -431,12 +431,12 @@ EOF
 	} | apply -o "$version_only")
 }
 
-reserve_secret() { # NAME: makes it without content; leaves its version in found_version
+reserve_secret() { #- NAME: makes it without content; leaves its version in found_version
 	found_version=$(secret "$1" "$namespace" "$generation" | kc create -f - -o "$version_only")
 }
 
 # Runs that meet end with the same secrets: what is there and fits is kept, and nothing is written over unseen.
-settle_secret() { # NAME PREFIX [DEAD]: leaves what it holds in made, and held before in found
+settle_secret() { #- NAME PREFIX [DEAD]: leaves what it holds in made, and held before in found
 	tries=0 drawn=
 	while :; do
 		tries=$((tries + 1))
@@ -456,7 +456,7 @@ settle_secret() { # NAME PREFIX [DEAD]: leaves what it holds in made, and held b
 	done
 }
 
-undo_secret() { # NAME CURRENT OLD OLD_GENERATION WRITTEN: as before, if nobody has written it since
+undo_secret() { #- NAME CURRENT OLD OLD_GENERATION WRITTEN: as before, if nobody has written it since
 	if [ "$2" = "$3" ]; then
 		return 0
 	elif [ -n "$3" ]; then
@@ -467,7 +467,7 @@ undo_secret() { # NAME CURRENT OLD OLD_GENERATION WRITTEN: as before, if nobody 
 	has 'modified|Conflict|NotFound' || say "The Secret $namespace/$1 could not be put back as it was."
 }
 
-undo_anchor() { # it owns all that this run has made
+undo_anchor() { #- it owns all that this run has made
 	find_anchor
 	[ "$other_run" = "$run" ] && remove "/apis/$rbac/v1/clusterroles/$anchor" "$anchor_version"
 }
@@ -479,7 +479,7 @@ version_only='jsonpath={.metadata.resourceVersion}'
 fresh run
 run=${made#run_}
 made_anchor=
-while find_anchor && [ "$other_run" != "$run" ]; do # again: the question may have taken long
+while find_anchor && [ "$other_run" != "$run" ]; do #- again: the question may have taken long
 	not_leaving
 	if [ -z "$anchor_uid" ]; then
 		if make_anchor; then
@@ -496,7 +496,7 @@ while find_anchor && [ "$other_run" != "$run" ]; do # again: the question may ha
 done
 make_namespace "$namespace"
 
-secrets() { # [DEAD_FLUX DEAD_AGENT]: leaves both in flux and agent, written down on the cluster
+secrets() { #- [DEAD_FLUX DEAD_AGENT]: leaves both in flux and agent, written down on the cluster
 	settle_secret flux-secrets ewf "${1:-}"
 	flux=$made flux_old=${flux_old-$found} flux_age=${flux_age-$found_generation} flux_written=$written
 	settle_secret edgewright-agent ewa "${2:-}"
@@ -508,12 +508,12 @@ if [ -n "$flux_old$agent_old" ] && [ "$flux" != "$flux_old" ] && [ "$agent" != "
 	say "Replacing the credentials of an earlier generation of this cluster."
 fi
 
-ended() { # nobody else's mark is taken away
+ended() { #- nobody else's mark is taken away
 	at=/metadata/annotations/edgewright.dev~1run
 	kc patch clusterrole "$anchor" --type=json --patch "[{op: test, path: $at, value: '$run'}, {op: remove, path: $at}]" >/dev/null
 }
 
-still_anchored() { # what is made without its anchor is collected
+still_anchored() { #- what is made without its anchor is collected
 	seen=$anchor_uid
 	find_anchor
 	not_leaving
@@ -560,14 +560,14 @@ case $state in
 		;;
 	*) not_the_centre ;;
 esac
-while [ "$anchored" -lt "$generation" ]; do # one that has come later has raised it further
+while [ "$anchored" -lt "$generation" ]; do #- one that has come later has raised it further
 	mark label "generation=$generation"
 	still_anchored
 done
 
 # --- The proxies of this machine, for what runs on the cluster ---
 through=${HTTPS_PROXY:-${https_proxy:-}} plain_through=${HTTP_PROXY:-${http_proxy:-}}
-write_proxy() { # NAMESPACE
+write_proxy() { #- NAMESPACE
 	[ -n "$through$plain_through" ] || return 0
 	api=$(kc get service kubernetes -n default -o 'jsonpath={.spec.clusterIP}') || api=
 	direct=${NO_PROXY:-${no_proxy:-}}
@@ -583,17 +583,17 @@ write_proxy() { # NAMESPACE
 write_proxy "$namespace"
 
 # --- The manifests: plain ones first, they may bring the kinds that the others need ---
-refused() { # FILE
+refused() { #- FILE
 	broken "The file '${1##*/}' was not applied; put that right and run the same line again."
 }
 
-apply_owned() { # FILE
+apply_owned() { #- FILE
 	stamp <"$1" >"$work/stamped" || refused "$1"
 	apply <"$work/stamped" >/dev/null || refused "$1"
 	say "Applied ${1##*/}."
 }
 
-apply_all() { # FOLDER
+apply_all() { #- FOLDER
 	for file in "$work/$1"/*; do
 		[ -f "$file" ] || continue
 		if kc get -f "$file" --ignore-not-found --no-headers --show-labels |

@@ -1,9 +1,9 @@
 """Renders the bootstrap script of one cluster, and the script that says why there is none.
 
 ``frame.sh`` is the script, ``uninstall.sh`` the one that takes away what it has installed; the lines ``#@values``,
-``#@unpack`` and ``#@common`` in them are replaced, the last one by ``common.sh``. Whatever comes from
-outside goes in as a single-quoted word or as a here-document whose quoted delimiter is absent from it, so
-that no content is ever read as shell.
+``#@unpack`` and ``#@common`` in them are replaced, the last one by ``common.sh``. What follows ``#-`` on a line is
+for whoever maintains them, and is left out. Whatever comes from outside goes in as a single-quoted word or as a
+here-document whose quoted delimiter is absent from it, so that no content is ever read as shell.
 """
 
 import re
@@ -20,7 +20,7 @@ from edgewright.domain.container_images import is_pinned
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.errors import Invalid, Stalled
 
-MAX_SCRIPT_BYTES = 34_000
+MAX_SCRIPT_BYTES = 32_000
 """Bytes, UTF-8: a person must be able to read the script, and an edge on a poor line to fetch it."""
 
 _ANY_GENERATION = 999_999_999
@@ -31,6 +31,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,512}")
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/@%+\[\]-]{1,512}")
 _VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,64}")
 _PEM = re.compile(r"[\x20-\x7e\r\n\t]+")
+_FOR_MAINTAINERS = re.compile(r"[ \t]+#- .*$", re.MULTILINE)
 _FLUX_OBJECT = re.compile(r"""apiVersion["']?\s*:\s*["']?[a-z]+\.toolkit\.fluxcd\.io/""")
 
 
@@ -185,7 +186,8 @@ def _script(name: str, values: Mapping[str, str], unpack: str) -> str:
 
 @cache
 def _source(name: str) -> str:
-    return resources("edgewright.bootstrap").joinpath(f"{name}.sh").read_text(encoding="utf-8")
+    text = resources("edgewright.bootstrap").joinpath(f"{name}.sh").read_text(encoding="utf-8")
+    return _FOR_MAINTAINERS.sub("", text)
 
 
 def _filled(frame: str, parts: Mapping[str, str]) -> str:

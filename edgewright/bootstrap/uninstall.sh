@@ -66,14 +66,14 @@ kc get --raw /version >/dev/null ||
 [ -n "$cluster" ] || cluster=$(kc get clusterrole "$anchor" --ignore-not-found -o "jsonpath=${label}cluster}") ||
 	broken "The ClusterRole $anchor cannot be read.$unchanged"
 find_anchor
-lacks() { # WHAT
+lacks() { #- WHAT
 	fail 4 "kubectl's user may not do all that is needed (missing: $1); use a context with administrator rights.$unchanged"
 }
 everything=yes
 kc auth can-i --quiet '*' '*' --all-namespaces >/dev/null || everything=
 if [ -z "$everything" ]; then # what the line needs, to install the agent alone
 	missing=
-	may_not() { # VERB RESOURCE...
+	may_not() { #- VERB RESOURCE...
 		for what; do
 			[ "$what" != "$1" ] || continue
 			kc auth can-i --quiet "$1" "$what" --all-namespaces >/dev/null || missing="$missing${missing:+, }$1 $what"
@@ -89,14 +89,14 @@ if [ -z "$everything" ]; then # what the line needs, to install the agent alone
 fi
 describe
 
-kinds() { # OPTIONS: the kinds that can be listed and deleted, a line each
+kinds() { #- OPTIONS: the kinds that can be listed and deleted, a line each
 	kc api-resources --verbs=list,delete -o name "$@" | sed -e '/^events/d' -e '/^namespaces$/d' || :
 }
-listed() { # KIND[,KIND…] OPTIONS: namespace and name of each object, a line each ('-' is no namespace)
+listed() { #- KIND[,KIND…] OPTIONS: namespace and name of each object, a line each ('-' is no namespace)
 	kc get "$@" -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.metadata.name}}{{"\n"}}{{end}}' ||
 		broken "What is on the cluster cannot be listed."
 }
-gone() { # SECONDS, arguments of kubectl delete: waits until it is
+gone() { #- SECONDS, arguments of kubectl delete: waits until it is
 	seconds=$1
 	shift
 	limit=0
@@ -106,14 +106,14 @@ gone() { # SECONDS, arguments of kubectl delete: waits until it is
 	}
 	limit=30s
 }
-change() { # NAMESPACE KIND NAME PATCH: nothing if it has gone meanwhile
+change() { #- NAMESPACE KIND NAME PATCH: nothing if it has gone meanwhile
 	kc patch "$2" "$3" -n "$1" --type=merge --patch "$4" >/dev/null || has 'NotFound|resource type' ||
 		broken "$2 $1/$3 could not be changed; run this again."
 }
 meanwhile() {
 	fail 3 "The bootstrap line was run meanwhile. Let it end; then run this again if Edgewright is to go."
 }
-stuck() { # WHAT
+stuck() { #- WHAT
 	broken "$1 did not go; run this again."
 }
 
@@ -152,7 +152,7 @@ while read -r release; do
 	echo "$release"
 done <"$work/names" >"$work/releases"
 
-released() { # leaves in the file parts what they have made: namespace or -, kind, name
+released() { #- leaves in the file parts what they have made: namespace or -, kind, name
 	: >"$work/parts"
 	[ -s "$work/releases" ] || return 0
 	kc get "$all,namespaces" --all-namespaces -l app.kubernetes.io/managed-by=Helm -o 'go-template={{range .items}}{{with .metadata.namespace}}{{.}}{{else}}-{{end}} {{.kind}} {{.apiVersion}} {{.metadata.name}} {{with .metadata.annotations}}{{with index . "meta.helm.sh/release-name"}}{{.}}{{end}} {{with index . "helm.sh/resource-policy"}}{{.}}{{end}}{{end}}{{"\n"}}{{end}}' >"$work/helm" ||
@@ -185,14 +185,14 @@ if [ -n "$leftovers" ]; then
 fi
 # Kind and keys are everybody's: nobody else must pay for --purge. Ours is what our releases and our Flux have put here.
 sealing=sealedsecrets.bitnami.com
-theirs() { # of SPACE/NAME OWNER lines, a line each: those that are not ours, ten of them
+theirs() { #- of SPACE/NAME OWNER lines, a line each: those that are not ours, ten of them
 	while read -r object by; do
 		case $by in edge-secrets* | by-hand) continue ;; esac
 		! grep -qxF "${object%%/*} Deployment.v1.apps ${object#*/}" "$work/parts" || continue
 		echo "$object"
 	done | sed -n 1,10p | tr '\n' ' ' | sed 's/ $//'
 }
-payers() { # leaves in sealed whether the kind is there
+payers() { #- leaves in sealed whether the kind is there
 	kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}' >"$work/list" ||
 		broken "The Deployments cannot be listed.$unchanged"
 	found=$(sed -n 's/^\([^ ]*\) .*sealed-secrets-controller.*/\1/p' "$work/list" | theirs)
@@ -211,7 +211,7 @@ if [ -z "$everything" ] && [ -s "$work/releases" ]; then
 	lacks "all rights, for the Helm release $(tr '\n' ' ' <"$work/releases")which --keep-releases leaves"
 fi
 
-try_away() { # KINDS OPTIONS: a dry run on the server refuses what the real one would
+try_away() { #- KINDS OPTIONS: a dry run on the server refuses what the real one would
 	kc delete "$1" --all-namespaces --ignore-not-found --dry-run=server -l "$2" >/dev/null || {
 		! has ' cannot [a-z]+ resource ' || lacks "$(complaint)"
 		has 'not support dry run' || broken "The cluster would refuse what is to be deleted.$unchanged"
@@ -279,7 +279,7 @@ take_releases
 # Nobody is left to see to the finalizers of our Flux; somebody else's Flux sees to those of our objects itself.
 owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}') ||
 	broken "What is on the cluster cannot be listed."
-release() { # KIND OPTIONS: takes the finalizers away
+release() { #- KIND OPTIONS: takes the finalizers away
 	kind=$1
 	shift
 	listed "$kind" --all-namespaces "$@" >"$work/list"

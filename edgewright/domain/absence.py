@@ -16,16 +16,25 @@ from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
 CANNOT_BE_KNOWN: Final = "CannotBeKnown"
 DRIVER_MISSING: Final = "DriverMissing"
 FRESH_LINE = "Run a fresh bootstrap line on the edge."
-FLUX_MENDS = "Flux puts it back within ten minutes, unless something takes it away again."
+FLUX_MENDS = (
+    "Flux puts it back at its next interval, within ten minutes. If not, Kustomization self-link on the edge says "
+    "why: it is suspended or fails, or something takes the object away again."
+)
+GRANT = "Grant it to the service account edgewright-agent there, or its absence goes unnoticed."
 AGENT_SECRET_MISSING = (
     f"The Secret {AGENT_SECRET} is missing on the edge; a restart of the agent would lose the edge. {FRESH_LINE}"
 )
 MOST_VALUES = 100_000
 """No edge has more; what says so is not believed."""
 _OF_DELIVERY = frozenset({"gitrepositories", "kustomizations"})
+_GRANTED = _OF_DELIVERY | {"nodes", "namespaces", "helmreleases", "sealedsecrets"}
+"""What a bootstrap line lets the agent see, beside its Secrets. Templates can bring objects of any other kind."""
 _SECRET_OF = {Role.FLUX: FLUX_SECRET, Role.AGENT: AGENT_SECRET}
 _OWN_SECRET = f"Secret {AGENT_SECRET}"
-_SELF_LINK = "self-link"
+_BY_THE_LINE = frozenset(
+    {"GitRepository self-link", "Kustomization self-link", *map("Secret {}".format, _SECRET_OF.values())}
+)
+"""What Flux has not from the repository, or cannot put back without it."""
 _LONGEST = 200
 _LONGEST_PLACE = 600
 _NAMED = 3
@@ -108,7 +117,9 @@ def absence_findings(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -
     """
     findings = [_missing_finding(each) for each in missing_of(status)]
     for each in lacking_of(status):
-        sentence = f"The agent of the edge lacks a right there: {each.right}. {FRESH_LINE}"
+        is_granted = each.what in _GRANTED or each.what.startswith("secrets/")
+        remedy = FRESH_LINE if is_granted else GRANT
+        sentence = f"The agent of the edge lacks a right there: {each.right}. {remedy}"
         findings.append(Finding(About.RIGHT, each.what, True, "RightMissing", sentence))
     for value in lost:
         sentence = f"No key of the edge opens {value.place} any more. Enter it again."
@@ -149,8 +160,7 @@ def _unopened(said: object) -> UnopenedValue | None:
 
 def _remedy(gone: Collection[str]) -> str:
     """Flux itself puts back what it has from the repository, as long as it still gets that."""
-    needed = any(each.endswith(f" {_SELF_LINK}") or each.startswith("Secret ") for each in gone)
-    return FRESH_LINE if needed else FLUX_MENDS
+    return FLUX_MENDS if _BY_THE_LINE.isdisjoint(gone) else FRESH_LINE
 
 
 def _is_missing(gone: list[str]) -> str:

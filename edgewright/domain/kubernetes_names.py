@@ -17,6 +17,8 @@ SECRET_NAME_LIMIT = 250
 """Kubernetes allows 253; but the Secret's file is NAME.yaml, and a file name has at most 255 bytes."""
 SECRET_KEY_LIMIT = 253
 
+_KUSTOMIZATION = "kustomization"
+
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _DNS_LABEL = re.compile(_LABEL)
 _DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
@@ -51,6 +53,22 @@ def check_secret_name(name: str) -> str:
             code="secret_name_invalid",
             hint="lower-case letters, digits, '-' and '.', a letter or digit at both ends of each part, "
             f"at most {SECRET_NAME_LIMIT}",
+            where="name",
+        )
+    return name
+
+
+def check_stored_name(name: str) -> str:
+    """Returns a name whose file Flux takes for a Secret; one that is there already can be deleted all the same.
+
+    Raises:
+        Invalid: code ``secret_name_invalid``.
+    """
+    if name == _KUSTOMIZATION:
+        raise Invalid(
+            "this name would make a file that Flux takes for instructions",
+            code="secret_name_invalid",
+            hint=f"Use another name: with {name}.yaml among them, no secret of its namespace would reach the edge.",
             where="name",
         )
     return name

@@ -1,5 +1,6 @@
 """Image and compose file agree with the settings model, and give nothing away by default."""
 
+import hashlib
 import json
 import re
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from components import PROGRAMS
+from image_platforms import complaint, pinned_images
 
 from edgewright.agent import settings as agent_settings
 from edgewright.cli.hidden_port import BLOCKED
@@ -145,6 +147,30 @@ def test_the_image_is_built_from_pinned_images_only(dockerfile: list[str]) -> No
     bases = {line.split()[1] for line in dockerfile if line.startswith("FROM")}
     assert len(bases) == 1, "both stages have the same Python"
     assert all(PINNED.fullmatch(base) for base in bases), "a tag may be moved to another image"
+
+
+def test_each_pinned_image_is_among_those_whose_platforms_can_be_asked_for(
+    root: Path, compose: dict[str, Any], dockerfile: list[str]
+) -> None:
+    """``make images`` asks; here is no registry."""
+    used = {definition["image"] for definition in compose["services"].values()}
+    used |= {line.split()[1] for line in dockerfile if line.startswith("FROM")}
+    assert {image for image in used if "@" in image} == set(pinned_images(root))
+    assert len(pinned_images(root)) == 5
+
+
+def test_a_digest_of_one_platform_is_told_from_an_index_of_all() -> None:
+    platforms = [{"platform": {"os": "linux", "architecture": each}} for each in ("amd64", "arm64", "s390x")]
+
+    def said(**manifest: object) -> str:
+        content = json.dumps(manifest).encode()
+        return complaint(f"x:1@sha256:{hashlib.sha256(content).hexdigest()}", content) or "fine"
+
+    index = "application/vnd.oci.image.index.v1+json"
+    assert said(mediaType=index, manifests=platforms) == "fine"
+    assert said(mediaType=index, manifests=platforms[:1]).endswith("there is no image for linux/arm64")
+    assert "of one platform's image" in said(mediaType="application/vnd.oci.image.manifest.v1+json", config={})
+    assert "another digest" in (complaint(f"x:1@sha256:{'0' * 64}", b"{}") or "")
 
 
 def test_the_image_runs_as_somebody_and_tells_its_health(dockerfile: list[str]) -> None:

@@ -63,6 +63,9 @@ class Edge:
     async def may_change_secret(self, namespace: str, name: str) -> bool:
         raise Waiting("The test says what is seen.")
 
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None:
+        raise Waiting("Nothing is applied.")
+
 
 class NoSecrets:
     """An edge whose Secrets cannot be had; what is done with them is in ``test_rotation``."""

@@ -26,6 +26,8 @@ SLOW = 180.0
 """Seconds that Flux may take for a commit."""
 DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 """Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""
+WITHOUT_FINALIZER = ("--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
+"""No helm-controller is here that would do its part."""
 TWO_BEATS = 2 * 5 + 5
 """Seconds in which the edge has called twice, and some for the machine."""
 
@@ -50,6 +52,12 @@ def delete(edge: Edge, *what: str) -> None:
     edge.cluster.kubectl("delete", *what, "--namespace", NAMESPACE)
 
 
+def ask_to_apply(edge: Edge) -> None:
+    """Flux does at once what it does at its interval."""
+    asked = f"reconcile.fluxcd.io/requestedAt={time.time()}"
+    edge.cluster.kubectl("annotate", "kustomization", "self-link", asked, "--overwrite", "--namespace", NAMESPACE)
+
+
 def soon(holds: Callable[[], bool]) -> None:
     """Within two beats."""
     began = time.monotonic()
@@ -65,6 +73,23 @@ def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_i
     assert "GitRepository self-link is missing" in edge.message("Synced"), edge.message("Synced")
     assert edge.condition("Healthy") == ("False", "DriverMissing")
     fresh_line()
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+def test_what_flux_has_applied_is_missed_by_an_agent_that_starts_after_it_was_deleted(edge: Edge) -> None:
+    release = f"edge-cluster-{edge.uuid}"
+    edge.agent.kill()
+    edge.cluster.kubectl("patch", "helmrelease", release, "--namespace", NAMESPACE, *WITHOUT_FINALIZER)
+    delete(edge, "helmrelease", release, "--ignore-not-found")
+    delete(edge, "gitrepository", "helm-charts")
+    delete(edge, "kustomization", "by-hand")
+    edge.agent.start()
+    soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
+    told = edge.message("Synced")
+    for name in ("GitRepository helm-charts", f"HelmRelease {release}", "Kustomization by-hand"):
+        assert name in told, told
+    assert "Flux puts it back at its next interval" in told, told
+    ask_to_apply(edge)
     eventually(lambda: is_driven(edge), seconds=SLOW)
 
 

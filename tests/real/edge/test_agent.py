@@ -171,7 +171,7 @@ def test_the_agent_may_do_what_it_does_and_nothing_else(cluster: Cluster) -> Non
         ["helmcharts.source.toolkit.fluxcd.io", "[]", "[get]"],
         ["helmreleases.helm.toolkit.fluxcd.io", "[]", "[list]"],
         ["kustomizations.kustomize.toolkit.fluxcd.io", "[]", "[list]"],
-        ["namespaces", "[]", "[list]"],
+        ["namespaces", "[]", "[get list]"],
         ["nodes", "[]", "[list]"],
         ["sealedsecrets.bitnami.com", "[]", "[get list]"],
         ["secrets", "[edgewright-agent]", "[get patch]"],

@@ -15,8 +15,10 @@ import yaml
 
 from edgewright.domain import wellknown as wk
 from edgewright.domain.default_entries import default_entries
+from edgewright.domain.kubernetes_names import check_stored_name
 from edgewright.domain.rendering import RenderInput, render_repository, workload_removal
 from edgewright.domain.templates import TemplateError
+from edgewright.errors import Invalid
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]  # the first test may build kustomize
 
@@ -82,6 +84,40 @@ def test_a_clone_builds_as_the_documentation_says(kustomize: Path, tmp_path: Pat
             [kustomize, "build", "."], cwd=root / folder, capture_output=True, timeout=60, check=True
         )
         assert kind in [manifest["kind"] for manifest in yaml.safe_load_all(done.stdout)]
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [("resources: [mine.yaml]\n", None), ("resources: [mine.yaml, pushed.yaml, gone.yaml]\n", "gone.yaml")],
+)
+def test_a_kustomization_that_is_not_the_folders_hides_a_file_or_stops_all(
+    kustomize: Path, tmp_path: Path, listed: str, said: str | None
+) -> None:
+    """Why there is none: ADR 18."""
+    pushed = CONFIG_MAP.replace(b"mine", b"pushed")
+    root = checked_out({"mine.yaml": CONFIG_MAP, "pushed.yaml": pushed}, tmp_path)
+    (root / "kustomization.yaml").write_text(listed)
+    done = subprocess.run([kustomize, "build", root], capture_output=True, timeout=60, check=False)
+    if said is None:
+        built = [each["metadata"]["name"] for each in yaml.safe_load_all(done.stdout)]
+        assert (done.returncode, built, done.stderr) == (0, ["mine"], b""), "it says nothing of the other one"
+    else:
+        assert done.returncode != 0 and said in done.stderr.decode()
+
+
+def test_a_secret_that_is_called_as_the_kustomization_would_stop_its_namespace(
+    kustomize: Path, tmp_path: Path
+) -> None:
+    """Why that name is refused."""
+    sealed = (
+        "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: NAME}\nspec: {encryptedData: {}}\n"
+    )
+    for name in ("db", "kustomization"):
+        (tmp_path / f"{name}.yaml").write_text(sealed.replace("NAME", name))
+    done = subprocess.run([kustomize, "build", tmp_path], capture_output=True, timeout=60, check=False)
+    assert done.returncode != 0 and "invalid Kustomization" in done.stderr.decode()
+    with pytest.raises(Invalid):
+        check_stored_name("kustomization")
 
 
 def test_after_the_removal_commit_the_drivers_are_left_and_nothing_else(kustomize: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What drives the edge and is gone, and what the agent may not see, is told after two looks, and while it is so."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -30,6 +31,7 @@ class Edge:
     fails: dict[str, EdgewrightError] = field(default_factory=dict)
     cluster: str = CLUSTER
     drives: frozenset[str] = frozenset({"Kustomization flux-system", "GitRepository helm-charts"})
+    unlabelled: frozenset[str] = frozenset()
 
     async def hosts(self) -> list[Host]:
         self._may_fail("nodes")
@@ -37,7 +39,8 @@ class Edge:
 
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
         self._may_fail("gitrepositories")
-        return [Fetched(name) for name in ("self-link", "helm-charts") if f"GitRepository {name}" not in self.gone]
+        there = [name for name in ("self-link", "helm-charts") if f"GitRepository {name}" not in self.gone]
+        return [Fetched(name, own=name not in self.unlabelled) for name in there]
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
         self._may_fail("kustomizations")
@@ -72,6 +75,9 @@ class Edge:
 
     async def may_change_secret(self, namespace: str, name: str) -> bool:
         return f"patch {name}" not in self.gone
+
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None:
+        raise AssertionError("All that is applied here is in a list.")
 
     def _may_fail(self, what: str) -> None:
         if what in self.fails:
@@ -136,10 +142,35 @@ async def test_what_was_gone_before_the_agent_began_is_missed_on_an_edge_that_is
     assert (await looks(watch))["missing"] == ["GitRepository self-link"]
 
 
-async def test_what_the_repository_drives_and_nobody_has_seen_is_not_missed() -> None:
-    """It may lack the label by which the agent knows its own."""
-    edge = Edge(drives=frozenset({"Kustomization of-a-template"}))
-    assert "missing" not in await looks(watch_of(edge), 5)
+async def test_what_was_applied_is_missed_by_an_agent_that_has_never_seen_it() -> None:
+    """Flux's inventory says that it was there; also on an edge whose Secret is young."""
+    for age in (timedelta(0), timedelta(days=1)):
+        edge = Edge(
+            age,
+            drives=frozenset({"GitRepository helm-charts", "HelmRelease gone"}),
+            gone={"GitRepository helm-charts"},
+        )
+        watch = watch_of(edge)
+        assert "missing" not in await looks(watch)
+        assert (await looks(watch))["missing"] == ["GitRepository helm-charts", "HelmRelease gone"]
+
+
+async def test_what_lacks_the_label_of_the_cluster_is_there_all_the_same() -> None:
+    """A template need not write it. Another cluster's own source is none of this one."""
+    edge = Edge(unlabelled=frozenset({"helm-charts"}))
+    watch = watch_of(edge)
+    said = await looks(watch, 5)
+    assert "missing" not in said
+    assert [each["name"] for each in said["flux"]["sources"]] == ["self-link"], "nor is it reported as ours"
+    edge.unlabelled = frozenset({"self-link"})
+    assert (await looks(watch, 2))["missing"] == ["GitRepository self-link"]
+
+
+async def test_releases_that_may_not_be_seen_are_not_missing() -> None:
+    edge = Edge(drives=frozenset({"HelmRelease gone"}), fails={"helmreleases": FORBIDDEN})
+    said = await looks(watch_of(edge), 3)
+    assert "missing" not in said
+    assert said["unknown"] == [{"what": "helmreleases", "right": "list on helmreleases in edgewright"}]
 
 
 async def test_a_secret_of_another_cluster_is_none_of_ours() -> None:

@@ -7,6 +7,7 @@ import pytest
 from scripted_centre import Reply, Request, ScriptedCentre
 
 from edgewright import __version__
+from edgewright.agent.applied import KINDS, METADATA
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.opening import Opening, Stage, sealing_digest
 from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthenticated, Waiting
@@ -205,7 +206,10 @@ async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(
         "elsewhere_theirs_kustomize.toolkit.fluxcd.io_Kustomization",
         "edgewright_release_helm.toolkit.fluxcd.io_HelmRelease",
         "_edgewright__Namespace",
+        "_a__b_rbac.authorization.k8s.io_ClusterRole",
         "odd",
+        "_.._rbac.authorization.k8s.io_ClusterRole",
+        "_a/b__ConfigMap",
     ]
     found = {
         "metadata": {"name": "self-link", "namespace": "edgewright"},
@@ -213,7 +217,38 @@ async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(
     }
     centre.reply = lambda _request: Reply(200, {"metadata": {}, "items": [found]})
     [kustomized] = await kubernetes.kustomizations("edgewright", "cluster")
-    assert kustomized.drivers == {"GitRepository helm-charts", "Kustomization by-hand"}
+    assert kustomized.drivers == {"GitRepository helm-charts", "Kustomization by-hand", "HelmRelease release"}
+    assert [str(each) for each in kustomized.unlisted] == [
+        *("Kustomization theirs in elsewhere", "Namespace edgewright", "ClusterRole a:b"),
+    ]
+    found["metadata"]["name"] = "by-hand"
+    [another] = await kubernetes.kustomizations("edgewright", "cluster")
+    assert (another.drivers, another.unlisted) == (frozenset(), ()), (
+        "what an operator has applied is not looked after"
+    )
+
+
+async def test_of_an_object_that_is_asked_for_alone_no_content_comes(
+    centre: ScriptedCentre, kubernetes: Kubernetes
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def reply(request: Request) -> Reply:
+        asked.append((request.path, request.headers["Accept"]))
+        return Reply(200, {"kind": "PartialObjectMetadata"})
+
+    centre.reply = reply
+    assert await kubernetes.document("/api/v1/namespaces/a/secrets/b", METADATA, where="secrets") is not None
+    assert asked == [("/api/v1/namespaces/a/secrets/b", METADATA)]
+    centre.reply = lambda _request: Reply(404)
+    assert await kubernetes.document("/api/v1/namespaces/a/secrets/b", METADATA, where="secrets") is None
+    for answer in (Reply(503), Reply(302, b"", {"Location": "/elsewhere"}), Reply(200, []), Reply(200, b"<html>")):
+        centre.reply = lambda _request, answer=answer: answer
+        with pytest.raises(Waiting):
+            await kubernetes.document("/api/v1", KINDS, where="secrets")
+    centre.reply = lambda _request: Reply(403)
+    with pytest.raises(Forbidden):
+        await kubernetes.document("/api/v1", KINDS, where="secrets")
 
 
 async def test_the_api_server_sees_who_asks(centre: ScriptedCentre, kubernetes: Kubernetes) -> None:

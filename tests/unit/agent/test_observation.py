@@ -96,7 +96,7 @@ def test_a_kustomization_of_another_flux_is_no_trouble(odd: dict[str, object]) -
 
 
 GIT_REPOSITORY = {
-    "metadata": {"name": "self-link"},
+    "metadata": {"name": "self-link", "labels": {"edgewright.dev/cluster": CLUSTER}},
     "status": {
         "artifact": {"revision": "main@sha1:a"},
         "conditions": [{"type": "Ready", "status": "False", "reason": "GitOperationFailed", "message": "no route"}],
@@ -105,7 +105,7 @@ GIT_REPOSITORY = {
 
 
 def test_a_source_is_reported_with_what_it_has_fetched_and_why_no_more() -> None:
-    assert fetched_of(GitRepository.from_dict(GIT_REPOSITORY)).to_json() == {
+    assert fetched_of(GitRepository.from_dict(GIT_REPOSITORY), CLUSTER).to_json() == {
         "name": "self-link",
         "suspended": False,
         "fetched": "main@sha1:a",
@@ -117,7 +117,7 @@ def test_a_source_is_reported_with_what_it_has_fetched_and_why_no_more() -> None
 
 @pytest.mark.parametrize("odd", [{}, {"spec": [], "status": "x"}, {"status": {"artifact": 7, "conditions": [7]}}])
 def test_a_source_of_another_flux_is_no_trouble(odd: dict[str, object]) -> None:
-    assert fetched_of(GitRepository.from_dict({"metadata": {"name": "x"}, **odd})).name == "x"
+    assert fetched_of(GitRepository.from_dict({"metadata": {"name": "x"}, **odd}), CLUSTER).name == "x"
 
 
 def test_a_source_at_work_for_a_moment_is_no_news() -> None:
@@ -132,7 +132,7 @@ def test_a_status_fits_its_schema_and_the_same_edge_gives_the_same() -> None:
     seen = Observation(
         hosts=(host_of(Node.from_dict(NODE)),), certificate="PEM", versions={"agent": "1", "kubernetes": "v1.33.1"}
     )
-    seen = seen.with_sources([fetched_of(GitRepository.from_dict(GIT_REPOSITORY))])
+    seen = seen.with_sources([fetched_of(GitRepository.from_dict(GIT_REPOSITORY), CLUSTER)])
     found = [kustomized_of(Kustomization.from_dict(KUSTOMIZATION), CLUSTER)]
     first = seen.with_flux(found, now=NOW)
     jsonschema.validate(first.to_json(), SCHEMA)

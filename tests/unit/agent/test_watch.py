@@ -1,8 +1,10 @@
 """What was seen stays when it cannot be seen any more, and only what differs is news."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from scripted_centre import START, QuickClock, Reply, ScriptedCentre, TimeIsUp
@@ -71,6 +73,9 @@ class Edge:
 
     async def may_change_secret(self, namespace: str, name: str) -> bool:
         return True
+
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None:
+        raise Waiting("Nothing is applied.")
 
     def _may_fail(self, what: str) -> None:
         if what in self.fails:

@@ -87,6 +87,19 @@ def test_every_bootstrap_of_a_usual_cluster_leaves_room(wanted):
     assert len(render_script(wanted)) < MAX_SCRIPT_BYTES * 0.9
 
 
+def test_the_bound_is_the_one_that_is_promised():
+    assert MAX_SCRIPT_BYTES == 32_000
+
+
+def test_what_is_written_for_maintainers_is_left_out_and_content_is_not(wanted):
+    note = "x: y #- of theirs\n"
+    for script in (render_script(replace(wanted, files={"a.yaml": note})), render_uninstall(wanted)):
+        assert " #- " not in script.replace(note, "")
+    assert note in render_script(replace(wanted, files={"a.yaml": note}))
+    for line in render_script(wanted).splitlines():
+        assert line == line.rstrip(), "nothing is left of them"
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_content_stays_content(edge, centre, tmp_path, hostile):
     canary = tmp_path / "canary"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from edgewright.domain.absence import (
     FLUX_MENDS,
     FRESH_LINE,
+    GRANT,
     MOST_VALUES,
     UnopenedValue,
     absence_findings,
@@ -40,6 +41,9 @@ def said(place: str = "default/db", key: str = "password", sha256: str = "0" * 6
         ({"missing": ["Kustomization self-link"]}, "DriverMissing", ("Kustomization self-link is", FRESH_LINE)),
         ({"missing": ["Secret flux-secrets"]}, "DriverMissing", ("Secret flux-secrets is missing", FRESH_LINE)),
         ({"missing": ["Kustomization flux-system"]}, "DriverMissing", ("flux-system is missing", FLUX_MENDS)),
+        ({"missing": ["HelmRelease edge-cluster"]}, "DriverMissing", ("edge-cluster is missing", FLUX_MENDS)),
+        ({"missing": ["Secret flux-secrets in a"]}, "DriverMissing", ("flux-secrets in a is missing", FLUX_MENDS)),
+        ({"missing": ["ConfigMap self-link in a"]}, "DriverMissing", ("self-link in a is missing", FLUX_MENDS)),
         ({"missing": ["Secret flux-secrets", "GitRepository a"]}, "DriverMissing", ("are missing", FRESH_LINE)),
         ({"unknown": [BLIND]}, "CannotBeKnown", (BLIND["right"], FRESH_LINE)),
         ({"unknown": [BLIND], "missing": ["GitRepository self-link"]}, "CannotBeKnown", (BLIND["right"],)),
@@ -84,6 +88,22 @@ def test_findings_name_what_is_missing_first_then_rights_then_values() -> None:
     assert "Also failing: right on secrets/flux-secrets, value default/db/password." in health.message
     assert edge_health(findings[1:2]).reason == "RightMissing"
     assert "default/db/password" in edge_health(findings[2:]).message
+
+
+@pytest.mark.parametrize(
+    ("what", "remedy"),
+    [
+        ("nodes", FRESH_LINE),
+        ("namespaces", FRESH_LINE),
+        ("secrets/flux-secrets", FRESH_LINE),
+        ("configmaps in line-1", GRANT),
+        ("secrets in line-1", GRANT),
+        ("widgets.example.com", GRANT),
+    ],
+)
+def test_a_right_that_a_line_does_not_bring_is_to_be_granted(what: str, remedy: str) -> None:
+    [finding] = absence_findings({"unknown": [{"what": what, "right": f"get on {what}"}]}, [])
+    assert finding.sentence == f"The agent of the edge lacks a right there: get on {what}. {remedy}"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_key, check_secret_name, secret_path
+from edgewright.domain.kubernetes_names import (
+    check_namespace,
+    check_secret_key,
+    check_secret_name,
+    check_stored_name,
+    secret_path,
+)
 from edgewright.errors import Invalid
 
 Check = Callable[[str], str]
@@ -83,3 +89,10 @@ def test_no_name_leads_out_of_the_folder(namespace: str, name: str) -> None:
         return
     assert path.split("/") == ["edo", "secrets", namespace, f"{name}.yaml"]
     assert ".." not in path.split("/")
+
+
+def test_a_name_whose_file_flux_takes_for_instructions_is_not_stored() -> None:
+    assert code_of_refusal(check_stored_name, "kustomization") == "secret_name_invalid"
+    assert check_secret_name("kustomization") == "kustomization", "what is there already can be deleted"
+    for name in ("kustomization.yaml", "kustomization-2", "db"):
+        assert check_stored_name(name) == name

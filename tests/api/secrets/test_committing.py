@@ -1,0 +1,135 @@
+"""Secrets: each request is committed once, many of them in one commit."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from gateway_centre import GatewayCentre
+from sealed_values import change, in_git, path
+
+from api.secret_writes import outcome_of
+from edgewright.errors import Conflict, Waiting
+from edgewright.ports.operators import Permission
+from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.sealing import SECRET_LIMIT
+
+
+async def test_the_same_idempotency_key_gets_the_first_commit(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    headers = {"Idempotency-Key": "once"}
+    first = await operator.put(path(cluster), content=b"one", headers=headers)
+    await operator.put(path(cluster, "other"), content=b"two", headers=headers)
+    again = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert again.headers["Edgewright-Commit"] == first.headers["Edgewright-Commit"]
+    assert in_git(centre, cluster, "default", "db") == {"password": b"one", "other": b"two"}
+
+
+async def test_somebody_elses_idempotency_key_is_another_key(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    headers = {"Idempotency-Key": "once"}
+    first = await operator.put(path(cluster), content=b"one", headers=headers)
+    somebody = await centre.operator(Permission.SECRETS)
+    second = await somebody.put(path(cluster), content=b"two", headers=headers)
+    assert second.headers["Edgewright-Commit"] != first.headers["Edgewright-Commit"]
+    assert in_git(centre, cluster, "default", "db") == {"password": b"two"}
+
+
+async def test_an_unconfirmed_commit_is_found_with_the_same_key(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    headers = {"Idempotency-Key": "late"}
+    centre.fleet.available = False
+    answer = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (503, "commit_unconfirmed")
+    assert int(answer.headers["Retry-After"]) >= 1
+    centre.fleet.available = True
+    again = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert again.status_code == 204
+    assert in_git(centre, cluster, "default", "db") == {"password": b"one"}
+
+
+async def test_many_changes_are_one_commit(centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient) -> None:
+    await operator.put(path(cluster, "old", "one"), content=b"0")
+    before = len(centre.git.log(cluster, limit=100))
+    changes = [change("one", "a", b"1"), change("one", "old", None), change("two", "b", b"\xff2")]
+    answer = await operator.post(f"/v1/cluster/{cluster}/secret", json={"changes": changes})
+    assert answer.status_code == 200
+    assert answer.json() == {"commit": centre.git.head(cluster), "warnings": []}
+    assert len(centre.git.log(cluster, limit=100)) == before + 1
+    assert in_git(centre, cluster, "default", "one") == {"a": b"1"}
+    assert in_git(centre, cluster, "default", "two") == {"b": b"\xff2"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        (change("one", "absent", None), 404),
+        (change("UPPER", "k", b"x"), 422),
+        ({**change("one", "k", b"x"), "value_base64": "%%%"}, 422),
+        ({**change("one", "k", b"x"), "delete": True}, 422),
+        ({"namespace": "default", "name": "one", "key": "k"}, 422),
+        (change("good", "a", b"again"), 422),
+        (change("large", "k", b"x" * (SECRET_LIMIT + 1)), 413),
+    ],
+)
+async def test_one_wrong_change_stops_all(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient, wrong: dict[str, object], status: int
+) -> None:
+    before = centre.git.head(cluster)
+    answer = await operator.post(
+        f"/v1/cluster/{cluster}/secret", json={"changes": [change("good", "a", b"1"), wrong]}
+    )
+    assert answer.status_code == status, answer.text
+    assert centre.git.head(cluster) == before
+
+
+async def test_a_key_that_is_used_for_other_changes_is_refused(cluster: UUID, operator: httpx.AsyncClient) -> None:
+    bulk, headers = f"/v1/cluster/{cluster}/secret", {"Idempotency-Key": "b"}
+    first = await operator.post(bulk, json={"changes": [change("one", "a", b"1")]}, headers=headers)
+    again = await operator.post(bulk, json={"changes": [change("one", "a", b"1")]}, headers=headers)
+    assert again.json() == first.json()
+    other = await operator.post(bulk, json={"changes": [change("two", "a", b"1")]}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+async def test_more_than_eight_mebibytes_at_once_are_refused(cluster: UUID, operator: httpx.AsyncClient) -> None:
+    answer = await operator.post(f"/v1/cluster/{cluster}/secret", content=b" " * (8 * 1024 * 1024 + 1))
+    assert answer.status_code == 413
+
+
+async def test_a_burst_of_writers_all_succeed_with_few_commits(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    before = len(centre.git.log(cluster, limit=100))
+    answers = await asyncio.gather(*(operator.put(path(cluster, f"k{n}"), content=b"%d" % n) for n in range(24)))
+    assert {answer.status_code for answer in answers} == {204}
+    assert in_git(centre, cluster, "default", "db") == {f"k{n}": b"%d" % n for n in range(24)}
+    assert len(centre.git.log(cluster, limit=100)) - before < 24
+
+
+async def test_a_request_is_committed_although_one_of_its_keys_was_overtaken() -> None:
+    overtaken = StagedChange(
+        request=uuid4(),
+        cluster=uuid4(),
+        generation=1,
+        namespace="default",
+        name="db",
+        key="password",
+        ciphertext=None,
+        fingerprint=None,
+        sealed_at=datetime.now(UTC),
+        actor="token:test",
+        state=StagedState.SUPERSEDED,
+    )
+    committed = replace(overtaken, key="user", state=StagedState.COMMITTED, commit="c0ffee")
+    assert outcome_of([overtaken, committed]) == "c0ffee"
+    with pytest.raises(Waiting):
+        outcome_of([overtaken, replace(committed, state=StagedState.STAGED)])
+    with pytest.raises(Conflict) as refusal:
+        outcome_of([overtaken])
+    assert refusal.value.code == "superseded"
