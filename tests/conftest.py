@@ -2,6 +2,7 @@
 left alone at the end."""
 
 import gc
+from collections.abc import Generator
 from subprocess import Popen
 
 import pytest
@@ -55,6 +56,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if watch := config.stash.get(WATCH, None):
         watch.communicate()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Each process loads every test, and what is loaded is no garbage: looking through it took a sixth of that."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from sandbox import sandboxed
+from shared_statements import open_database
 from supervised import pause
 from temporalio.client import Client, WorkflowHandle
 
@@ -25,7 +26,7 @@ from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.notifications import SqlNotifications
 from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import httpx
 from fastapi import FastAPI
+from shared_statements import open_database
 from temporalio.testing import ActivityEnvironment
 
 from activities.commissioning import CommissioningActivities
@@ -30,7 +31,7 @@ from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
 from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging

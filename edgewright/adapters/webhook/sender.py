@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from uuid import UUID
@@ -65,11 +66,8 @@ async def open_sender(
         patience: seconds that one try may take.
         clock: what `webhook-timestamp` says.
     """
-    trusted = ssl.create_default_context()
-    if ca_bundle is not None:
-        trusted.load_verify_locations(ca_bundle)
     client = httpx.AsyncClient(
-        verify=trusted,
+        verify=_authorities() if ca_bundle is None else _authorities_and(ca_bundle),
         follow_redirects=False,
         timeout=patience,
         mounts=dict.fromkeys(_THIS_MACHINE),
@@ -79,6 +77,18 @@ async def open_sender(
     )
     async with client:
         yield HttpWebhookSender(client, patience=patience, clock=clock)
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Those of this machine, read once."""
+    return ssl.create_default_context()
+
+
+def _authorities_and(bundle: Path) -> ssl.SSLContext:
+    trusted = ssl.create_default_context()
+    trusted.load_verify_locations(bundle)
+    return trusted
 
 
 def _answered(answer: httpx.Response, at: datetime) -> Answer:
