@@ -125,7 +125,11 @@ class ClusterActivities:
         """Records a deletion that came as a signal."""
         try:
             await self._clusters.request_deletion(
-                message.cluster, actor=message.actor, force=message.force, once=applied_once(message.verb)
+                message.cluster,
+                actor=message.actor,
+                force=message.force,
+                purge=message.purge,
+                once=applied_once(message.verb),
             )
         except Refused as refusal:
             return Receipt(refusal=refusal.detail)

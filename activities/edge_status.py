@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from edgewright.domain.cluster import CertificateFacts
-from edgewright.domain.ended import cluster_deleted
+from edgewright.domain.ended import cluster_deleted, left_on_edge
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.clusters import Clusters, Once
@@ -59,7 +59,8 @@ class EdgeStatusDoor:
         if row is None:
             raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
         if row.closed_at is not None:
-            raise cluster_deleted(cluster, row.spec.name, row.closed_at)
+            edge = left_on_edge(row.purge, row.acceptance, over=True)
+            raise cluster_deleted(cluster, row.spec.name, row.closed_at, edge=edge)
         if merge:
             present = await self._entries.get(APP_CLUSTER_STATUS, cluster)
             body = {**(present.body if present else {}), **body}

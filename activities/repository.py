@@ -10,7 +10,9 @@ from temporalio import activity
 from activities.rendering import RenderInputs
 from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
+    READ_BY_PURGE,
     SECRETS_FOLDER,
+    purge_files,
     render_changes,
     workload_removal,
 )
@@ -135,13 +137,18 @@ class RepositoryActivities:
 
     @activity.defn(name="remove_workloads")
     async def remove_workloads(self, step: StepInput) -> StepResult:
-        """A commit that removes the workloads and keeps what drives the edge."""
+        """A commit that removes the workloads and keeps what drives the edge; it brings the rights to purge if the
+        deletion asks for that."""
         row = await self._row(step.fence.cluster)
         if await self._head_if_there(row.uuid) is None:
             return StepResult(note="There is no repository to remove anything from.")
 
-        async def removal(_: CommitId | None, paths: list[str]) -> Changes:
-            return workload_removal(paths)
+        rights: Changes = {}
+
+        async def removal(head: CommitId | None, paths: list[str]) -> Changes:
+            nonlocal rights
+            rights = await asyncio.to_thread(self._rights_to_purge, row, head) if row.purge.asked else {}
+            return {**workload_removal(paths), **rights}
 
         commit = await self._commit(
             step.fence,
@@ -149,7 +156,15 @@ class RepositoryActivities:
             subject=f"Remove the workloads of {row.spec.name}",
             actor=step.actor,
         )
-        return StepResult(commit=commit, note=f"The removal commit is {commit[:12]}.")
+        lacking = (
+            " It brings no rights to purge: this cluster has no sealed-secrets of ours." if row.purge.asked else ""
+        )
+        return StepResult(commit=commit, note=f"The removal commit is {commit[:12]}.{'' if rights else lacking}")
+
+    def _rights_to_purge(self, row: ClusterRow, at: CommitId | None) -> Changes:
+        read = {path: self._git.read(row.uuid, path, at=at) if at else None for path in READ_BY_PURGE}
+        files = {path: content for path, content in read.items() if content is not None}
+        return purge_files(files, row.uuid, row.spec.namespace)
 
     @activity.defn(name="archive_repository")
     async def archive_repository(self, step: StepInput) -> StepResult:

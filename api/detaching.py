@@ -14,7 +14,9 @@ def detach_order(agent: EdgeCaller) -> DetachOrder | None:
     row = agent.row
     asked = row.order is Order.DETACH and row.desired is Desired.DELETED
     if agent.state is CredentialState.DETACH_ONLY or (agent.state is CredentialState.ACTIVE and asked):
-        return DetachOrder(cluster=row.uuid, generation=row.generation, workloads=row.workloads)
+        return DetachOrder(
+            cluster=row.uuid, generation=row.generation, workloads=row.workloads, purge=row.purge.asked
+        )
     return None
 
 

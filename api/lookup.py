@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from api.gateway import Gateway
 from edgewright.domain.cluster import ClusterSettings
-from edgewright.domain.ended import cluster_deleted
+from edgewright.domain.ended import cluster_deleted, left_on_edge
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.clusters import ClusterRow
@@ -34,7 +34,8 @@ def refuse_deleted(row: ClusterRow | None) -> None:
         Gone: code ``cluster_deleted``.
     """
     if row is not None and row.closed_at is not None:
-        raise cluster_deleted(row.uuid, row.spec.name, row.closed_at)
+        edge = left_on_edge(row.purge, row.acceptance, over=True)
+        raise cluster_deleted(row.uuid, row.spec.name, row.closed_at, edge=edge)
 
 
 def cluster_unknown(cluster: UUID) -> NotFound:

@@ -18,7 +18,7 @@ from api.schemas.clusters import (
 )
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import Desired, Phase
-from edgewright.domain.ended import patience_of
+from edgewright.domain.ended import left_on_edge, patience_of
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import NOT_BEGUN, awaited
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
@@ -126,5 +126,10 @@ def _deletion(row: ClusterRow) -> Deletion | None:
     message = patience_of(force=row.force, can_answer=answers, acceptance=row.acceptance, deadline=row.deadline)
     waits = answers and not row.force
     return Deletion(
-        force=row.force, workloads=row.workloads, deadline=row.deadline if waits else None, message=message
+        force=row.force,
+        workloads=row.workloads,
+        deadline=row.deadline if waits else None,
+        message=message,
+        purge=row.purge.asked,
+        edge=left_on_edge(row.purge, row.acceptance, over=row.force),
     )

@@ -24,6 +24,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.verbs import NOTHING, Verbs
 
 
+DELETE = 'Deletes the cluster. Input: nothing, {"force": true} or {"purge": true}.'
+
+
 class ClusterMessages:
     """Base of the workflow: its doors. The loop in ``ManagedCluster`` does the work."""
 
@@ -50,10 +53,11 @@ class ClusterMessages:
         self._woken = True
         self._nudges += 1
 
-    @workflow.signal(name=names.SIGNAL_DELETE, description='Deletes the cluster. Input: nothing, or {"force": true}.')
+    @workflow.signal(name=names.SIGNAL_DELETE, description=DELETE)
     @guarded_signal
     def delete(self, options: RawValue = NOTHING) -> None:
-        """Deletes the cluster, as `DELETE /v1/cluster/UUID` does. Input: nothing, or `{"force": true}`."""
+        """Deletes the cluster, as `DELETE /v1/cluster/UUID` does. Input: nothing, `{"force": true}` or
+        `{"purge": true}`."""
         self._verbs.signal(names.SIGNAL_DELETE, options)
 
     @workflow.signal(name=names.SIGNAL_EDGE_STATUS, description="An edge status document, as JSON.")

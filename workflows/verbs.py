@@ -198,9 +198,10 @@ class Verbs:
         return as_before and workflow.patched(BOUNDED)
 
     def _delete(self, options: Any) -> None:
-        """Anything but an object with `force` counts as no option."""
-        force = isinstance(options, dict) and options.get("force") is True
-        self.add("delete", force=force)
+        """Anything but an object with `force` or `purge` counts as no option."""
+        said = options if isinstance(options, dict) else {}
+        purge = {"purge": True} if said.get("purge") is True else None
+        self.add("delete", force=said.get("force") is True, body=purge)
 
     def _edge_status(self, body: Any) -> None:
         if isinstance(body, dict):
@@ -254,8 +255,14 @@ class Verbs:
             case "skip_step" if verb.step and steps.can_skip(verb.step):
                 steps.skip(verb.step, verb.reason, actor=verb.actor)
             case "delete":
-                message = RecordDeletion(cluster=self._cluster, actor=verb.actor, force=verb.force, verb=verb.id)
-                return await self._record("record_deletion", message)
+                deletion = RecordDeletion(
+                    cluster=self._cluster,
+                    actor=verb.actor,
+                    force=verb.force,
+                    verb=verb.id,
+                    purge=verb.body.get("purge") is True,
+                )
+                return await self._record("record_deletion", deletion)
             case "edge_status" | "sealing_key":
                 status = RecordEdgeStatus(
                     cluster=self._cluster,

@@ -17,9 +17,10 @@ from api.held_orders import HeldOrders
 from api.live import TheGateway, TheLive
 from api.orders import may_wait, told_to
 from api.reach import link_of, reach_of
-from api.schemas.edge import CredentialBody, HeartbeatAnswer, HeartbeatWish, NewCredential
+from api.schemas.edge import CredentialBody, Goodbye, HeartbeatAnswer, HeartbeatWish, NewCredential
 from edgewright.domain.cluster import CredentialState, Desired
 from edgewright.domain.credentials import parse_cluster_secret
+from edgewright.domain.ended import Purge
 from edgewright.domain.reach import Reach
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid
@@ -98,11 +99,18 @@ async def rotate_credential(
 
 
 @router.post("/v1/agent/detached", status_code=204, summary="Goodbye")
-async def detached(agent: Agent, gateway: TheGateway, live: TheLive) -> Response:
+async def detached(
+    *,
+    agent: Agent,
+    said: Annotated[Goodbye, Depends(JsonBody(Goodbye, optional=True))],
+    gateway: TheGateway,
+    live: TheLive,
+) -> Response:
     """The edge has removed what bootstrap installed. 409 unless it was told to."""
     if detach_order(agent) is None:
         raise not_detaching()
-    await gateway.edge_reports.goodbye(agent.cluster, agent.row.generation)
+    purge = Purge(done=said.purged, problem=" ".join((said.purge_problem or "").split()))
+    await gateway.edge_reports.goodbye(agent.cluster, agent.row.generation, purge)
     if not agent.row.closed:
         await live.nudges.nudge(agent.cluster)
     return Response(status_code=204)

@@ -149,14 +149,23 @@ async def delete_cluster(
         Query(description="How long to wait for the edge, such as `72h`; 24 h unless that was said before."),
     ] = None,
     workloads: Workloads = Workloads.REMOVE,
+    purge: Annotated[
+        bool,
+        Query(
+            description="Has the edge give up the kind SealedSecret and the sealing keys, if nobody else uses them."
+        ),
+    ] = False,
 ) -> Response:
-    """Asks for the deletion; asking again is the same deletion. Honours `Idempotency-Key`."""
+    """Asks for the deletion; asking again is the same deletion. Honours `Idempotency-Key`. `purge`: 422
+    `purge_impossible` with `force` or kept workloads, 409 `purge_impossible` where no edge can answer, 409
+    `purge_too_late` once a deletion without it has begun."""
     wait = None if deadline is None else duration(deadline, where="deadline")
-    once = once_of(request, operator, [force, wait and wait.total_seconds(), workloads.value])
+    said = [force, wait and wait.total_seconds(), workloads.value, *(["purge"] if purge else [])]
+    once = once_of(request, operator, said)
 
     async def delete() -> Outcome:
         row = await gateway.clusters.request_deletion(
-            uuid, actor=actor_of(operator), force=force, deadline=wait, workloads=workloads
+            uuid, actor=actor_of(operator), force=force, deadline=wait, workloads=workloads, purge=purge
         )
         await live.nudges.nudge(uuid)
         return _outcome(gateway, row, 202)

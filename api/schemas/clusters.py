@@ -114,12 +114,16 @@ class Deletion(Answer):
     """A deletion that was asked for.
 
     ``deadline``: when it stops waiting for the edge; null: it does not wait. ``message``: the same as a clause.
+    ``purge``: the kind SealedSecret and the sealing keys are to go from the edge. ``edge``: what becomes of these, a
+    sentence or two; empty where no edge was accepted.
     """
 
     force: bool
     workloads: Workloads
     deadline: datetime | None
     message: str = ""
+    purge: bool = False
+    edge: str = ""
 
 
 class Links(Answer):

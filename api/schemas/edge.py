@@ -106,12 +106,23 @@ class DetachOrder(Answer):
     """The order to remove what bootstrap installed and to say goodbye. It is of one cluster and one generation.
 
     ``workloads``: what becomes of what Flux has applied there and did not prune yet: it goes as well, or it stays and
-    runs on.
+    runs on. ``purge``: the kind SealedSecret and the sealing keys go, too, unless somebody else uses them.
     """
 
     cluster: UUID
     generation: int
     workloads: Workloads
+    purge: bool = False
+
+
+class Goodbye(BaseModel):
+    """What became of a purge that the order asked for. ``purged`` False: everything stays, because of
+    ``purge_problem``, a sentence. Without ``purged``: this edge does not say."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    purged: bool | None = None
+    purge_problem: str | None = Field(default=None, max_length=300)
 
 
 class HeartbeatAnswer(Answer):

@@ -13,6 +13,7 @@ import httpx2
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.detach_order import DetachOrder, read_order
 from edgewright.agent.messages import Heartbeat, HeartbeatAnswer, not_the_centre, read_answer, read_secrets
+from edgewright.agent.purging import Purged
 from edgewright.agent.urls import USER_AGENT, trusted_by
 from edgewright.errors import (
     Conflict,
@@ -126,13 +127,17 @@ class Centre:
             raise not_the_centre()
         return order
 
-    async def goodbye(self) -> None:
+    async def goodbye(self, purged: Purged | None = None) -> None:
         """Says that everything is removed; returns once the centre has taken note.
+
+        Args:
+            purged: what has become of the kind SealedSecret and of the sealing keys; None: that was not asked for.
 
         Raises:
             Waiting, Refused: as ``heartbeat``.
         """
-        answer = await self._send("POST", "/v1/agent/detached")
+        said = None if purged is None else {"purged": not purged.problem, "purge_problem": purged.problem or None}
+        answer = await self._send("POST", "/v1/agent/detached", said)
         if answer.status_code != httpx2.codes.NO_CONTENT:
             raise not_the_centre()
 

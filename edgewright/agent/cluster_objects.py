@@ -1,4 +1,5 @@
-"""Objects of whatever kind, by what every object has: name, labels, owners, finalizers. Contents are never read.
+"""Objects of whatever kind, by what every object has: name, labels, owners, finalizers. Of their contents, only the
+names of images are read.
 
 For the detacher, with the rights in ``detach.yaml``; the agent itself reads a handful of kinds, see ``kubernetes``.
 """
@@ -22,6 +23,8 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 MERGE_PATCH = "application/merge-patch+json"
 AT_ONCE = 500
 """Objects in one answer."""
+AT_ONCE_WHOLE = 50
+"""The same, where all that an object holds is in it: the pod has 96 MiB."""
 UNANSWERED_GROUPS = frozenset({httpx2.codes.NOT_FOUND, httpx2.codes.SERVICE_UNAVAILABLE})
 """What somebody else's API server, to which Kubernetes hands a group on, answers while it is away."""
 _ERRORS = (httpx2.HTTPError, httpx2.InvalidURL, OSError, ConfigError, ValueError, KeyError, TypeError, AttributeError)
@@ -54,6 +57,23 @@ ANCHORS = Kind("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole",
 DEFINITIONS = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False)
 DEPLOYMENTS = Kind("apps", "v1", "deployments", "Deployment", True)
 NAMESPACES = Kind("", "v1", "namespaces", "Namespace", False)
+SECRETS = Kind("", "v1", "secrets", "Secret", True)
+RUNNING = (
+    DEPLOYMENTS,
+    Kind("apps", "v1", "statefulsets", "StatefulSet", True),
+    Kind("apps", "v1", "daemonsets", "DaemonSet", True),
+)
+"""What has containers, whether or not a pod runs."""
+GRANTS = tuple(
+    Kind("rbac.authorization.k8s.io", "v1", f"{name.lower()}s", name, namespaced)
+    for name, namespaced in (
+        ("RoleBinding", True),
+        ("Role", True),
+        ("ClusterRoleBinding", False),
+        ("ClusterRole", False),
+    )
+)
+"""Kinds that give rights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,30 +137,48 @@ class ClusterObjects:
                 found += [_kind(group, version, each) for each in answer.json()["resources"]]
         return [each for each in found if "/" not in each.plural and "list" in each.verbs]
 
-    async def of(self, kind: Kind, *, labels: Mapping[str, str] | None = None, namespace: str = "") -> list[Found]:
+    async def of(
+        self, kind: Kind, *, labels: Mapping[str, str | None] | None = None, namespace: str = ""
+    ) -> list[Found]:
         """The objects of a kind, of all namespaces unless one is named; none if the kind is gone.
 
         Args:
-            labels: that they bear.
+            labels: that they bear; None: with any value.
         """
-        selector = ",".join(f"{name}={value}" for name, value in (labels or {}).items())
+        said = (name if value is None else f"{name}={value}" for name, value in (labels or {}).items())
         found: list[Found] = []
+        async for page in self._pages(kind, namespace, ",".join(said), limit=AT_ONCE, accept=METADATA_LIST):
+            found += [_found(kind, each) for each in page]
+        return found
+
+    async def images(self) -> list[tuple[Found, str]]:
+        """The images of what runs here, each with what runs it."""
+        seen: list[tuple[Found, str]] = []
+        for kind in RUNNING:
+            async for page in self._pages(kind, limit=AT_ONCE_WHOLE):
+                seen += [(_found(kind, each), image) for each in page for image in _images(each)]
+        return seen
+
+    async def _pages(
+        self, kind: Kind, namespace: str = "", selector: str = "", *, limit: int, accept: str = "application/json"
+    ) -> AsyncIterator[list[dict[str, Any]]]:
         following = ""
-        async with self._asking(kind.plural) as http:
-            while True:
+        while True:
+            async with self._asking(kind.plural) as http:
                 answer = await http.get(
                     kind.path(namespace),
-                    params={"labelSelector": selector, "limit": str(AT_ONCE), "continue": following},
-                    headers={"Accept": f"{METADATA_LIST},application/json"},
+                    params={"labelSelector": selector, "limit": str(limit), "continue": following},
+                    headers={"Accept": f"{accept},application/json"},
                 )
                 if answer.status_code in {httpx2.codes.NOT_FOUND, httpx2.codes.METHOD_NOT_ALLOWED}:
-                    return []
+                    return
                 answer.raise_for_status()
                 content = answer.json()
-                found += [_found(kind, each) for each in content["items"] or ()]  # null where nothing is
+                items: list[dict[str, Any]] = content["items"] or []  # null where nothing is
                 following = content["metadata"].get("continue") or ""
-                if not following:
-                    return found
+            yield items
+            if not following:
+                return
 
     async def get(self, kind: Kind, name: str) -> Found | None:
         """One object that lives in no namespace; None if it is not there."""
@@ -163,17 +201,19 @@ class ClusterObjects:
             )
             _settle(answer)
 
-    async def remove(self, found: Found, *, foreground: bool = False) -> None:
+    async def remove(self, found: Found, *, foreground: bool = False, tries: bool = False) -> None:
         """Deletes an object; nothing if it has gone, or is another one by now.
 
         Args:
             foreground: it is there until everything that it owns has gone.
+            tries: nothing is deleted; raises what deleting it would.
         """
         options = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "preconditions": {"uid": found.uid},
             "propagationPolicy": "Foreground" if foreground else "Background",
+            **({"dryRun": ["All"]} if tries else {}),
         }
         async with self._asking(found.kind.plural) as http:
             _settle(await http.request("DELETE", found.kind.path(found.namespace, found.name), json=options))
@@ -235,6 +275,10 @@ def _found(kind: Kind, content: Mapping[str, Any]) -> Found:
         finalizers=tuple(metadata.get("finalizers") or ()),
         deleting="deletionTimestamp" in metadata,
     )
+
+
+def _images(content: Mapping[str, Any]) -> list[str]:
+    return [str(each.get("image", "")) for each in content["spec"]["template"]["spec"]["containers"]]
 
 
 def _owner(reference: Mapping[str, Any]) -> Owner:

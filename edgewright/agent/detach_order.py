@@ -14,11 +14,16 @@ REMOVE, KEEP = "remove", "keep"
 
 @dataclass(frozen=True, slots=True)
 class DetachOrder:
-    """To whom, and what becomes of the workloads."""
+    """To whom, and what becomes of the workloads.
+
+    Args:
+        purge: the kind SealedSecret and the sealing keys go, too; never without the workloads.
+    """
 
     cluster: str
     generation: int
     workloads: str
+    purge: bool = False
 
     def is_for(self, attachment: Attachment) -> bool:
         """Whether this edge is meant."""
@@ -34,4 +39,4 @@ def read_order(said: object) -> DetachOrder | None:
         return None
     if not isinstance(generation, int) or workloads not in (REMOVE, KEEP):
         return None
-    return DetachOrder(cluster, generation, str(workloads))
+    return DetachOrder(cluster, generation, str(workloads), said.get("purge") is True and workloads == REMOVE)

@@ -20,10 +20,11 @@ from edgewright.agent.attachment import CLUSTER_LABEL, SECRET, Attachment, read_
 from edgewright.agent.centre import Centre
 from edgewright.agent.cluster_objects import ANCHORS, ClusterObjects, Found
 from edgewright.agent.detach_order import DetachOrder
-from edgewright.agent.detaching import GENERATION_LABEL, Detaching, Objects
+from edgewright.agent.detaching import GENERATION_LABEL, Detaching
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.lifetime import main_of
 from edgewright.agent.pauses import Backoff
+from edgewright.agent.purging import Objects, Purged, read_outcome
 from edgewright.agent.settings import AgentSettings
 from edgewright.agent.timing import Clock, RealClock
 from edgewright.agent.transitions import Transitions
@@ -46,7 +47,7 @@ class CentreCalls(Protocol):
 
     async def detach_order(self) -> DetachOrder: ...
 
-    async def goodbye(self) -> None: ...
+    async def goodbye(self, purged: Purged | None) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -107,21 +108,22 @@ class Detacher:
                 if not order.is_for(attachment):
                     raise Stalled("The order to detach names another cluster or generation.", code="not_meant")
                 self._matter.well("ordered", workloads=order.workloads)
-                await Detaching(self._edge, order, anchor=anchor.uid, clock=self._clock).run()
+                await Detaching(self._edge, order, anchor=anchor, clock=self._clock).run()
                 await self._edge.change(anchor, {"metadata": {"annotations": {GOODBYE: str(order.generation)}}})
                 self._perhaps_heard = False
-            await self._say_goodbye(centre)
+            told = await self._edge.get(ANCHORS, ANCHOR) or anchor
+            await self._say_goodbye(centre, read_outcome(told, attachment.generation))
         finally:
             await centre.close()
         await self._edge.remove(anchor)
         self._matter.well("gone")
         return True
 
-    async def _say_goodbye(self, centre: CentreCalls) -> None:
+    async def _say_goodbye(self, centre: CentreCalls, purged: Purged | None) -> None:
         """Returns when the centre has heard it. It revokes this credential then, so that an answer which was lost
         shows as a 401 to the next goodbye, and as nothing else: what is unknown before is unknown."""
         try:
-            await centre.goodbye()
+            await centre.goodbye(purged)
         except Unauthenticated:
             if not self._perhaps_heard:
                 raise

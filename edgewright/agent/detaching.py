@@ -2,7 +2,7 @@
 
 1. Flux stops driving: what it applies is suspended, so that nothing comes back and nothing more is pruned. Where the
    workloads are to go and some are left, their Kustomizations and releases are deleted as they are, and Flux itself
-   removes what it has applied.
+   removes what it has applied. Ordered to purge, the kind SealedSecret and the sealing keys go then; see ``purging``.
 2. Flux's objects of this cluster go while its controllers still see to their finalizers; finalizers that nobody sees
    to are taken away.
 3. If bootstrap has brought Flux: its controllers, then finalizers of whatever else was made with its kinds. A Flux
@@ -15,15 +15,15 @@ the first.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
 
 import structlog
 
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, NAMESPACES, Found, Kind, of_group
+from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, NAMESPACES, Found, of_group
 from edgewright.agent.detach_order import KEEP, DetachOrder
 from edgewright.agent.inhabitants import PASSING_KINDS, inhabitants
 from edgewright.agent.observation import OWN_SOURCE
+from edgewright.agent.purging import PART, RIGHTS, Objects, Purging
 from edgewright.agent.timing import Clock
 from edgewright.errors import Stalled, Waiting
 
@@ -57,26 +57,14 @@ KUBERNETES_SECONDS = 120.0
 LOOK_SECONDS = 1.0
 
 
-class Objects(Protocol):
-    """See ``cluster_objects.ClusterObjects``."""
-
-    async def kinds(self) -> list[Kind]: ...
-
-    async def of(self, kind: Kind, *, labels: dict[str, str] | None = None, namespace: str = "") -> list[Found]: ...
-
-    async def change(self, found: Found, patch: dict[str, Any]) -> None: ...
-
-    async def remove(self, found: Found, *, foreground: bool = False) -> None: ...
-
-
 class Detaching:
     """Of one edge.
 
     Args:
-        anchor: UID of the object that owns what bootstrap has installed.
+        anchor: the object that owns what bootstrap has installed.
     """
 
-    def __init__(self, objects: Objects, order: DetachOrder, *, anchor: str, clock: Clock) -> None:
+    def __init__(self, objects: Objects, order: DetachOrder, *, anchor: Found, clock: Clock) -> None:
         self._objects = objects
         self._order = order
         self._anchor = anchor
@@ -104,9 +92,22 @@ class Detaching:
             await self._objects.change(each, {"spec": {"suspend": True}})
         if appliers:
             self._tell("suspended", stops)
-        workloads = [each for each in appliers if not _drives(each)]
+        workloads = [each for each in appliers if not _drives(each) and each.name != PART]
         await self._let_go(workloads, FINALIZE_SECONDS if self._order.workloads == KEEP else PRUNE_SECONDS)
+        if self._order.purge:
+            await Purging(
+                self._objects, anchor=self._anchor, generation=self._order.generation, clock=self._clock
+            ).run()
         await self._let_go(await self._flux_objects(), FINALIZE_SECONDS)
+        await self._give_up_rights()
+
+    async def _give_up_rights(self) -> None:
+        """The rights to purge went with their part of Flux's; without Flux, they are taken away here."""
+        label = {CLUSTER_LABEL: self._order.cluster}
+        for kind in GRANTS:
+            for each in await self._objects.of(kind, labels=label):
+                if each.name == RIGHTS:
+                    await self._objects.remove(each)
 
     async def _flux_objects(self) -> list[Found]:
         kinds = of_group(await self._objects.kinds(), FLUX_GROUPS)
@@ -163,7 +164,7 @@ class Detaching:
         kinds = [each for each in await self._objects.kinds() if each.namespaced]
         for namespace in await self._objects.of(NAMESPACES, labels=self._ours):
             found = [each for kind in kinds for each in await self._objects.of(kind, namespace=namespace.name)]
-            staying = inhabitants(found, kinds, anchor=self._anchor)
+            staying = inhabitants(found, kinds, anchor=self._anchor.uid)
             if staying:
                 await self._objects.change(namespace, UNMARKED)
                 self._tell("namespace_stays", staying[:20], namespace=namespace.name)

@@ -45,6 +45,8 @@ EventKind = Literal[
     "edge.inventory_empty",
     "edge.joined",
     "edge.moved",
+    "edge.not_purged",
+    "edge.purged",
     "edge.registered",
     "edge.rejected",
     "edge.status",

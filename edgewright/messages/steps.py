@@ -120,6 +120,7 @@ class RecordDeletion(Frozen):
     actor: Word
     force: bool = False
     verb: UUID | None = None
+    purge: bool = False
 
 
 class RecordEdgeStatus(Frozen):

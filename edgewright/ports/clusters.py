@@ -22,6 +22,7 @@ from edgewright.domain.cluster import (
     Wanted,
     Workloads,
 )
+from edgewright.domain.ended import Purge
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.ports.audit import NewEvent, RecordedCommit
@@ -83,6 +84,7 @@ class ClusterRow:
     force: bool = False
     workloads: Workloads = Workloads.REMOVE
     deadline: datetime | None = None
+    purge: Purge = Purge()
     reach: Reach | None = None
     proven_url: str | None = None
     asks_flux: bool = False
@@ -224,11 +226,16 @@ class Clusters(Protocol):
         force: bool = False,
         deadline: timedelta | None = None,
         workloads: Workloads = Workloads.REMOVE,
+        purge: bool = False,
         once: Once | None = None,
     ) -> ClusterRow:
         """Records ``desired = deleted`` and deletes the entry. Again: the same deletion (``force`` may be added,
         a deadline may only be brought forward; None: 24 h for a new deletion, unchanged for one under way).
-        Suspended credentials are let in again, to detach with. ``once``: see there."""
+        Suspended credentials are let in again, to detach with. ``once``: see there.
+
+        ``purge``: the kind SealedSecret and the sealing keys are to go from the edge. ``Invalid`` code
+        ``purge_impossible`` with ``force`` or kept workloads; ``Conflict`` code ``purge_impossible`` where no edge
+        can answer, ``purge_too_late`` once a deletion without it has begun."""
 
     async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
         """Takes a deletion back while no removal commit was begun; ``Conflict`` code ``too_late`` after that.

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from edgewright.domain.cluster import CertificateFacts
+from edgewright.domain.ended import Purge
 from edgewright.domain.identity import Link
 from edgewright.domain.reach import Door, Reach
 from edgewright.ports.clusters import Once
@@ -102,8 +103,8 @@ class EdgeReports(Protocol):
     async def inventory_empty(self, cluster: UUID, generation: int) -> None:
         """The agent says that no workload is left."""
 
-    async def goodbye(self, cluster: UUID, generation: int) -> None:
-        """The agent says that it has detached."""
+    async def goodbye(self, cluster: UUID, generation: int, purge: Purge | None = None) -> None:
+        """The agent says that it has detached. ``purge``: what came of one; None: it does not say."""
 
     async def elsewhere(self, door: Door) -> Sequence[Elsewhere]:
         """Present clusters with an edge that has not said that it reaches the centre there; by name."""

@@ -233,7 +233,9 @@ async def test_a_deletion_says_what_it_waits_for(centre: GatewayCentre, admin: h
             for one in (await admin.get(f"/v1/cluster/{cluster}/timeline")).json()["items"]
             if one["kind"] == "cluster.deletion_requested"
         ]
-        assert event["message"] == f"The deletion of {shown['name']} was requested; {told[cluster]['message']}."
+        edge = "" if cluster == alone else " The kind SealedSecret and the sealing keys stay on the edge."
+        assert told[cluster]["edge"] == edge.strip()
+        assert event["message"] == f"The deletion of {shown['name']} was requested; {told[cluster]['message']}.{edge}"
     assert (told[alone]["message"], told[alone]["deadline"]) == (
         "no edge is attached: this happens at once",
         None,

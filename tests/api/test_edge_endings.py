@@ -49,7 +49,7 @@ async def test_a_deletion_asks_the_agent_step_by_step(
     await centre.project(edge.cluster, order=Order.DETACH)
     told = await beat(centre, edge)
     assert (told["report_empty"], told["detach"]) == (False, True)
-    order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove"}
+    order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove", "purge": False}
     assert told["detach_order"] == order
     assert (await agent.get("/v1/agent/detach-order")).json() == order
     assert (await centre.client(edge.as_flux).get("/v1/agent/detach-order")).status_code == 403
@@ -72,7 +72,7 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
     assert (await admin.get(f"/v1/cluster/{edge.cluster}")).status_code == 410
 
     told = await beat(centre, edge)
-    order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove"}
+    order = {"cluster": str(edge.cluster), "generation": 1, "workloads": "remove", "purge": False}
     assert {key: told[key] for key in told if key != "interval"} == {
         "state": "detach-only",
         "detach": True,
@@ -104,6 +104,28 @@ async def test_the_order_says_what_becomes_of_the_workloads(
     await centre.project(edge.cluster, order=Order.DETACH)
     told = await beat(centre, edge)
     assert told["detach_order"]["workloads"] == "keep" and "revision" not in told
+
+
+async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    path = f"/v1/cluster/{edge.cluster}"
+    for wrong in ({"force": "true"}, {"workloads": "keep"}):
+        refused = await admin.delete(path, params={"purge": "true", **wrong})
+        assert (refused.status_code, refused.json()["code"]) == (422, "purge_impossible")
+    asked = (await admin.delete(path, params={"purge": "true"})).json()["deletion"]
+    assert (asked["purge"], asked["edge"]) == (True, "The kind SealedSecret and the sealing keys go as well.")
+    await centre.project(edge.cluster, phase=Phase.DETACHING, order=Order.DETACH)
+    assert (await beat(centre, edge))["detach_order"]["purge"] is True
+    agent = centre.client(edge.as_agent)
+    long = await agent.post("/v1/agent/detached", json={"purged": False, "purge_problem": "x" * 301})
+    assert long.status_code == 422
+    said = {"purged": False, "purge_problem": "There are\nSealedSecrets left: shop/a.", "from": "the future"}
+    assert (await agent.post("/v1/agent/detached", json=said)).status_code == 204
+    shown = (await admin.get(path)).json()["deletion"]
+    assert "stay on the edge. There are SealedSecrets left: shop/a. The uninstall script" in shown["edge"]
+    kinds = [one["kind"] for one in (await admin.get(f"{path}/timeline")).json()["items"]]
+    assert kinds[-2:] == ["edge.not_purged", "edge.goodbye"]
 
 
 async def test_a_projection_is_no_answer_to_the_agent_of_another(centre: GatewayCentre, edge: Edge) -> None:

@@ -22,6 +22,7 @@ from edgewright.domain.cluster import (
     StepName,
     Workloads,
 )
+from edgewright.domain.ended import Purge
 from edgewright.messages import names
 
 # --- removal and recreation --------------------------------------------------------------------------------------
@@ -116,6 +117,22 @@ async def deletion_with_goodbye(walk: Walk) -> UUID:
         await walk.nudge(cluster)
         await walk.until(cluster, at_step(StepName.AWAIT_GOODBYE))
         await reports.goodbye(cluster, 1)
+        await walk.nudge(cluster)
+        await walk.gone(cluster)
+        return cluster
+
+
+@path
+async def deletion_with_purge_by_signal(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster, reports = await walk.active(), walk.centre.ports.reports
+        await walk.centre.handle(cluster).signal(names.SIGNAL_DELETE, {"force": True, "purge": True})  # refused
+        await walk.centre.handle(cluster).signal(names.SIGNAL_DELETE, {"purge": True})
+        await walk.until(cluster, at_step(StepName.AWAIT_EMPTY))
+        await reports.inventory_empty(cluster, 1)
+        await walk.nudge(cluster)
+        await walk.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+        await reports.goodbye(cluster, 1, Purge(done=True))
         await walk.nudge(cluster)
         await walk.gone(cluster)
         return cluster

@@ -8,20 +8,23 @@ from edgewright.agent.cluster_objects import (
     ANCHORS,
     DEFINITIONS,
     DEPLOYMENTS,
+    GRANTS,
     NAMESPACES,
+    SECRETS,
     Found,
     Kind,
     Owner,
 )
+from edgewright.agent.purging import DEFINITION, KEY_LABEL, SEALED
+from edgewright.errors import Forbidden
 
 CLUSTER, GENERATION = "cluster", 1
 KUSTOMIZATIONS = Kind("kustomize.toolkit.fluxcd.io", "v1", "kustomizations", "Kustomization", True)
 RELEASES = Kind("helm.toolkit.fluxcd.io", "v2", "helmreleases", "HelmRelease", True)
 SOURCES = Kind("source.toolkit.fluxcd.io", "v1", "gitrepositories", "GitRepository", True)
-SECRETS = Kind("", "v1", "secrets", "Secret", True)
 MAPS = Kind("", "v1", "configmaps", "ConfigMap", True)
 FLUX_KINDS = (KUSTOMIZATIONS, RELEASES, SOURCES)
-KINDS = (*FLUX_KINDS, SECRETS, MAPS, DEPLOYMENTS, NAMESPACES, DEFINITIONS, ANCHORS)
+KINDS = (*FLUX_KINDS, SEALED, SECRETS, MAPS, DEPLOYMENTS, NAMESPACES, DEFINITIONS, *GRANTS)
 ANCHOR_UID = "uid-anchor"
 OWNED = (Owner(ANCHORS.group, "ClusterRole", ANCHOR_UID),)
 OF_CLUSTER = {"edgewright.dev/cluster": CLUSTER}
@@ -49,6 +52,8 @@ class DetachableEdge:
     workloads: dict[str, str] = field(default_factory=dict)
     """Workload → UID of what has applied it."""
     changes: list[str] = field(default_factory=list)
+    images_of: dict[str, str] = field(default_factory=dict)
+    """Of Deployments, by their UIDs."""
     killed_in: int = 0
 
     def __post_init__(self) -> None:
@@ -77,6 +82,18 @@ class DetachableEdge:
         self.objects[found.uid] = found
         return found
 
+    def add_sealing(self) -> None:
+        """The kind SealedSecret and a key, as our release leaves them behind."""
+        self.add(DEFINITIONS, DEFINITION)
+        self.add(SECRETS, "sealed-secrets-key1", "kube-system", labels={KEY_LABEL: "active"})
+        self.before |= {"uid-customresourcedefinitions--" + DEFINITION, "uid-secrets-kube-system-sealed-secrets-key1"}
+
+    def grant_purge(self) -> None:
+        """Flux has applied the rights to purge."""
+        self.add(KUSTOMIZATIONS, "edge-purge", "edgewright", labels=OF_CLUSTER, finalizers=FLUX_FINALIZER)
+        for kind in GRANTS:
+            self.add(kind, "edgewright-purge", "kube-system" if kind.namespaced else "", labels=OURS)
+
     def kill_after(self, changes: int) -> None:
         """The detacher that begins now is killed after so many changes."""
         self.killed_in = changes
@@ -88,16 +105,23 @@ class DetachableEdge:
 
     async def kinds(self) -> list[Kind]:
         defined = self.names(DEFINITIONS)
-        return [kind for kind in KINDS if kind not in FLUX_KINDS or kind.full_name in defined]
+        return [kind for kind in KINDS if kind not in (*FLUX_KINDS, SEALED) or kind.full_name in defined]
 
-    async def of(self, kind: Kind, *, labels: Mapping[str, str] | None = None, namespace: str = "") -> list[Found]:
+    async def of(
+        self, kind: Kind, *, labels: Mapping[str, str | None] | None = None, namespace: str = ""
+    ) -> list[Found]:
+        def bears(each: Found) -> bool:
+            wanted = (labels or {}).items()
+            return all(name in each.labels and value in (None, each.labels[name]) for name, value in wanted)
+
         return [
             each
             for each in self.objects.values()
-            if each.kind == kind
-            and (labels or {}).items() <= each.labels.items()
-            and namespace in ("", each.namespace)
+            if each.kind == kind and bears(each) and namespace in ("", each.namespace)
         ]
+
+    async def images(self) -> list[tuple[Found, str]]:
+        return [(self.objects[uid], image) for uid, image in self.images_of.items() if uid in self.objects]
 
     async def get(self, kind: Kind, name: str) -> Found | None:
         return next(iter([each for each in await self.of(kind) if each.name == name]), None)
@@ -121,8 +145,11 @@ class DetachableEdge:
             self._end(held)
         self._changed(f"change {found}")
 
-    async def remove(self, found: Found, *, foreground: bool = False) -> None:
-        if found.uid in self.objects:
+    async def remove(self, found: Found, *, foreground: bool = False, tries: bool = False) -> None:
+        is_sealing = KEY_LABEL in found.labels or found.name == DEFINITION
+        if is_sealing and "edgewright-purge" not in self.names(GRANTS[-1]):
+            raise Forbidden("No.", code="kubernetes_forbidden", where=found.kind.plural)
+        if found.uid in self.objects and not tries:
             self._remove(self.objects[found.uid])
             self._changed(f"remove {found}")
 
@@ -132,6 +159,8 @@ class DetachableEdge:
         if found.finalizers and found.kind in FLUX_KINDS and self._flux_lives():
             if found.uid not in self.suspended:
                 self.workloads = {name: by for name, by in self.workloads.items() if by != found.uid}
+                if found.name == "edge-purge":
+                    self._each(lambda each: each.name == "edgewright-purge")
             found = replace(found, finalizers=())
         if found.finalizers:
             self.objects[found.uid] = replace(found, deleting=True)

@@ -98,7 +98,7 @@ def scripted_centre(
             self.end_headers()
             self.wfile.write(payload)
 
-        do_GET = do_POST = do_PUT = do_PATCH = handle_any  # noqa: N815 - named by the standard library
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 - named by the standard library
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the standard library
             pass

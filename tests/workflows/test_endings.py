@@ -10,6 +10,7 @@ from centre import Centre, eventually, working
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.cluster import CredentialState, Phase, StepName, Workloads
+from edgewright.domain.ended import Purge
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETUP_STATUS,
@@ -114,6 +115,28 @@ async def test_a_bootstrapped_cluster_is_asked_to_empty_and_detach_before_it_goe
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.projection and row.projection.residue == ()
     assert await centre.ports.access.credentials(cluster) == []
+
+
+async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_the_edge(centre: Centre) -> None:
+    cluster = await centre.create("purged")
+    await centre.bootstrap(cluster)
+    await centre.until(cluster, phase(Phase.ACTIVE))
+    await centre.handle(cluster).signal(names.SIGNAL_DELETE, {"purge": True, "force": True})
+    await eventually(lambda: told(centre, cluster, "delete.refused"))
+    await centre.handle(cluster).signal(names.SIGNAL_DELETE, {"purge": True})
+    row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    files = await asyncio.to_thread(centre.git.list, cluster, "", at=head)
+    assert {"edo/cluster/purge.yaml", "edo/purge/rights.yaml"} <= set(files)
+    await centre.ports.reports.goodbye(cluster, row.generation, Purge(done=False, problem="Somebody pays."))
+    await centre.ports.fleet.nudge(cluster)
+    row = await centre.until(cluster, phase(Phase.DELETED))
+    assert row.purge == Purge(asked=True, done=False, problem="Somebody pays.")
+    assert await told(centre, cluster, "edge.not_purged")
+
+
+async def told(centre: Centre, cluster: UUID, kind: str) -> bool:
+    return kind in [event.kind for event in await centre.audit.timeline(cluster)]
 
 
 async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_detach(centre: Centre) -> None:

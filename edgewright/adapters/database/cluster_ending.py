@@ -21,11 +21,12 @@ from edgewright.adapters.database.cluster_rows import (
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import record
+from edgewright.adapters.database.purge_rows import NO_PURGE
 from edgewright.adapters.database.resealing_rows import ask_again
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
-from edgewright.domain.ended import patience_of
+from edgewright.domain.ended import left_on_edge, no_edge_to_purge, patience_of, purge_too_late, refuse_purge
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
 from edgewright.ports.clusters import ClusterRow, Once
@@ -50,8 +51,11 @@ class ClusterEnding:
         force: bool = False,
         deadline: timedelta | None = None,
         workloads: Workloads = Workloads.REMOVE,
+        purge: bool = False,
         once: Once | None = None,
     ) -> ClusterRow:
+        if purge:
+            refuse_purge(force=force, workloads=workloads)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
@@ -59,11 +63,15 @@ class ClusterEnding:
                 return await must_read_row(connection, cluster)
             again = row.desired == Desired.DELETED
             until = row.deadline if again and deadline is None else at + (DEADLINE if deadline is None else deadline)
-            if again and not _hastens(row, force=force, until=until):
+            adds = again and purge and not row.purge
+            if again and not adds and not _hastens(row, force=force, until=until):
                 return await must_read_row(connection, cluster)
+            if adds:
+                _refuse_late_purge(row)
             if again:
-                await raise_change(connection, row, force=row.force or force, deadline=min(row.deadline, until))
-                verb = "hastened"
+                sooner = {"force": row.force or force, "deadline": min(row.deadline, until)}
+                await raise_change(connection, row, **sooner, purge=bool(row.purge or purge))
+                verb = "changed" if adds else "hastened"
             else:
                 await raise_change(
                     connection,
@@ -73,6 +81,7 @@ class ClusterEnding:
                     force=force,
                     deadline=until,
                     workloads=workloads,
+                    **{**NO_PURGE, "purge": purge},
                     inventory_empty_at=None,
                     detached_at=None,
                 )
@@ -82,16 +91,20 @@ class ClusterEnding:
                 await delete_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster)
                 verb = "requested"
             asked = await must_read_row(connection, cluster)
+            if purge and not asked.can_answer:
+                raise no_edge_to_purge(row.name)
+            edge = left_on_edge(asked.purge, asked.acceptance, over=asked.force)
             await record(
                 connection,
                 at,
                 cluster=cluster,
                 actor=actor,
                 kind="cluster.deletion_requested",
-                message=f"The deletion of {row.name} was {verb}; {_patience(asked)}.",
+                message=f"The deletion of {row.name} was {verb}; {_patience(asked)}. {edge}".strip(),
                 force=asked.force,
                 deadline=until.isoformat() if asked.deadline is None else asked.deadline.isoformat(),
                 workloads=asked.workloads,
+                purge=asked.purge.asked,
             )
             return asked
 
@@ -111,6 +124,7 @@ class ClusterEnding:
                 force=False,
                 deadline=None,
                 workloads=Workloads.REMOVE,
+                **NO_PURGE,
                 inventory_empty_at=None,
                 detached_at=None,
             )
@@ -197,6 +211,13 @@ async def _paused_or_resumed_at(connection: AsyncConnection, cluster: UUID) -> i
 
 def _hastens(row: ClusterRecord, *, force: bool, until: object) -> bool:
     return (force and not row.force) or until < row.deadline
+
+
+def _refuse_late_purge(row: ClusterRecord) -> None:
+    """The commit that empties the edge brings the rights to purge; one that was made without brings none."""
+    if row.deletion_begun_at is not None:
+        raise purge_too_late(row.name)
+    refuse_purge(force=row.force, workloads=Workloads(row.workloads))
 
 
 def _refuse_undeletion(row: ClusterRecord) -> None:

@@ -14,6 +14,7 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import is_recorded, record, record_all
 from edgewright.adapters.database.feed import insert_if_absent
+from edgewright.adapters.database.purge_rows import left_at_end
 from edgewright.adapters.database.resealing_rows import forget_resealings
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import addresses, clusters, events, labels, projections, rendered_from
@@ -315,12 +316,15 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
         await connection.execute(delete(table).where(table.c.cluster == row.uuid))
     await forget_resealings(connection, row.uuid)
     await forget_applied(connection, row.uuid)
+    edge = left_at_end(row)
+    if row.purge and row.detached_at is None:
+        await record(connection, at, cluster=row.uuid, actor="centre", kind="edge.not_purged", message=edge)
     await record(
         connection,
         at,
         cluster=row.uuid,
         actor="centre",
         kind=CLUSTER_DELETED,
-        message=f"The cluster {row.name} is deleted; its name is free.",
+        message=f"The cluster {row.name} is deleted; its name is free. {edge}".strip(),
         generation=row.generation,
     )

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy import Row, Select, Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.purge_rows import NO_PURGE, left_at_end, purge_from
 from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, projections
 from edgewright.domain.cluster import (
     Acceptance,
@@ -73,6 +74,7 @@ HARDWARE_UNKNOWN: Mapping[str, Any] = {
     "proven_url": None,
     "asks_flux": None,
     "asks_flux_since": None,
+    **NO_PURGE,
 }
 """What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""
 
@@ -109,7 +111,7 @@ async def open_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
 def refuse_deleted(row: ClusterRecord) -> None:
     """Raises ``Gone``, code ``cluster_deleted``, once the deletion has finished."""
     if row.closed_at is not None:
-        raise cluster_deleted(row.uuid, row.name, row.closed_at)
+        raise cluster_deleted(row.uuid, row.name, row.closed_at, edge=left_at_end(row))
 
 
 async def staying_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
@@ -353,6 +355,7 @@ def _cluster_row(
         proven_url=row.proven_url,
         asks_flux=bool(row.asks_flux),
         closed_at=row.closed_at,
+        purge=purge_from(row),
         can_answer=can_answer,
         drift=row.drift or "",
     )

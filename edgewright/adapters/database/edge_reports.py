@@ -1,6 +1,7 @@
 """What edges report, and the leases that follow from it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -30,10 +31,11 @@ from edgewright.adapters.database.presence import Presence, listens
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
-from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
+from edgewright.domain.cluster import Acceptance, CertificateFacts, CredentialState, Desired, LeaseState
 from edgewright.domain.conditions import KEY_AGE_LIMIT
+from edgewright.domain.ended import Purge, left_on_edge
 from edgewright.domain.event_room import CERTIFICATE_COST
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.notifications import CERTIFICATE_CHANGED
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound
@@ -152,7 +154,7 @@ class SqlEdgeReports(EdgeReach, Presence):
                 message=f"{row.name} says that no workload is left.",
             )
 
-    async def goodbye(self, cluster: UUID, generation: int) -> None:
+    async def goodbye(self, cluster: UUID, generation: int, purge: Purge | None = None) -> None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await find_row(connection, cluster)
@@ -165,15 +167,15 @@ class SqlEdgeReports(EdgeReach, Presence):
                 await move_credentials(connection, cluster, CredentialState.REVOKED)
             if row.detached_at is not None:
                 return
-            await raise_change(connection, row, detached_at=at)
-            await record(
-                connection,
-                at,
-                cluster=cluster,
-                actor="agent",
-                kind="edge.goodbye",
-                message=f"{row.name} has detached.",
-            )
+            said = Purge(asked=bool(row.purge)) if purge is None else replace(purge, asked=bool(row.purge))
+            outcome = {"purged": said.done, "purge_problem": said.problem} if said.asked else {}
+            await raise_change(connection, row, detached_at=at, **outcome)
+            edge = left_on_edge(said, Acceptance(row.acceptance), over=True)
+            if said.asked:
+                kind: EventKind = "edge.purged" if said.done else "edge.not_purged"
+                await record(connection, at, cluster=cluster, actor="agent", kind=kind, message=edge)
+            message = f"{row.name} has detached.{'' if said.asked else f' {edge}'}".strip()
+            await record(connection, at, cluster=cluster, actor="agent", kind="edge.goodbye", message=message)
 
     async def now(self) -> datetime:
         async with self._database.read() as connection:

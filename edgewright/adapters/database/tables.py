@@ -156,6 +156,8 @@ clusters = Table(
     Column("drift_lost", DOCUMENT),
     Column("asks_flux", Boolean),
     Column("asks_flux_since", MOMENT),
+    *(Column(name, Boolean) for name in ("purge", "purged")),
+    Column("purge_problem", Text),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),

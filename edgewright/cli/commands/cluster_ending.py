@@ -7,6 +7,7 @@ import typer
 
 from edgewright.cli.client import Gateway, connect
 from edgewright.cli.commands.asking import require_name
+from edgewright.cli.commands.cluster_views import whole_timeline
 from edgewright.cli.commands.durations import seconds_of, spoken
 from edgewright.cli.commands.naming import Named, named
 from edgewright.cli.commands.options import AsJson, ClusterName, Wait, Yes
@@ -31,6 +32,10 @@ def delete(
     keep_workloads: Annotated[
         bool, typer.Option("--keep-workloads", help="Leave what runs on the edge as it is.")
     ] = False,
+    purge: Annotated[
+        bool,
+        typer.Option("--purge", help="Take the kind SealedSecret and the sealing keys from the edge as well."),
+    ] = False,
     yes: Yes = False,
     wait: Wait = False,
     timeout: Annotated[
@@ -44,13 +49,15 @@ def delete(
         "force": force,
         "workloads": "keep" if keep_workloads else "remove",
     }
+    if purge:  # a centre of an earlier version does not know it
+        params["purge"] = True
     if deadline is not None:  # asked for again without one, a deletion keeps the one that it has
         params["deadline"] = str(seconds_of(deadline, "--deadline", longest=30 * 86400))
     seconds = None if timeout is None else seconds_of(timeout, "--timeout")
     with connect() as gateway:
         document = gateway.get(named(gateway, cluster).path)
         meant = Named(document["uuid"], document["name"])
-        for line in _pruned(gateway, document, keep_workloads=keep_workloads, force=force):
+        for line in _pruned(gateway, document, keep_workloads=keep_workloads, force=force, purge=purge):
             say(line)
         require_name(meant.text, yes=yes)
         began = time.monotonic()
@@ -62,6 +69,8 @@ def delete(
             wait_until_gone(gateway, meant, known=answer, seconds=seconds)
             (say if as_json else result)(f"{meant.text} is deleted after {spoken(time.monotonic() - began)}.")
             _say_residue(gateway, meant)
+            if purge:
+                _say_purge(gateway, meant)
         if as_json:
             show_json(answer)
 
@@ -76,7 +85,7 @@ def undelete(cluster: ClusterName, as_json: AsJson = False) -> None:
         result(f"The deletion of {document['name']} was taken back.")
 
 
-def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force: bool) -> list[str]:
+def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force: bool, purge: bool) -> list[str]:
     """What the deletion of a cluster ends, line by line."""
     hosts = [str(host.get("hostname", "?")) for host in document["hosts"]]
     secrets = gateway.get(f"/v1/cluster/{document['uuid']}/secret")["items"]
@@ -90,15 +99,26 @@ def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force
     }
     lines = [f"This deletes the cluster {document['name']}, {document['uuid']}:"]
     lines += [f"  {fact:<10}  {clean(value)}" for fact, value in facts.items()]
-    lines.append(
-        "  On the edge, the kind SealedSecret and the sealing keys stay;"
-        f" the script that `{typed('cluster uninstall-script')}` prints takes them, with --purge."
-    )
+    lines += _purged() if purge or (document["deletion"] or {}).get("purge") else _unpurged()
     if force:
         lines.append("  The edge is not waited for: what it has not cleaned up by itself stays there.")
     if document["deletion"]:
         lines.append("  Its deletion was asked for before; this can only hasten it.")
     return lines
+
+
+def _purged() -> list[str]:
+    return [
+        "  On the edge, the kind SealedSecret and the sealing keys go, unless somebody else uses them. Whatever is",
+        "  sealed for this edge, in Git, in its archive or in a backup, can then be opened by nobody ever again.",
+    ]
+
+
+def _unpurged() -> list[str]:
+    return [
+        "  On the edge, the kind SealedSecret and the sealing keys stay; --purge takes them, and so does the script",
+        f"  that `{typed('cluster uninstall-script')}` prints, with --purge.",
+    ]
 
 
 def _counted(names: list[str]) -> str:
@@ -113,3 +133,9 @@ def _say_residue(gateway: Gateway, cluster: Named) -> None:
         if item["cluster"] == cluster.uuid:
             for left in item["residue"]:
                 say(f"Left behind at {left['step']}: {clean(left['reason'])}")
+
+
+def _say_purge(gateway: Gateway, cluster: Named) -> None:
+    for event in whole_timeline(gateway, cluster)["items"]:
+        if event["kind"] in {"edge.purged", "edge.not_purged"}:
+            say(clean(event["message"]))

@@ -70,7 +70,8 @@ def _facts(document: Document) -> list[tuple[str, str]]:
 
 
 def _deletion(deletion: Document) -> str:
-    return f"under way, {clean(deletion['message'])}; workloads: {deletion['workloads']}"
+    edge = f". {clean(deletion['edge'])}" if deletion.get("edge") else ""
+    return f"under way, {clean(deletion['message'])}; workloads: {deletion['workloads']}{edge}"
 
 
 def _reach(reach: Document) -> str:

@@ -150,7 +150,7 @@ def timeline(
     """Show what happened to a cluster, by whom and when; also after its deletion."""
     with connect() as gateway:
         meant = named(gateway, cluster, also_deleted=True)
-        document = _whole_timeline(gateway, meant)
+        document = whole_timeline(gateway, meant)
         if follow:
             _show_growing(gateway, meant, document["items"], as_json=as_json)
         elif as_json:
@@ -178,7 +178,7 @@ def _line(item: Document) -> tuple[str, ...]:
     )
 
 
-def _whole_timeline(gateway: Gateway, cluster: Named) -> dict[str, Any]:
+def whole_timeline(gateway: Gateway, cluster: Named) -> dict[str, Any]:
     """The timeline as one document."""
     items: list[Document] = []
     after: int | None = 0

@@ -1,9 +1,9 @@
 """What the centre puts into a driving repository: pure and deterministic.
 
 ``repository`` makes every generated file of a cluster from its templates, ``secret_drivers`` what drives the secrets
-of each namespace, ``removal`` takes the workloads away when a cluster is deleted, ``releases`` finds what is
-installed from the centre's own charts, ``deliverable`` refuses what YAML cannot carry, ``manifests`` checks
-Kubernetes manifests and spells them as YAML.
+of each namespace, ``removal`` takes the workloads away when a cluster is deleted, ``purge`` adds the rights to give
+up what seals its secrets, ``releases`` finds what is installed from the centre's own charts, ``deliverable`` refuses
+what YAML cannot carry, ``manifests`` checks Kubernetes manifests and spells them as YAML.
 """
 
 from edgewright.domain.rendering.deliverable import check_values
@@ -14,6 +14,7 @@ from edgewright.domain.rendering.layout import (
     SECRETS_FOLDER,
     SELF_LINK_PATH,
 )
+from edgewright.domain.rendering.purge import READ_BY_PURGE, purge_files
 from edgewright.domain.rendering.releases import ChartRelease, releases_of_shared_charts
 from edgewright.domain.rendering.removal import workload_removal
 from edgewright.domain.rendering.repository import (
@@ -32,12 +33,14 @@ __all__ = [
     "FETCHED_BY_ITSELF",
     "FETCHED_WHEN_ASKED",
     "README_PATH",
+    "READ_BY_PURGE",
     "RENDERER_VERSION",
     "SECRETS_FOLDER",
     "SELF_LINK_PATH",
     "ChartRelease",
     "RenderInput",
     "check_values",
+    "purge_files",
     "releases_of_shared_charts",
     "render_changes",
     "render_digest",

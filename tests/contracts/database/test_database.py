@@ -270,6 +270,7 @@ OF_LATER_MIGRATIONS = (
     *("proposed_fingerprint", "proposed_not_after", "proposed_at", "proposed_pem"),
     *("event_room", "event_room_at", "events_omitted", "drift", "drift_lost"),
     *("asks_flux", "asks_flux_since"),
+    *("purge", "purged", "purge_problem"),
 )
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from scripted_centre import Reply, ScriptedCentre
+from scripted_centre import Reply, Request, ScriptedCentre
 
-from edgewright.agent.cluster_objects import ANCHORS, DEPLOYMENTS, NAMESPACES, ClusterObjects
-from edgewright.errors import Unauthenticated, Waiting
+from edgewright.agent.cluster_objects import ANCHORS, DEPLOYMENTS, NAMESPACES, SECRETS, ClusterObjects, Found
+from edgewright.errors import Forbidden, Unauthenticated, Waiting
 
 NOTHING = Reply(200, {"metadata": {}, "items": []})
 
@@ -48,3 +50,46 @@ async def test_after_a_failure_the_detacher_finds_another_address_and_another_to
     centre.reply = lambda _request: Reply(401)
     with pytest.raises(Unauthenticated):
         await objects.of(NAMESPACES)
+
+
+async def test_images_are_read_page_by_page_whatever_runs_them(
+    centre: ScriptedCentre, objects: ClusterObjects
+) -> None:
+    def described(name: str) -> dict[str, Any]:
+        containers = [{"image": f"mirror.example/{name}:1"}, {"image": "sidecar"}]
+        return {
+            "metadata": {"name": name, "uid": name, "namespace": "shop"},
+            "spec": {"template": {"spec": {"containers": containers}}},
+        }
+
+    def reply(request: Request) -> Reply:
+        if "/deployments?" in request.path and "continue=more" not in request.path:
+            return Reply(200, {"metadata": {"continue": "more"}, "items": [described("first")]})
+        found = [described("second")] if "/deployments?" in request.path else None
+        return Reply(200, {"metadata": {}, "items": found})
+
+    centre.reply = reply
+    seen = [(str(each), image) for each, image in await objects.images()]
+    assert seen == [
+        *(("Deployment shop/first", "mirror.example/first:1"), ("Deployment shop/first", "sidecar")),
+        *(("Deployment shop/second", "mirror.example/second:1"), ("Deployment shop/second", "sidecar")),
+    ]
+    asked = [request.path.partition("?")[0].rpartition("/")[2] for request in centre.requests]
+    assert asked == ["deployments", "deployments", "statefulsets", "daemonsets"]
+
+
+async def test_a_label_may_be_looked_for_with_any_value(centre: ScriptedCentre, objects: ClusterObjects) -> None:
+    centre.reply = lambda _request: NOTHING
+    await objects.of(SECRETS, labels={"a": None, "b": "c"})
+    [request] = centre.requests
+    assert parse_qs(urlsplit(request.path).query)["labelSelector"] == ["a,b=c"]
+
+
+async def test_a_try_deletes_nothing_and_says_what_is_forbidden(
+    centre: ScriptedCentre, objects: ClusterObjects
+) -> None:
+    centre.reply = lambda _request: Reply(403)
+    with pytest.raises(Forbidden):
+        await objects.remove(Found(SECRETS, "key", "uid", "vault"), tries=True)
+    [request] = centre.requests
+    assert (request.method, request.body["dryRun"]) == ("DELETE", ["All"])

@@ -159,6 +159,16 @@ def test_wishes_of_a_deletion_reach_the_centre(edgewright: CommandLine, centre: 
     assert centre.row(forced).force is True
 
 
+def test_a_purge_is_warned_of_and_asked_for(edgewright: CommandLine, centre: ServedCentre) -> None:
+    centre.create("alone")
+    refused = edgewright("cluster", "delete", "alone", "--yes", "--purge")
+    assert refused.code != 0 and "No edge of alone can answer, so nothing can be purged." in refused.err
+    assert "can then be opened by nobody ever again" in refused.err
+    impossible = edgewright("cluster", "delete", "alone", "--yes", "--purge", "--force")
+    assert "A forced deletion does not wait for the edge" in impossible.err
+    edgewright.ok("cluster", "delete", "alone", "--yes")
+
+
 @pytest.mark.parametrize("deadline", ["31d", "tomorrow", "-1h"])
 def test_deadline_that_makes_no_sense_deletes_nothing(
     edgewright: CommandLine, centre: ServedCentre, deadline: str
