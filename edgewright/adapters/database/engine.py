@@ -59,10 +59,10 @@ class Database:
         self._clock = clock
         self._on_sqlite = engine.dialect.name == "sqlite"
         self._name = _shown(engine.url)
-        statements = CompiledStatements(engine.dialect)
+        self._statements = CompiledStatements(engine.dialect)
         connection: type[DirectConnection] = SqliteConnection if self._on_sqlite else PostgresqlConnection
         self._pool = ConnectionPool(
-            lambda: connection(engine, statements), most=CONNECTIONS, wait=CONNECTION_WAIT_SECONDS
+            lambda: connection(engine, self._statements), most=CONNECTIONS, wait=CONNECTION_WAIT_SECONDS
         )
         self._queue = WriterQueue(self._name, lock_wait=LOCK_WAIT_SECONDS, queue_wait=QUEUE_WAIT_SECONDS)
 

@@ -93,7 +93,7 @@ def test_a_clone_builds_as_the_documentation_says(kustomize: Path, tmp_path: Pat
 def test_a_kustomization_that_is_not_the_folders_hides_a_file_or_stops_all(
     kustomize: Path, tmp_path: Path, listed: str, said: str | None
 ) -> None:
-    """Why there is none: ADR 18."""
+    """Why there is none: ADR 19."""
     pushed = CONFIG_MAP.replace(b"mine", b"pushed")
     root = checked_out({"mine.yaml": CONFIG_MAP, "pushed.yaml": pushed}, tmp_path)
     (root / "kustomization.yaml").write_text(listed)
