@@ -12,12 +12,15 @@ from edge_cluster.agent import NAMESPACE
 from supervised import eventually
 
 import edgewright.agent
+from edgewright.domain import wellknown as wk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import Edge
     from edge_cluster.controllers import SealedSecrets
+
+    from edgewright.domain.json import JsonObject
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 
@@ -58,6 +61,14 @@ def ask_to_apply(edge: Edge) -> None:
     edge.cluster.kubectl("annotate", "kustomization", "self-link", asked, "--overwrite", "--namespace", NAMESPACE)
 
 
+def render(edge: Edge, path: str, template: JsonObject) -> None:
+    """Has the edge fetch what becomes of another template."""
+    before = edge.shown()["revisions"]["desired"]
+    assert edge.centre.api("PUT", path, json=template).status_code < 300
+    eventually(lambda: edge.shown()["revisions"]["desired"] != before)
+    edge.cluster.fetch_now()
+
+
 def soon(holds: Callable[[], bool]) -> None:
     """Within two beats."""
     began = time.monotonic()
@@ -90,6 +101,34 @@ def test_what_flux_has_applied_is_missed_by_an_agent_that_starts_after_it_was_de
         assert name in told, told
     assert "Flux puts it back at its next interval" in told, told
     ask_to_apply(edge)
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+
+
+def test_what_the_agent_may_not_see_is_not_taken_for_there_and_is_missed_once_it_may(edge: Edge) -> None:
+    """A template brings a kind that the line gives the agent no right to."""
+    path = f"/v1/app/{wk.APP_FLUX_TEMPLATE}/object/{wk.OBJECT_FLUX_TEMPLATE}"
+    before = edge.centre.api("GET", path).json()
+    named = {"name": "settings", "namespace": NAMESPACE}  # without one, Flux would put it into `default`
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": {"a": "b"}}
+    render(edge, path, {**before, "settings.yaml": [settings]})
+    right = f"get on configmaps in {NAMESPACE}"
+    eventually(lambda: right in edge.message("Healthy"), seconds=SLOW)
+    assert edge.condition("Healthy") == ("False", "RightMissing")
+    assert "Grant it to the service account edgewright-agent" in edge.message("Healthy")
+    role = ("--namespace", NAMESPACE)
+    edge.cluster.kubectl("create", "role", "settings", "--verb=get", "--resource=configmaps", *role)
+    account = f"--serviceaccount={NAMESPACE}:edgewright-agent"
+    edge.cluster.kubectl("create", "rolebinding", "settings", "--role=settings", account, *role)
+    eventually(lambda: right not in edge.message("Healthy"))
+    edge.agent.kill()
+    delete(edge, "configmap", "settings")
+    edge.agent.start()
+    soon(lambda: f"ConfigMap settings in {NAMESPACE} is missing" in edge.message("Synced"))
+    assert edge.condition("Synced") == ("False", "DriverMissing")
+    ask_to_apply(edge)
+    eventually(lambda: is_driven(edge), seconds=SLOW)
+    render(edge, path, before)
+    eventually(lambda: edge.cluster.find("configmap", "settings", namespace=NAMESPACE) is None, seconds=SLOW)
     eventually(lambda: is_driven(edge), seconds=SLOW)
 
 
