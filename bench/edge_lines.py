@@ -6,6 +6,7 @@ from bench.attached_edge import new_edge
 from bench.edges_at_once import INTERVAL, Load, loads
 from bench.held_edges import held
 from bench.lines import Line, ms, rate, seconds
+from bench.lone_held import Weighed
 from bench.measures import p50, p99
 
 
@@ -62,3 +63,10 @@ def held_lines(sizes: tuple[int, ...]) -> Iterator[Line]:
         figure = f"p50 {ms(p50(one.told))}, p99 {ms(p99(one.told))}, slowest {ms(max(one.told))}"
         yield Line(f"{of}, from the answer to a PUT until its edge is told", figure, "-", "1 s")
         yield Line(f"{of}, until all are told of new charts", seconds(one.all_told), "-", "-")
+        yield _alone(of, one.alone["http"], one.alone["https"])
+
+
+def _alone(of: str, without: Weighed, with_tls: Weighed) -> Line:
+    figure = f"{with_tls.first:.0f} kB each, {with_tls.later:.0f} a minute later; {with_tls.megabytes:.0f} MB in all"
+    before = f"without: {without.first:.0f} and {without.later:.0f} kB; {with_tls.later / without.later:.2f} times"
+    return Line(f"{of}, memory of a gateway alone that ends TLS", f"{figure}; {before}", "-", "50 kB each")
