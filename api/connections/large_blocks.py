@@ -2,8 +2,8 @@
 
 uvloop has a buffer of 256 kB for each TLS connection, of which an idle one has written the first page, and Python's
 ``ssl`` asks for as much again for every read. glibc maps blocks from 128 kB on by themselves, until the first of them
-is freed; then it puts those of that size into its heap, too. What lives as long as a connection then lies between them,
-spread over many pages: 20 kB more for each (``docs/performance.md``).
+is freed; then it puts those of that size into its heap, too. What lives as long as a connection then lies between
+them, spread over many pages: 20 kB more for each (``docs/performance.md``).
 """
 
 import ctypes
