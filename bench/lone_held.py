@@ -7,6 +7,7 @@ import asyncio
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import lt
 from pathlib import Path
 
 import psutil
@@ -61,7 +62,7 @@ async def _weigh(gateway: LoneGateway, clusters: Sequence[str]) -> Weighed:
         first = _megabytes(gateway)
         seen = [edge.answered for edge in edges]
         async with asyncio.timeout(PATIENCE):
-            while any(edge.answered == number for edge, number in zip(edges, seen, strict=True)):  # noqa: ASYNC110
+            while not all(map(lt, seen, (edge.answered for edge in edges))):  # noqa: ASYNC110 - nobody tells us
                 await asyncio.sleep(1)
         await asyncio.sleep(SETTLES_SECONDS)
         later = _megabytes(gateway)
