@@ -1,6 +1,7 @@
 """Commits staged ciphertext: many requests in one commit, each request whole or not at all."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -20,6 +21,7 @@ from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, 
 from edgewright.ports.secret_staging import SecretStaging, StagedChange
 
 REQUEST_TRAILER = "Edgewright-Request"
+_REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})")
 BATCH = 200
 CAS_ATTEMPTS = 20
 FRESH = timedelta(seconds=3)
@@ -100,14 +102,22 @@ class SecretActivities:
         """The newest commit of secrets, if an attempt before this one may have died before it told of it."""
         if activity.info().attempt == 1:
             return None
-        log = await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK)
-        return next((commit.commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
+
+        def look() -> CommitId | None:
+            log = self._git.log(repository, limit=LOOK_BACK)
+            return next((commit.commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
+
+        return await asyncio.to_thread(look)
 
     async def _already_committed(
         self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]
     ) -> Mapping[CommitId, list[UUID]]:
         """Requests whose commit exists although no row says so: an attempt died between the two."""
-        return already_committed(await asyncio.to_thread(self._git.log, repository, limit=LOOK_BACK), requests)
+
+        def look() -> Mapping[CommitId, list[UUID]]:
+            return already_committed(self._git.log(repository, limit=LOOK_BACK), requests)
+
+        return await asyncio.to_thread(look)
 
     async def _commit_on(
         self, cluster: UUID, head: CommitId, files: Files, message: CommitMessage, fence: WriterFence
@@ -161,15 +171,17 @@ def already_committed(
 ) -> dict[CommitId, list[UUID]]:
     """Staged requests that a commit names, by commit, in the order of the log.
 
-    A commit that is older than what is staged is of the same request, sent before and forgotten since.
+    A commit that is older than what is staged is of the same request, sent before and forgotten since. Blocks: the
+    messages of bulk writes are long. Each is read once, however many requests are staged.
     """
+    staged = {str(request): request for request in requests}
     found: dict[CommitId, list[UUID]] = {}
     for commit in log:
         made_at = datetime.fromtimestamp(commit.at, UTC)
-        for request, changes in requests.items():
-            is_younger = made_at >= changes[0].sealed_at - CLOCKS_DIFFER
-            if is_younger and f"{REQUEST_TRAILER}: {request}" in commit.message:
-                found.setdefault(commit.commit, []).append(request)
+        named = (staged[told] for told in dict.fromkeys(_REQUESTS.findall(commit.message)) if told in staged)
+        younger = [each for each in named if made_at >= requests[each][0].sealed_at - CLOCKS_DIFFER]
+        if younger:
+            found[commit.commit] = younger
     return found
 
 

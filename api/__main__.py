@@ -21,6 +21,7 @@ from fastapi import FastAPI
 
 from api.app import build
 from api.connections.bounded_http import bounded_http
+from api.connections.large_blocks import keep_large_blocks_apart
 from api.connections.limits import raise_descriptor_limit
 from api.live import Live
 from api.metrics_port import serving_metrics
@@ -120,6 +121,7 @@ def main() -> int:
     gc.freeze()
     gc.enable()
     forbid_core_dumps()
+    keep_large_blocks_apart()
     settings = Settings()
     configure_logs(settings.log_level)
     raise_descriptor_limit()

@@ -21,6 +21,8 @@ from edge_cluster.line import Line
 from edge_cluster.site import running_flux
 from embedded import EmbeddedEdgewright
 
+from bench.delivery_legs import watch_deliveries
+
 PATIENCE = 120.0
 IMAGE = "registry.invalid/edgewright:1"
 """The script installs the agent only from an image; nobody pulls it."""
@@ -44,6 +46,7 @@ class Attached:
     Args:
         accepted: until the centre took that secret.
         written: seconds of a PUT; ``delivered``: from its begin until the Secret is there.
+        legs: of each of these, as ``LEGS`` names them; without those of which too little was seen.
     """
 
     script: float
@@ -52,6 +55,7 @@ class Attached:
     decrypted: float
     written: list[float]
     delivered: list[float]
+    legs: list[list[float]]
 
 
 @dataclass(frozen=True)
@@ -93,14 +97,20 @@ class Edge:
             _until(lambda: self._put("secret-0"))
             accepted = time.perf_counter() - begun
             decrypted = there() - begun
+        seen = watch_deliveries(self._cluster.http)
         times = [self._delivered(f"secret-{number}") for number in range(1, SECRETS)]
         return Attached(
             script=script,
             available=available,
             accepted=accepted,
             decrypted=decrypted,
-            written=[written for written, _ in times],
-            delivered=[delivered for _, delivered in times],
+            written=[answered - begun for begun, answered, _ in times],
+            delivered=[there - begun for begun, _, there in times],
+            legs=[
+                legs
+                for number, (begun, answered, _) in enumerate(times, 1)
+                if (legs := seen.legs(f"secret-{number}", begun, answered))
+            ],
         )
 
     def rest(self) -> Idle:
@@ -111,12 +121,12 @@ class Edge:
         after = (self._calls(), self._questions())
         return Idle(self.agent.resident / 1e6, (after[0] - before[0]) / hours, (after[1] - before[1]) / hours)
 
-    def _delivered(self, name: str) -> tuple[float, float]:
+    def _delivered(self, name: str) -> tuple[float, float, float]:
+        """When the PUT begun, when it was answered, and when the Secret was there."""
         with self._awaited(name) as there:
             begun = time.perf_counter()
             assert self._put(name)
-            written = time.perf_counter() - begun
-            return written, there() - begun
+            return begun, time.perf_counter(), there()
 
     def _is_available(self) -> bool:
         conditions = self._centre.api("GET", f"/v1/cluster/{self._uuid}").json()["conditions"]

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 
 from bench.attached_edge import new_edge
+from bench.delivery_legs import by_leg
 from bench.edges_at_once import INTERVAL, Load, loads
 from bench.held_edges import held
 from bench.lines import Line, ms, rate, seconds
+from bench.lone_held import Weighed
 from bench.measures import p50, p99
+from edgewright.agent.holding import HASTY_CALLS
 
 
 def edge_lines() -> Iterator[Line]:
@@ -22,6 +25,13 @@ def edge_lines() -> Iterator[Line]:
         figure = f"{', '.join(times)}; the PUT of it {ms(written)}"
         goal = "p50 5 s, p99 15 s"
         yield Line(f"secret PUT -> Kubernetes Secret, p50, p99, slowest of {len(delivered)}", figure, "-", goal)
+        for name, leg in by_leg(attached.legs):
+            figure = f"{seconds(p50(leg))}, {seconds(p99(leg))}, {seconds(max(leg))}"
+            yield Line(f"of these, until {name}, p50, p99, slowest of {len(leg)}", figure, "-", "-")
+        quick, slow = delivered[:HASTY_CALLS], delivered[HASTY_CALLS:]
+        if len(slow) > 1:
+            figure = f"p50 {seconds(p50(quick))} and {seconds(p50(slow))}"
+            yield Line(f"the first {HASTY_CALLS} of these, and those after", figure, "-", "-")
         idle = edge.rest()
         yield Line("agent, resident memory at rest", f"{idle.megabytes:.1f} MB", "-", "60 MB")
         figure = f"{idle.centre:.0f} to the centre, {idle.kubernetes:.0f} to the API server"
@@ -62,3 +72,10 @@ def held_lines(sizes: tuple[int, ...]) -> Iterator[Line]:
         figure = f"p50 {ms(p50(one.told))}, p99 {ms(p99(one.told))}, slowest {ms(max(one.told))}"
         yield Line(f"{of}, from the answer to a PUT until its edge is told", figure, "-", "1 s")
         yield Line(f"{of}, until all are told of new charts", seconds(one.all_told), "-", "-")
+        yield _alone(of, one.alone["http"], one.alone["https"])
+
+
+def _alone(of: str, without: Weighed, with_tls: Weighed) -> Line:
+    figure = f"{with_tls.first:.0f} kB each, {with_tls.later:.0f} a minute later; {with_tls.megabytes:.0f} MB in all"
+    before = f"without: {without.first:.0f} and {without.later:.0f} kB; {with_tls.later / without.later:.2f} times"
+    return Line(f"{of}, memory of a gateway alone that ends TLS", f"{figure}; {before}", "-", "50 kB each")

@@ -12,6 +12,7 @@ from edgewright.domain.cluster import StepName
 SECRET_CHANGE = {"namespace": "default", "name": "db", "key": "password", "value_base64": "eA=="}
 BODIES: dict[tuple[str, str], dict[str, object]] = {
     ("POST", "/v1/cluster/{uuid}/certificate"): {"fingerprint": "0" * 64},
+    ("PATCH", "/v1/cluster/{uuid}/secret/{namespace}/{name}"): {"labels": {"app": "press"}},
     ("POST", "/v1/cluster/{uuid}/secret"): {"changes": [SECRET_CHANGE]},
     ("POST", "/v1/cluster/{uuid}/step/{name}/skip"): {"reason": "scrap"},
 }

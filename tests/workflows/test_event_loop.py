@@ -3,13 +3,15 @@
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 from centre import Centre
 from loop_watch import Held, loop_watched
 from sealing_keys import sealing_certificate
 
+from activities.secrets import LOOK_BACK, REQUEST_TRAILER
+from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, read_values, seal
 
@@ -17,6 +19,9 @@ KEYS = 1_000
 """As many changes as one request may have."""
 ROUNDS = 3
 """What a bulk write does to the loop it does each time; a moment's hiccup of the machine comes once."""
+BULK_COMMITS = 60
+WAITING = 100
+"""Requests of one value each, which have waited."""
 
 
 def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
@@ -43,6 +48,39 @@ async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre:
     assert held.callbacks > 0
     allowed = seconds_of_yaml(bulk(uuid4(), "yaml")) / 3
     assert held.seconds < allowed, f"{held.what} took {held.seconds:.3f} s of the loop, {allowed:.3f} s are allowed"
+
+
+async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the_worker(centre: Centre) -> None:
+    """A request that has waited for more than a moment may be a repetition: the log tells, and messages are long."""
+    cluster = await centre.create("behind-bulk-writes")
+    head = centre.git.head(cluster)
+    for number in range(BULK_COMMITS):
+        lines = "\n".join(f"Seal default/bulk/{number}-{key:04d} (by token:{uuid4()})" for key in range(KEYS))
+        trailers = ((REQUEST_TRAILER, str(uuid4())),)
+        message = CommitMessage(f"Change {KEYS} secret values", "test", trailers, lines)
+        head = centre.git.commit(cluster, {"by-hand/n": str(number).encode()}, message, expected_head=head)
+    waited = datetime.now(UTC) - timedelta(minutes=1)
+    waiting = [
+        replace(change, request=uuid4(), name=f"db-{number}", sealed_at=waited)
+        for number, change in enumerate(bulk(cluster, "one")[:WAITING])
+    ]
+    for change in waiting:
+        await centre.ports.staging.stage([change])
+    with loop_watched() as held:
+        await centre.ports.fleet.change_secrets(cluster, [change.request for change in waiting])
+    [last] = await centre.ports.staging.request(waiting[-1].request)
+    assert last.state == StagedState.COMMITTED
+    allowed = seconds_of_the_search(centre, cluster) / 3
+    assert held.seconds < allowed, f"{held.what} took {held.seconds:.3f} s of the loop, {allowed:.3f} s are allowed"
+
+
+def seconds_of_the_search(centre: Centre, cluster: UUID) -> float:
+    """Processor time of looking through the log for each of the requests that wait."""
+    log = centre.git.log(cluster, limit=LOOK_BACK)
+    began = time.thread_time()
+    for request in [str(uuid4()) for _ in range(WAITING)]:
+        assert not any(request in commit.message for commit in log)
+    return time.thread_time() - began
 
 
 async def held_by_a_bulk_write(centre: Centre, name: str) -> Held:

@@ -48,7 +48,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     steering = {"accept", "reject", "certificate", "rotate", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
         "cluster": life | sight | steering,
-        "secret": {"put", "tls", "registry", "delete", "list", "reseal"},
+        "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},
         "token": {"create", "list", "revoke"},
     }
 
