@@ -23,6 +23,8 @@ LONGEST_FIRST = (
     "tests/real/edge/whole/test_faults.py",
     "tests/real/edge/whole/test_registration.py",
     "tests/real/edge/test_detach.py",
+    "tests/real/edge/test_purge.py",
+    "tests/real/races/",
     "tests/real/edge/test_bootstrap_script.py",
     "tests/real/edge/test_fleet.py",
     "tests/real/edge/test_detach_late.py",
