@@ -91,12 +91,14 @@ class Unlisted:
             self._missed = {each: looks for each, looks in self._missed.items() if each in ordered}
             self._refused = {each: seen for each, seen in self._refused.items() if each in ordered}
         turn = (*ordered[self._next :], *ordered[: self._next])[:AT_ONCE]
-        self._next = (self._next + len(turn)) % max(len(ordered), 1)
         for each in turn:
-            await self._ask(each)
+            self._next = (self._next + 1) % len(ordered)
+            if not await self._ask(each):
+                return
 
-    async def _ask(self, each: AppliedObject) -> None:
-        """What cannot be looked at now stays as it was seen last."""
+    async def _ask(self, each: AppliedObject) -> bool:
+        """Whether there was an answer. What cannot be looked at now stays as it was seen last, and the next look
+        goes on behind it: an API server that hangs takes the time of one request."""
         try:
             resource = await self._resource(each)
             path = None if resource is None else _path(each, *resource)
@@ -104,14 +106,15 @@ class Unlisted:
         except (Forbidden, Unauthenticated):
             looks, _ = self._refused.get(each, (0, None))
             self._refused[each] = (looks + 1, self._lacking(each))
-            return
+            return True
         except EdgewrightError:
-            return
+            return False
         self._refused.pop(each, None)
         if found is None:
             self._missed[each] = self._missed.get(each, 0) + 1
         else:
             self._missed.pop(each, None)
+        return True
 
     async def _resource(self, each: AppliedObject) -> tuple[str, bool] | None:
         """How the API calls its kind, and whether a namespace has it; None: there is no such kind."""

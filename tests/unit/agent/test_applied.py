@@ -144,3 +144,16 @@ async def test_many_are_asked_for_a_few_at_a_time_and_all_in_turn() -> None:
     await looks(unlisted, 1, *many)
     assert unlisted.missing == (str(many[-1]),)
     assert unlisted.unknown == (Unknown("configmaps in line-1", "get on configmaps in line-1"),), "each resource once"
+
+
+async def test_one_that_cannot_be_asked_for_ends_a_look_and_the_next_one_goes_on_behind_it() -> None:
+    """Of an API server that hangs, a look waits for one request, not for each in turn."""
+    edge = Edge(fails={PATHS[ROLE]: Waiting("It hangs.", code="kubernetes_unavailable")}, gone={PATHS[CONFIG]})
+    unlisted = Unlisted(edge)
+    first, *others = sorted((ROLE, CONFIG, WIDGET))
+    assert first == ROLE
+    await looks(unlisted, 1, ROLE, *others)
+    assert edge.asked == []
+    await looks(unlisted, 3, ROLE, *others)
+    assert unlisted.missing == (str(CONFIG),)
+    assert edge.asked.count(PATHS[WIDGET]) == edge.asked.count(PATHS[CONFIG]) >= 2
