@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from edgewright.adapters.charts import folders, trees
+from edgewright.adapters.charts.coalescing import Chart, given_to_each
 from edgewright.adapters.charts.folders import Unusable
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
@@ -99,20 +100,21 @@ def test_a_dependency_from_elsewhere_is_left_to_the_edge() -> None:
     assert verdicts(outside, {"mqtt": {"port": "x"}}) == []
 
 
-BOMB = gzip.compress(bytes(folders.LARGEST_UNPACKED + 1))
+BOMB = gzip.compress(bytes(folders.LARGEST_UNPACKED + 1), mtime=0)
 
 
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
         ("charts/mqtt-1.tgz", b"no archive", "charts/mqtt-1.tgz is not a packed chart"),
-        ("charts/mqtt-1.tgz", gzip.compress(b"no archive"), "charts/mqtt-1.tgz is not a packed chart"),
+        ("charts/mqtt-1.tgz", gzip.compress(b"no archive", mtime=0), "charts/mqtt-1.tgz is not a packed chart"),
         ("charts/mqtt-1.tgz", packed(MQTT)[:-20], "charts/mqtt-1.tgz is not a packed chart"),
         ("charts/mqtt-1.tgz", BOMB, "bytes unpacked"),
         ("charts/mqtt-1.tgz", bytes(folders.LARGEST_ARCHIVE + 1), "charts/mqtt-1.tgz has more than"),
         ("charts/mqtt/Chart.yaml", b"[", "charts/mqtt/Chart.yaml is not YAML"),
         ("charts/mqtt/values.schema.json", b"{", "charts/mqtt/values.schema.json is not JSON"),
     ],
+    ids=("no gzip", "no tar", "cut off", "bomb", "too long", "no YAML", "no JSON"),
 )
 def test_a_dependency_that_cannot_be_read_is_told_and_the_chart_itself_still_checked(
     file: str, content: bytes, said: str
@@ -155,3 +157,11 @@ def test_all_schemas_of_a_release_share_their_steps(monkeypatch: pytest.MonkeyPa
     [found] = verdicts({**own, **more, **named}, {**values, **{f"c{n}": values for n in range(9)}})
     assert isinstance(found, Unchecked)
     assert "too many steps" in found.reason
+
+
+def test_values_are_laid_over_defaults_as_helm_does() -> None:
+    defaults = {"a": {"b": 1, "c": {"d": 2}}, "kept": True, "gone": 1, "list": [1, 2]}
+    values = {"a": {"c": {"d": None, "e": 3}}, "gone": None, "list": [3], "own": None}
+    laid = {"a": {"b": 1, "c": {"e": 3}}, "kept": True, "list": [3], "own": None}
+    assert [each.values for each in given_to_each(Chart(defaults=defaults), values)] == [laid]
+    assert defaults["a"] == {"b": 1, "c": {"d": 2}}
