@@ -32,6 +32,8 @@ _LISTED_KINDS = {
     ("helm.toolkit.fluxcd.io", "HelmRelease"),
 }
 """What the agent lists in its namespace."""
+_NEVER_ASKED_FOR = ("", "Secret")
+"""Whoever may ask for one may read it, and nobody is to be told to grant that."""
 PASSING_CONDITIONS = ("Reconciling",)
 """Say only that Flux is at work."""
 CHART_WAITS = frozenset({"NoSourceArtifact", "SourceUnavailable"})
@@ -188,7 +190,8 @@ def _records(annotation: str | None) -> dict[str, str]:
 
 def _applied(entries: Iterable[dict[str, Any]], namespace: str) -> tuple[list[AppliedObject], list[AppliedObject]]:
     """What a Kustomization of this namespace has applied: what the agent's lists show, and the rest."""
-    found = [each for each in map(applied_of, entries) if each is not None]
+    read = [each for each in map(applied_of, entries) if each is not None]
+    found = [each for each in read if (each.group, each.kind) != _NEVER_ASKED_FOR]
     is_listed = [each.namespace == namespace and (each.group, each.kind) in _LISTED_KINDS for each in found]
     return list(compress(found, is_listed)), list(compress(found, map(not_, is_listed)))
 

@@ -24,8 +24,10 @@ OUTCOME = "edgewright.dev/purge"
 SEALED = Kind("bitnami.com", "v1alpha1", "sealedsecrets", "SealedSecret", True)
 DEFINITION = SEALED.full_name
 KEY_LABEL = f"{DEFINITION}/sealed-secrets-key"
-CONTROLLER = "sealed-secrets-controller"
-"""Part of the image's name of whatever opens SealedSecrets."""
+USES_SEALING = "sealed-secrets"
+"""Part of the image's name of whatever opens or shows SealedSecrets."""
+SIGNS = (("app.kubernetes.io/name", "sealed-secrets"), ("name", "sealed-secrets-controller"))
+"""Labels of upstream's charts and manifests, whatever the image is called where it was copied to."""
 RIGHTS_SECONDS = 180.0
 """For Flux to fetch and apply the rights; more than its pause after a failure."""
 KUBERNETES_SECONDS = 120.0
@@ -106,9 +108,10 @@ class Purging:
     async def _payers(self) -> str:
         """Who would pay for it. The cluster's own SealedSecrets went with its workloads, its controller with its
         release: whatever is left of either belongs to somebody else, or was kept on purpose."""
-        images = [each for each, image in await self._objects.images() if CONTROLLER in image and not each.deleting]
-        if images:
-            return f"A controller of sealed-secrets still runs here: {_named(images)}."
+        running = await self._objects.images()
+        using = [each for each, image in running if not each.deleting and _uses_sealing(each, image)]
+        if using:
+            return f"A controller of sealed-secrets still runs here: {_named(using)}."
         if sealed := await self._objects.of(SEALED):
             return f"There are SealedSecrets left: {_named(sealed)}."
         # Kubernetes' garbage collector finds what was opened only as long as it knows the kind.
@@ -157,6 +160,11 @@ def read_outcome(anchor: Found, generation: int) -> Purged | None:
     """What the anchor says of the purge of a generation; None: that is not settled, or was not asked for."""
     whose, _, problem = anchor.annotations.get(OUTCOME, "").partition(" ")
     return Purged(problem) if whose == str(generation) else None
+
+
+def _uses_sealing(running: Found, image: str) -> bool:
+    """Rather too often than not: then nothing is taken, and told."""
+    return USES_SEALING in image or any(running.labels.get(label) == value for label, value in SIGNS)
 
 
 def _named(found: list[Found]) -> str:

@@ -193,9 +193,9 @@ theirs() { #- of SPACE/NAME OWNER lines, a line each: those that are not ours, t
 	done | sed -n 1,10p | tr '\n' ' ' | sed 's/ $//'
 }
 payers() { #- leaves in sealed whether the kind is there
-	kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}' >"$work/list" ||
+	kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{with .metadata.labels}} {{index . "app.kubernetes.io/name"}} {{index . "name"}}{{end}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}' >"$work/list" ||
 		broken "The Deployments cannot be listed.$unchanged"
-	found=$(sed -n 's/^\([^ ]*\) .*sealed-secrets-controller.*/\1/p' "$work/list" | theirs)
+	found=$(sed -n 's/^\([^ ]*\) .*sealed-secrets.*/\1/p' "$work/list" | theirs)
 	[ -z "$found" ] ||
 		fail 6 "--purge would take the kind SealedSecret and the sealing keys from a controller that is not Edgewright's: $found. Take that away first, or leave --purge out.$unchanged"
 	sealed=$(kc get customresourcedefinition "$sealing" --ignore-not-found -o name) || broken "The kinds cannot be listed.$unchanged"

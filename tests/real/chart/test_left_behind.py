@@ -80,6 +80,9 @@ def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_
     kubectl = cluster.kubectl
     kubectl("create", "deployment", "theirs", "--replicas=0", "--image=mirror.example/sealed-secrets-controller:1")
     assert "not Edgewright's: default/theirs." in taken_away(cluster, tmp_path, "--purge", code=6)
+    kubectl("set", "image", "deployment", "theirs", "*=mirror.example/copy:1")
+    kubectl("label", "deployment", "theirs", "app.kubernetes.io/name=sealed-secrets")
+    assert "not Edgewright's: default/theirs." in taken_away(cluster, tmp_path, "--purge", code=6)
     kubectl("delete", "deployment", "theirs")
     assert "by the cluster's repository" in taken_away(cluster, tmp_path, "--purge", "--dry-run", code=6)
     assert opened(cluster, "kept") == "of an earlier life" and controller.keys() == [key]

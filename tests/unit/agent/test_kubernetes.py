@@ -206,6 +206,7 @@ async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(
         "elsewhere_theirs_kustomize.toolkit.fluxcd.io_Kustomization",
         "edgewright_release_helm.toolkit.fluxcd.io_HelmRelease",
         "_edgewright__Namespace",
+        "edgewright_password__Secret",
         "_a__b_rbac.authorization.k8s.io_ClusterRole",
         "odd",
         "_.._rbac.authorization.k8s.io_ClusterRole",

@@ -92,9 +92,20 @@ def test_kept_workloads_are_never_purged() -> None:
     assert removed is not None and removed.purge
 
 
-async def test_another_controller_keeps_kind_and_keys(edge: DetachableEdge, centre: ScriptedCentre) -> None:
-    theirs = edge.add(DEPLOYMENTS, "theirs", "default")
-    edge.images_of[theirs.uid] = "mirror.example/sealed-secrets-controller:1"
+@pytest.mark.parametrize(
+    ("image", "labels"),
+    [
+        ("mirror.example/sealed-secrets-controller:1", {}),
+        ("docker.io/bitnami/sealed-secrets:0.27", {}),
+        ("mirror.example/copy:1", {"app.kubernetes.io/name": "sealed-secrets"}),
+        ("mirror.example/copy:1", {"name": "sealed-secrets-controller"}),
+    ],
+)
+async def test_another_controller_keeps_kind_and_keys(
+    edge: DetachableEdge, centre: ScriptedCentre, image: str, labels: dict[str, str]
+) -> None:
+    theirs = edge.add(DEPLOYMENTS, "theirs", "default", labels=labels)
+    edge.images_of[theirs.uid] = image
     said: list[object] = []
     centre.reply = ordering(said)
     await detacher(edge, centre).run()

@@ -10,7 +10,7 @@ import edgewright.agent
 from edgewright.agent import purging
 from edgewright.agent.inventory import is_empty
 from edgewright.agent.observation import Kustomized
-from edgewright.domain.rendering import READ_BY_PURGE, purge_files, render_repository
+from edgewright.domain.rendering import READ_BY_PURGE, purge_files, render_repository, workload_removal
 from edgewright.domain.rendering.purge import PART, RIGHTS
 
 HEAD = "a" * 40
@@ -84,3 +84,18 @@ def test_agent_and_centre_use_the_same_names() -> None:
     ]
     assert rule["verbs"] == ["delete"], "the installation takes these rights away and gives none of them"
     assert "customresourcedefinitions" not in permanent
+
+
+def test_a_second_delivery_brings_the_same_rights(render_input: Any) -> None:
+    """The removal commit may be made again on its own outcome: an attempt died before it told of it."""
+    sealing = {"sealed-secrets": {"namespace": "sealing"}}
+    spec = render_input(values=sealing)
+    files = dict(render_repository(spec))
+    commits = []
+    for _ in range(2):
+        read = {path: files[path] for path in READ_BY_PURGE if path in files}
+        changes = {**workload_removal(sorted(files)), **purge_files(read, spec.uuid, spec.namespace)}
+        files = {path: one for path, one in {**files, **changes}.items() if one is not None}
+        commits.append(files)
+    assert commits[0] == commits[1]
+    assert b"namespace: sealing" in commits[1]["edo/purge/rights.yaml"]
