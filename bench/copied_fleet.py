@@ -94,7 +94,7 @@ def _tables() -> list[Table]:
 async def _rows_of(connection: AsyncConnection, table: Table, own: set[UUID]) -> Any:
     for row in (await connection.execute(select(table))).mappings():
         if own & {value for value in row.values() if isinstance(value, UUID)}:
-            yield {column.key: row[column] for column in table.columns}
+            yield {column.key: row[column.name] for column in table.columns}
 
 
 def _copied(original: _Original, new: UUID, name: str, digest: str) -> Iterator[tuple[str, Row]]:

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from edgewright.domain.json import Json, JsonObject
+from edgewright.domain.json import Json
 from edgewright.errors import Stalled
 
 MAX_DEPTH = 64
@@ -75,23 +75,6 @@ def merge_values(base: Json, override: Json) -> Json:
     for key, value in override.items():
         merged[key] = merge_values(merged[key], value) if key in merged else value
     return merged
-
-
-def lay_over_defaults(defaults: JsonObject, values: JsonObject) -> JsonObject:
-    """The values that Helm works with: those of a release over the defaults of its chart; neither is changed.
-
-    Objects are merged key by key. Null takes a default away, and stays where there is none.
-    """
-    laid = dict(defaults)
-    for key, value in values.items():
-        default = laid.get(key)
-        if value is None and key in laid:
-            del laid[key]
-        elif isinstance(default, Mapping) and isinstance(value, Mapping):
-            laid[key] = lay_over_defaults(default, value)
-        else:
-            laid[key] = value
-    return laid
 
 
 def child(pointer: str, step: str | int) -> str:

@@ -43,9 +43,7 @@ def read_tree(git: GitServer, chart: str, *, at: CommitId) -> ChartTree:
     reading = _Reading()
     found = reading.chart(CommittedFolder(git, at, chart), "")
     tree = ChartTree(found, tuple(reading.unread))
-    if tree.takes_anything:
-        return ChartTree(Chart())
-    return replace(tree, chart=found)
+    return ChartTree(Chart()) if tree.takes_anything else tree
 
 
 @dataclass

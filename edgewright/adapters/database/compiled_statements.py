@@ -52,9 +52,8 @@ class CompiledStatement:
         self.expands = bool(compiled.post_compile_params or compiled.literal_execute_params)
         readers = [(index, _reader(column.type, dialect)) for index, column in enumerate(columns)]
         self._from_driver = [(index, reader) for index, reader in readers if reader is not None]
-        self._shape = SimpleResultMetaData(
-            [column.key or f"column_{index}" for index, column in enumerate(columns)], [(one,) for one in columns]
-        )
+        keys = [column.key or f"column_{index}" for index, column in enumerate(columns)]
+        self._shape = SimpleResultMetaData(keys, [_other_keys(column) for column in columns])
         self._width = len(columns)
         self.returns_rows = bool(columns)
 
@@ -145,6 +144,12 @@ class CompiledStatements:
         except InvalidRequestError:  # a type whose values can only be read with the driver's description of them
             return None
         return None if many and (ours.expands or ours.returns_rows) else ours
+
+
+def _other_keys(column: ColumnElement[Any]) -> tuple[Any, ...]:
+    """By what a value is found besides its column's key: the column, and its name in the database."""
+    name = getattr(column, "name", None)
+    return (column,) if name in {None, column.key} else (column, name)
 
 
 def _reader(kind: TypeEngine[Any], dialect: Dialect) -> Converter | None:

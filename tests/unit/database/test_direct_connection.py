@@ -117,7 +117,7 @@ async def test_rows_are_found_by_attribute_and_by_column(database: Database) -> 
         with pytest.raises(MultipleResultsFound):
             (await connection.execute(select(THINGS))).one()
     assert (row.id, row.klass, row.at, row.body) == (ONE["id"], "a", AT, {"b": [1, None]})
-    assert row._mapping[THINGS.c.klass] == "a"
+    assert row._mapping[THINGS.c.klass] == row._mapping["class"] == row._mapping["klass"] == "a"
 
 
 async def test_changes_say_how_many_rows_they_changed_and_give_back_what_is_asked_for(database: Database) -> None:

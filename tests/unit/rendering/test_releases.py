@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from edgewright.domain.rendering import ChartRelease, RenderInput, releases_of_shared_charts
-from edgewright.domain.templates import lay_over_defaults
 
 
 def changed(spec: RenderInput, template: str, **at: Any) -> Any:
@@ -51,11 +50,3 @@ def test_a_chart_may_be_spelled_as_a_path(render_input: Any) -> None:
 def test_what_the_centre_does_not_hold_or_know_is_left_out(render_input: Any, template: str, change: Any) -> None:
     spec = render_input(**{template: changed(render_input(), template, **change)})
     assert releases_of_shared_charts(spec) == []
-
-
-def test_values_are_laid_over_defaults_as_helm_does() -> None:
-    defaults = {"a": {"b": 1, "c": {"d": 2}}, "kept": True, "gone": 1, "list": [1, 2]}
-    values = {"a": {"c": {"d": None, "e": 3}}, "gone": None, "list": [3], "own": None}
-    laid = {"a": {"b": 1, "c": {"e": 3}}, "kept": True, "list": [3], "own": None}
-    assert lay_over_defaults(defaults, values) == laid
-    assert defaults["a"] == {"b": 1, "c": {"d": 2}}
