@@ -99,6 +99,8 @@ def _files(content: bytes, file: str) -> dict[str, bytes]:
                 continue
             if len(found) == MOST_FILES:
                 raise Unusable(f"{file} has more than {MOST_FILES} files")
+            if member.issparse():  # its holes take no room in the archive, and as much memory as it says
+                raise Unusable(f"{file} has a file with holes")
             body = opened.extractfile(member)
             path = posixpath.normpath(member.name).partition("/")[2]
             found[path] = body.read() if body is not None else b""

@@ -103,9 +103,20 @@ def test_a_dependency_from_elsewhere_is_left_to_the_edge() -> None:
 BOMB = gzip.compress(bytes(folders.LARGEST_UNPACKED + 1), mtime=0)
 
 
+def with_holes() -> bytes:
+    """A file that says of itself that it has 1 TB, of which nothing stands in the archive."""
+    made = io.BytesIO()
+    member = tarfile.TarInfo("mqtt/values.yaml")
+    member.pax_headers = {"GNU.sparse.size": str(10**12), "GNU.sparse.map": "0,0"}
+    with tarfile.open(fileobj=made, mode="w:gz", format=tarfile.PAX_FORMAT) as opened:
+        opened.addfile(member)
+    return made.getvalue()
+
+
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
+        ("charts/mqtt-1.tgz", with_holes(), "charts/mqtt-1.tgz has a file with holes"),
         ("charts/mqtt-1.tgz", b"no archive", "charts/mqtt-1.tgz is not a packed chart"),
         ("charts/mqtt-1.tgz", gzip.compress(b"no archive", mtime=0), "charts/mqtt-1.tgz is not a packed chart"),
         ("charts/mqtt-1.tgz", packed(MQTT)[:-20], "charts/mqtt-1.tgz is not a packed chart"),
@@ -114,7 +125,7 @@ BOMB = gzip.compress(bytes(folders.LARGEST_UNPACKED + 1), mtime=0)
         ("charts/mqtt/Chart.yaml", b"[", "charts/mqtt/Chart.yaml is not YAML"),
         ("charts/mqtt/values.schema.json", b"{", "charts/mqtt/values.schema.json is not JSON"),
     ],
-    ids=("no gzip", "no tar", "cut off", "bomb", "too long", "no YAML", "no JSON"),
+    ids=("holes", "no gzip", "no tar", "cut off", "bomb", "too long", "no YAML", "no JSON"),
 )
 def test_a_dependency_that_cannot_be_read_is_told_and_the_chart_itself_still_checked(
     file: str, content: bytes, said: str
