@@ -1,55 +1,92 @@
-"""How long single callbacks hold the event loop, which all clusters of a process wait for.
+"""How much single callbacks do while they hold the event loop, which all clusters of a process wait for.
 
-Processor time of the loop's thread, not wall time: a machine under load makes nobody guilty.
+Calls of functions are counted, not seconds: the same work is the same number on any machine, under any load. What one
+call does in C is not seen; which thread did it can be asked with ``thread_of``.
 """
 
 import asyncio
-import gc
-import time
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
-from edgewright.event_loop import spare_what_is_loaded
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass
 class Held:
-    """The callback that took most.
+    """The callback that did most.
 
     Args:
-        seconds: of processor time.
+        calls: of functions, in Python and in C.
         what: asyncio's words for it.
     """
 
-    seconds: float = 0.0
+    calls: int = 0
     what: str = ""
     callbacks: int = 0
 
 
+@dataclass
+class Called:
+    """Threads that have called a function."""
+
+    threads: set[int] = field(default_factory=set)
+
+    @property
+    def by_this_thread(self) -> bool:
+        return threading.get_ident() in self.threads
+
+
 @contextmanager
 def loop_watched() -> Iterator[Held]:
-    """Looks at every callback of the running loop meanwhile; the collector spares what is there, as in the worker."""
+    """Looks at every callback of the running loop meanwhile."""
     most, original = Held(), asyncio.Handle._run
     loop = asyncio.get_running_loop()
 
-    def timed(handle: asyncio.Handle) -> None:
+    def counted(handle: asyncio.Handle) -> None:
         if getattr(handle, "_loop", None) is not loop:
             original(handle)
             return
-        began, step = time.thread_time(), getattr(handle._callback, "__self__", None)
-        original(handle)
-        seconds = time.thread_time() - began
+        step = getattr(handle._callback, "__self__", None)
+        calls = calls_of(lambda: original(handle))
         most.callbacks += 1
-        if seconds > most.seconds:
-            most.seconds, most.what = seconds, repr(step or handle)
+        if calls > most.calls:
+            most.calls, most.what = calls, repr(step or handle)
 
-    spare_what_is_loaded()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asyncio.Handle, "_run", counted)
+        yield most
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """Calls of functions that this thread makes while it does this."""
+    calls = 0
+
+    def seen(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event in {"call", "c_call"}
+
+    before = sys.getprofile()
+    sys.setprofile(seen)
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(asyncio.Handle, "_run", timed)
-            yield most
+        work()
     finally:
-        gc.unfreeze()
+        sys.setprofile(before)
+    return calls
+
+
+def thread_of(function: Callable[P, T], called: Called) -> Callable[P, T]:
+    """The same function, which says what threads call it."""
+
+    def noted(*args: P.args, **kwargs: P.kwargs) -> T:
+        called.threads.add(threading.get_ident())
+        return function(*args, **kwargs)
+
+    return noted

@@ -4,7 +4,7 @@ Making a statement, its text and its parameters anew takes SQLAlchemy longer tha
 a statement is made once for each shape; what is left to do for each run is to put the parameters in order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,8 +68,13 @@ class CompiledStatement:
         return Ready(expanded.statement, self._in_order(expanded.positiontup, expanded.parameters, converters))
 
     def answer(self, rows: Sequence[Sequence[Any]], rowcount: int) -> Answer:
-        """What the driver has answered, as SQLAlchemy would give it."""
-        answer = Answer(self._shape, iter(self._read(rows)))
+        """What the driver has answered, as SQLAlchemy would give it. A row is converted when it is looked at.
+
+        Whoever reads many rows in portions thereby converts them in portions too.
+        """
+        if rows and len(rows[0]) != self._width:
+            raise InvalidRequestError("A column is selected twice: give one of the two a label.")
+        answer = Answer(self._shape, self._read(rows))
         answer.rowcount = rowcount
         return answer
 
@@ -78,16 +83,12 @@ class CompiledStatement:
     ) -> tuple[Any, ...]:
         return tuple([converters[name](values[name]) if name in converters else values[name] for name in names])
 
-    def _read(self, rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-        if rows and len(rows[0]) != self._width:
-            raise InvalidRequestError("A column is selected twice: give one of the two a label.")
-        read: list[tuple[Any, ...]] = []
+    def _read(self, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
         for row in rows:
             values = list(row)
             for index, reader in self._from_driver:
                 values[index] = reader(values[index])
-            read.append(tuple(values))
-        return read
+            yield tuple(values)
 
 
 class CompiledStatements:
