@@ -46,7 +46,7 @@ from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Waiting
-from edgewright.event_loop import new_event_loop, spare_what_is_loaded, watch_lag
+from edgewright.event_loop import new_event_loop, prefer_the_loop, spare_what_is_loaded, watch_lag
 from edgewright.held_loop import HeldLoop
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
@@ -215,6 +215,7 @@ async def main() -> None:
     gc.freeze()
     gc.enable()
     forbid_core_dumps()
+    prefer_the_loop()
     settings = Settings()
     configure_logs(settings.log_level)
     stop = asyncio.Event()

@@ -28,12 +28,10 @@ from api.metrics_port import serving_metrics
 from api.operator_turns import KnownOperators
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Stalled
-from edgewright.event_loop import new_event_loop, spare_what_is_loaded
+from edgewright.event_loop import new_event_loop, prefer_the_loop, spare_what_is_loaded
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
 
-SWITCH_SECONDS = 0.001
-"""After which a thread gives way to the event loop, which waits so long whenever it comes back from the system."""
 FAREWELL_SECONDS = 10
 """How long answers that are under way may take to finish."""
 
@@ -121,11 +119,11 @@ def main() -> int:
     gc.freeze()
     gc.enable()
     forbid_core_dumps()
+    prefer_the_loop()
     keep_large_blocks_apart()
     settings = Settings()
     configure_logs(settings.log_level)
     raise_descriptor_limit()
-    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return 0 if runner.run(serve(settings)) else 1

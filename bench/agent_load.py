@@ -4,7 +4,7 @@
 sends heartbeats at the interval, ten percent early or late, some of them with a status that differs. ``polls`` are
 Flux's sources: each asks for the refs of its repository as Flux's Git client does, on a new connection, as often.
 
-``secrets`` is an application team: it writes a secret of one cluster in ten at each interval.
+``secrets`` is an application team: it writes a secret of each of some clusters at each interval.
 
 Edges do not wait for each other: what is late because the gateway is slow is sent all the same. Reads a ``Task``, as
 JSON, from the first line of standard input, says ``ready`` on standard output, begins at the second line, and in the
@@ -39,7 +39,7 @@ from edgewright.errors import EdgewrightError
 
 PATIENCE = 60.0
 SELDOM = 10
-"""One cluster in so many gets secrets."""
+"""Unless told otherwise, one cluster in so many gets secrets."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Task:
         certificate: PEM; trusted and reported.
         revision: that the edges report.
         token: of an operator who may write secrets; only ``secrets`` needs it.
+        seldom: one cluster in so many gets secrets.
     """
 
     url: str
@@ -64,6 +65,7 @@ class Task:
     certificate: str
     revision: str
     token: str = ""
+    seldom: int = SELDOM
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ async def run(kind: str, task: Task) -> dict[str, Any]:
         http = httpx.AsyncClient(
             base_url=task.url, headers={"Authorization": f"Bearer {task.token}"}, timeout=PATIENCE
         )
-        edges = [Team(crowd, http, cluster).write for cluster in task.clusters[::SELDOM]]
+        edges = [Team(crowd, http, cluster).write for cluster in task.clusters[:: task.seldom]]
     else:
         edges = [Source(crowd, cluster).poll for cluster in task.clusters]
     print("ready", flush=True)

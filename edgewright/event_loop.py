@@ -11,6 +11,8 @@ else:
     from uvloop import new_event_loop
 
 TICK_SECONDS = 0.05
+SWITCH_SECONDS = 0.001
+"""After which a thread gives way to the event loop, which waits so long whenever it comes back from the system."""
 
 
 async def watch_lag(observe: Callable[[float], None]) -> None:
@@ -27,6 +29,11 @@ async def watch_lag(observe: Callable[[float], None]) -> None:
         observe(max(0.0, now() - due))
 
 
+def prefer_the_loop() -> None:
+    """Lets other threads of this process, which read YAML or seal a thousand values, give way to the loop soon."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+
+
 def spare_what_is_loaded() -> None:
     """Takes all that the program has loaded so far out of what Python's garbage collector looks through.
 
@@ -36,4 +43,4 @@ def spare_what_is_loaded() -> None:
     gc.freeze()
 
 
-__all__ = ["TICK_SECONDS", "new_event_loop", "spare_what_is_loaded", "watch_lag"]
+__all__ = ["TICK_SECONDS", "new_event_loop", "prefer_the_loop", "spare_what_is_loaded", "watch_lag"]

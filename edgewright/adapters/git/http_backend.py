@@ -209,7 +209,11 @@ class GitHttp:
         arguments = [*_FETCH_SETTINGS, *command(name), "--advertise-refs", str(folder)]
         async with self._turns.turn(guest):
             exchange = await Exchange.start(
-                arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
+                arguments,
+                _environment(protocol),
+                memory=FETCH_MEMORY,
+                deadline=self._deadline,
+                behind=not guest.is_edge,
             )
             try:
                 await exchange.feed(_nothing(), limit=0)
@@ -226,7 +230,11 @@ class GitHttp:
         try:
             async with self._turns.turn(guest):
                 exchange = await Exchange.start(
-                    arguments, _environment(protocol), memory=FETCH_MEMORY, deadline=self._deadline
+                    arguments,
+                    _environment(protocol),
+                    memory=FETCH_MEMORY,
+                    deadline=self._deadline,
+                    behind=not guest.is_edge,
                 )
                 try:
                     await exchange.feed(request.pieces(), limit=FETCH_LIMIT)
@@ -256,7 +264,12 @@ class GitHttp:
             with _complaints(self._server.root) as complaints:
                 async with self._turns.turn(guest):
                     exchange = await Exchange.start(
-                        arguments, env, memory=PUSH_MEMORY, deadline=self._deadline, complaints=complaints
+                        arguments,
+                        env,
+                        memory=PUSH_MEMORY,
+                        deadline=self._deadline,
+                        behind=not guest.is_edge,
+                        complaints=complaints,
                     )
                     try:
                         await exchange.feed(request.pieces(), limit=push.limit)

@@ -14,6 +14,8 @@ from edgewright.errors import Refused, TooLarge
 _PIECE = 64 * 1024
 _EARLY_LIMIT = 4 * 1024 * 1024
 _TERM_GRACE = 2.0
+BEHIND = 10
+"""Niceness of git that works for an operator: edges, and whoever waits for the centre itself, go before it."""
 
 
 class Exchange:
@@ -43,6 +45,7 @@ class Exchange:
         *,
         memory: int,
         deadline: float,
+        behind: bool,
         complaints: IO[bytes] | None = None,
     ) -> Self:
         """Starts git.
@@ -50,6 +53,7 @@ class Exchange:
         Args:
             memory: bytes that it, and each process that it starts, may allocate.
             deadline: seconds after which it is ended, whatever it does.
+            behind: it gets what the processor has left when others have had theirs.
             complaints: file for what it writes to standard error; None: nobody reads that.
         """
         with storage_errors():
@@ -63,6 +67,8 @@ class Exchange:
                 start_new_session=True,
             )
         bound_memory(process.pid, memory)
+        if behind:
+            _put_behind(process.pid)
         exchange = cls(process)
         exchange._deadline = asyncio.get_running_loop().call_later(deadline, exchange._terminate)
         return exchange
@@ -165,3 +171,10 @@ class Exchange:
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
+
+
+def _put_behind(group: int) -> None:
+    """What it starts later inherits that. Only POSIX has it, and so has the server."""
+    if hasattr(os, "setpriority"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.setpriority(os.PRIO_PGRP, group, BEHIND)

@@ -1,4 +1,4 @@
-"""Each git that serves somebody runs under a memory limit, and stays below it."""
+"""Each git that serves somebody runs under a memory limit; one that serves an operator runs behind all else."""
 
 import asyncio
 import os
@@ -13,11 +13,14 @@ import pytest
 from edgewright.adapters.git import http_backend
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.adapters.git.http_exchange import BEHIND
+from edgewright.adapters.git.http_push import PushContext, Pushed
 from edgewright.adapters.git.memory_limit import FETCH_MEMORY, MIB
 from edgewright.adapters.git.turns import Guest, KeepLimits
 from edgewright.ports.git_server import CommitMessage
 
 SOMEBODY = Guest("somebody", is_edge=True)
+OPERATOR = Guest("token", is_edge=False)
 
 
 @pytest.fixture
@@ -66,6 +69,7 @@ async def test_a_git_that_serves_a_fetch_runs_under_the_limit(server: BareGitSer
     found = serving(server.root)
     assert found != []
     assert {process.rlimit(resource.RLIMIT_DATA) for process in found} == {(FETCH_MEMORY, FETCH_MEMORY)}
+    assert {process.nice() for process in found} == {psutil.Process().nice()}, "edges come before operators"
     assert len(b"".join([piece async for piece in answer.body])) > 5_000_000
 
 
@@ -78,3 +82,35 @@ async def test_a_git_that_advertises_runs_under_the_limit(
     answer = await asyncio.wait_for(GitHttp(server).info_refs(repository, "git-upload-pack", guest=SOMEBODY), 60)
     (line,) = (line for line in answer.body.decode().splitlines() if line.startswith("Max data size"))
     assert line.split()[3:5] == [str(FETCH_MEMORY), str(FETCH_MEMORY)]
+
+
+@pytest.mark.parametrize(("guest", "behind"), [(SOMEBODY, 0), (OPERATOR, BEHIND)])
+async def test_git_gives_an_operator_what_the_processor_has_left(
+    server: BareGitServer, repository: UUID, monkeypatch: pytest.MonkeyPatch, guest: Guest, behind: int
+) -> None:
+    monkeypatch.setattr(http_backend, "command", lambda _service: ["-c", "alias.behind=!cat; nice #", "behind"])
+    answer = await asyncio.wait_for(GitHttp(server).info_refs(repository, "git-upload-pack", guest=guest), 60)
+    assert answer.body.decode().splitlines()[-1].endswith(str(min(19, psutil.Process().nice() + behind)))
+
+
+async def test_a_push_runs_behind_all_else(
+    server: BareGitServer, repository: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_backend, "command", lambda _service: ["-c", "alias.behind=!cat >&2; nice #", "behind"])
+
+    async def on_pushed(_pushed: Pushed) -> None:
+        raise AssertionError("nothing was pushed")
+
+    async def flush() -> AsyncIterator[bytes]:
+        yield b"0000"
+
+    answer = await GitHttp(server).rpc(
+        repository,
+        "git-receive-pack",
+        flush(),
+        guest=OPERATOR,
+        media_type="application/x-git-receive-pack-request",
+        push=PushContext(on_pushed),
+    )
+    told = b"".join([piece async for piece in answer.body])
+    assert told.decode().strip() == str(min(19, psutil.Process().nice() + BEHIND))
