@@ -18,9 +18,14 @@ from edgewright.cli.local import local_settings
 _STYLES = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.WRONG: "bold red"}
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False) -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    repositories: Annotated[
+        bool, typer.Option("--repositories", help="Read every object of every Git repository as well.")
+    ] = False,
+) -> None:
     """Check this machine and its installation; exit code 1 if something is wrong."""
-    checks = _examine()
+    checks = _examine(repositories=repositories)
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
@@ -29,7 +34,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the findi
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _examine() -> list[Check]:
+def _examine(*, repositories: bool) -> list[Check]:
     try:
         settings = local_settings()
     except ValidationError as error:
@@ -37,7 +42,12 @@ def _examine() -> list[Check]:
         return [Check("settings", Verdict.WRONG, trouble.sentence, trouble.hint or "")]
     from edgewright.cli.service_checks import service_checks  # noqa: PLC0415 - slow, and useless without settings
 
-    return [*machine_checks(settings), *asyncio.run(service_checks(settings))]
+    checks = [*machine_checks(settings), *asyncio.run(service_checks(settings))]
+    if repositories:
+        from edgewright.cli.repository_checks import repository_checks  # noqa: PLC0415 - GitPython is slow to load
+
+        checks += repository_checks(settings)
+    return checks
 
 
 def _show(checks: Sequence[Check]) -> None:

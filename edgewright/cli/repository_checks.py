@@ -1,0 +1,88 @@
+"""What `doctor --repositories` finds. It reads every repository whole: a disk may have damaged what nobody read."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import and_, select
+
+from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.tables import clusters
+from edgewright.adapters.git.bundles import repository_of
+from edgewright.adapters.git.inspection import damage_of, places
+from edgewright.adapters.git.layout import ARCHIVE
+from edgewright.cli.checks import Check, Verdict
+from edgewright.domain.cluster import Desired
+from edgewright.errors import EdgewrightError
+from edgewright.settings import Settings
+
+AT_ONCE = 2
+MOST_NAMED = 20
+"""Damaged repositories that have a line of their own."""
+_LIVES = and_(clusters.c.closed_at.is_(None), clusters.c.desired == Desired.PRESENT)
+_KNOWN = select(clusters.c.uuid, clusters.c.name, clusters.c.observed_revision, _LIVES.label("lives"))
+_FIX = 'See "A repository is damaged, or has lost its HEAD" in docs/troubleshooting.md.'
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the database says of a cluster. ``applied``: the commit that its edge has; empty: none."""
+
+    name: str
+    applied: str
+    lives: bool
+
+
+def repository_checks(settings: Settings) -> list[Check]:
+    """One finding if all are whole, else one for each that is not."""
+    root = settings.effective_git_root
+    found = places(root)
+    known = asyncio.run(_known(settings))
+    damaged = [*_damaged(root, found, known), *_absent(found, known)]
+    if damaged:
+        more = len(damaged) - MOST_NAMED
+        rest = [_wrong("repositories", f"{more} more are damaged.")] if more > 0 else []
+        return damaged[:MOST_NAMED] + rest
+    archived = sum(place.startswith(ARCHIVE) for place in found)
+    sentence = f"Each object of {len(found)} repositories, {archived} of them archived, is what was written."
+    return [Check("repositories", Verdict.OK, sentence)]
+
+
+async def _known(settings: Settings) -> Mapping[UUID, Known]:
+    """Nothing if the database is away: other findings say so."""
+    with suppress(EdgewrightError, OSError):
+        async with open_database(settings.effective_database_url) as database, database.read(long=True) as connection:
+            rows = await connection.execute(_KNOWN)
+            return {
+                row.uuid: Known(row.name, (row.observed_revision or "")[-40:], lives=bool(row.lives)) for row in rows
+            }
+    return {}
+
+
+def _damaged(root: Path, found: Sequence[str], known: Mapping[UUID, Known]) -> Iterator[Check]:
+    def look(place: str) -> str | None:
+        cluster = known.get(repository_of(place))
+        serves = cluster is not None and cluster.lives and not place.startswith(ARCHIVE)
+        return damage_of(root / place, wanted=(cluster.applied if cluster and serves else "") or None)
+
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="inspection") as pool:
+        for place, damage in zip(found, pool.map(look, found), strict=True):
+            if damage:
+                cluster = known.get(repository_of(place))
+                name = f" of {cluster.name}" if cluster else ""
+                yield _wrong(f"repository{name}", f"{place}: {damage}")
+
+
+def _absent(found: Sequence[str], known: Mapping[UUID, Known]) -> Iterator[Check]:
+    there = {repository_of(place) for place in found if not place.startswith(ARCHIVE)}
+    for uuid, cluster in known.items():
+        if cluster.lives and cluster.applied and uuid not in there:
+            yield _wrong(f"repository of {cluster.name}", f"{uuid}.git is not there, but its edge has applied it.")
+
+
+def _wrong(name: str, sentence: str) -> Check:
+    return Check(name, Verdict.WRONG, sentence, _FIX)
