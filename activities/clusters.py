@@ -7,7 +7,7 @@ from uuid import UUID
 
 from temporalio import activity
 
-from activities.rendering import RenderInputs, digest_of
+from edgewright.application.rendering import RenderInputs, digest_of
 from edgewright.domain.absence import UnopenedValue, absence_findings, absence_problem, unopened_of
 from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem, flux_findings

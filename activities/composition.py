@@ -9,13 +9,13 @@ from opentelemetry.trace import NoOpTracer, Tracer
 from activities.clusters import ClusterActivities
 from activities.commissioning import CommissioningActivities
 from activities.edge import EdgeActivities
-from activities.edge_status import EdgeStatusDoor
 from activities.notifications import Counted, NotificationActivities
-from activities.rendering import RenderInputs
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from activities.together import TogetherActivities
 from activities.upkeep import UpkeepActivities
+from edgewright.application.edge_status import EdgeStatusDoor
+from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import StepName
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.clusters import Clusters

@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from activities.clusters import applied_once
-from activities.edge_status import EdgeStatusDoor
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.errors import Refused
 from edgewright.messages.steps import Receipt, RecordEdgeStatus
 

@@ -1,13 +1,14 @@
 """The steps that touch the driving repository."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from uuid import UUID
 
 from temporalio import activity
 
-from activities.rendering import RenderInputs
+from edgewright.application.rendering import RenderInputs
+from edgewright.application.taken_secrets import TAKEN_TRAILER
 from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
     READ_BY_PURGE,
@@ -26,8 +27,6 @@ from edgewright.sealing import read_values, remove_keys
 
 CAS_ATTEMPTS = 20
 """Each lost race means that somebody else has committed: a push, or secrets of the same cluster."""
-TAKE_AWAY = "Take away"
-"""What the subject begins with of a commit that takes secrets of the old hardware away; a restore looks for it."""
 
 Changes = Mapping[str, bytes | None]
 ChangesFor = Callable[[CommitId | None, list[str]], Awaitable[Changes]]
@@ -102,8 +101,9 @@ class RepositoryActivities:
         commit = await self._commit(
             step.fence,
             lambda at, paths: asyncio.to_thread(without_stale, at, paths),
-            subject=f"{TAKE_AWAY} {len(names)} secret values sealed for the old hardware",
+            subject=f"Take away {len(names)} secret values sealed for the old hardware",
             actor=step.actor,
+            trailers=((TAKEN_TRAILER, str(len(names))),),
         )
         # Some of it may have been entered for the new hardware since the head was read.
         await self._clusters.record_reentry(step.fence, there=await asyncio.to_thread(self._keys, row.uuid, commit))
@@ -183,12 +183,24 @@ class RepositoryActivities:
         with suppress(NotFound):
             await asyncio.to_thread(self._git.raise_fence, row.uuid, f"{row.generation}/{row.change}")
 
-    async def _commit(self, fence: Fence, changes_for: ChangesFor, *, subject: str, actor: str) -> CommitId:
+    async def _commit(
+        self,
+        fence: Fence,
+        changes_for: ChangesFor,
+        *,
+        subject: str,
+        actor: str,
+        trailers: Sequence[tuple[str, str]] = (),
+    ) -> CommitId:
         """Commits on the present head; each attempt checks the fence again, and leaves it in the repository."""
         message = CommitMessage(
             subject=subject,
             actor=actor,
-            trailers=(("Edgewright-Cluster", str(fence.cluster)), ("Edgewright-Fence", fence.trailer())),
+            trailers=(
+                ("Edgewright-Cluster", str(fence.cluster)),
+                ("Edgewright-Fence", fence.trailer()),
+                *trailers,
+            ),
         )
         repository = fence.cluster
         for _ in range(CAS_ATTEMPTS):

@@ -1,8 +1,7 @@
 """Commits staged ciphertext: many requests in one commit, each request whole or not at all."""
 
 import asyncio
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -12,22 +11,19 @@ from temporalio import activity
 from activities.resealed_values import put_in_place, together
 from activities.secret_namespaces import apply_with_drivers
 from activities.staged_files import Files
+from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed, by_request
 from edgewright.domain.cluster import Desired
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
-from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
+from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 from edgewright.ports.secret_staging import SecretStaging, StagedChange
 
-REQUEST_TRAILER = "Edgewright-Request"
-_REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})")
 BATCH = 200
 CAS_ATTEMPTS = 20
 FRESH = timedelta(seconds=3)
 """A request staged less than this ago, at an activity's first attempt, cannot have been committed yet."""
-CLOCKS_DIFFER = timedelta(hours=1)
-"""At most, between the gateway that seals and the worker that commits."""
 LOOK_BACK = 500
 """Commits searched for a request that an earlier attempt may have committed without recording it."""
 
@@ -164,33 +160,6 @@ def _may_be_a_repetition(changes: Sequence[StagedChange]) -> bool:
     """Whether an attempt before this one may have died between the commit and its record."""
     oldest = min(change.sealed_at for change in changes)
     return activity.info().attempt > 1 or datetime.now(UTC) - oldest > FRESH
-
-
-def already_committed(
-    log: Iterable[CommitSummary], requests: Mapping[UUID, Sequence[StagedChange]]
-) -> dict[CommitId, list[UUID]]:
-    """Staged requests that a commit names, by commit, in the order of the log.
-
-    A commit that is older than what is staged is of the same request, sent before and forgotten since. Blocks: the
-    messages of bulk writes are long. Each is read once, however many requests are staged.
-    """
-    staged = {str(request): request for request in requests}
-    found: dict[CommitId, list[UUID]] = {}
-    for commit in log:
-        made_at = datetime.fromtimestamp(commit.at, UTC)
-        named = (staged[told] for told in dict.fromkeys(_REQUESTS.findall(commit.message)) if told in staged)
-        younger = [each for each in named if made_at >= requests[each][0].sealed_at - CLOCKS_DIFFER]
-        if younger:
-            found[commit.commit] = younger
-    return found
-
-
-def by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:
-    """Changes of each request, in the order given."""
-    grouped: dict[UUID, list[StagedChange]] = {}
-    for change in changes:
-        grouped.setdefault(change.request, []).append(change)
-    return grouped
 
 
 def _sentence(error: EdgewrightError) -> str:

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import structlog
 
-from activities.rendering import Templates, read_templates
 from edgewright.adapters.charts.misfits import Misfit, is_in
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
 from edgewright.adapters.database.cluster_rows import spec_from
+from edgewright.application.rendering import Templates, read_templates
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import Json, same_json
 from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE

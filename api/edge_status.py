@@ -1,13 +1,13 @@
 """The *Edge cluster status* over HTTP: who may write which certificate. What follows is decided in one place
-for all doors, ``activities.edge_status``."""
+for all doors, ``edgewright.application.edge_status``."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from activities.edge_status import EdgeStatusDoor
 from api.auth import EdgeCaller, actor_of
 from api.gateway import Gateway
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.json import same_json
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Forbidden, PreconditionFailed, Waiting

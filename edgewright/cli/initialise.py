@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from temporalio.client import Client
 
-from activities.rendering import RENDERER_IN_FORCE
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.config_store import SqlConfigStore
@@ -26,6 +25,7 @@ from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
+from edgewright.application.rendering import RENDERER_IN_FORCE
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.failures import CliError, ExitCode

@@ -5,7 +5,6 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from activities.secrets import already_committed, by_request
 from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.engine import Database, open_database, sqlite_file
@@ -14,9 +13,10 @@ from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.sqlite_copy import check_sqlite
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import return_from_archive
+from edgewright.application.committed_requests import already_committed, by_request
+from edgewright.application.taken_secrets import taken_away
 from edgewright.cli.backup_manifest import Manifest
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.cli.taken_secrets import taken_away
 from edgewright.domain.cluster import Fence
 from edgewright.errors import NotFound
 from edgewright.settings import Settings

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from activities.rendering import Templates, read_templates
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas
 from edgewright.adapters.database.cluster_rows import spec_from
@@ -20,6 +19,7 @@ from edgewright.adapters.database.config_store import SqlConfigStore
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.application.rendering import Templates, read_templates
 from edgewright.cli.checks import Check, Verdict
 from edgewright.domain.cluster import Desired
 from edgewright.domain.rendering import ChartRelease, releases_of_shared_charts

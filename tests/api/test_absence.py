@@ -12,7 +12,7 @@ from resealing_edge import ResealingEdge
 from temporalio.testing import ActivityEnvironment
 
 from activities.clusters import ClusterActivities
-from activities.rendering import RenderInputs
+from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import Wanted
 from edgewright.messages.steps import Reading, ReadWanted
 

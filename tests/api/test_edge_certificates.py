@@ -11,8 +11,8 @@ import pytest
 from gateway_centre import STATUS_APP, Edge, GatewayCentre
 from reporting_agent import beat, certificate
 
-from activities.edge_status import EdgeStatusDoor
 from api.edge_status import confirm_certificate
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.errors import Invalid
 from edgewright.ports.config_store import Entry
 from edgewright.ports.operators import OperatorToken, Permission

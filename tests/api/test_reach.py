@@ -9,7 +9,7 @@ import httpx
 import pytest
 from gateway_centre import Edge, GatewayCentre
 
-from activities.rendering import RenderInputs
+from edgewright.application.rendering import RenderInputs
 from edgewright.domain.identity import FORK_BREAKS
 from edgewright.domain.reach import Door, ca_digest
 from edgewright.domain.rendering import render_repository

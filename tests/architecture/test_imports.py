@@ -64,6 +64,8 @@ VIOLATIONS = {
     "edgewright/errors.py": "from edgewright import domain\n",
     "edgewright/messages/tainted.py": "import httpx\n",
     "edgewright/ports/tainted.py": "import sqlalchemy\n",
+    "edgewright/adapters/tainted.py": "from edgewright import application\n",
+    "edgewright/application/tainted.py": "import sqlalchemy\n",
     "edgewright/tainted.py": "",
     "api/routes/tainted.py": "from edgewright import settings\n",
     "workflows/tainted.py": "import worker\n",

@@ -14,7 +14,7 @@ from resealing_edge import status as edge_status
 from supervised import eventually
 from tour import OPERATIONS, Tour
 
-from activities.edge_status import EdgeStatusDoor
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import Order, Phase, Role, StepName
 from edgewright.domain.credentials import cluster_secret
 from edgewright.domain.projection import StepRecord

@@ -17,7 +17,6 @@ from shared_statements import open_database
 from temporalio.testing import ActivityEnvironment
 
 from activities.commissioning import CommissioningActivities
-from activities.rendering import RenderInputs
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from api.app import create_app
@@ -40,6 +39,7 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.memory_fleet import MemoryFleet
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.application.rendering import RenderInputs
 from edgewright.cli.webhook_key import ensure_webhook_key
 from edgewright.domain.cluster import Desired, Fence, Phase, Role, StepName
 from edgewright.domain.credentials import Token, cluster_secret, operator_token

@@ -8,7 +8,7 @@ import pytest
 from centre import Centre, eventually, working
 from cluster_states import has_commits, is_told
 
-from activities.rendering import RENDERER_IN_FORCE, RenderInputs
+from edgewright.application.rendering import RENDERER_IN_FORCE, RenderInputs
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
 from edgewright.domain.lifecycle import COMMISSIONING
 from edgewright.domain.projection import Projection

@@ -11,7 +11,7 @@ from loop_watch import Called, Held, calls_of, loop_watched, thread_of
 from sealing_keys import sealing_certificate
 
 import activities.secrets
-from activities.secrets import REQUEST_TRAILER
+from edgewright.application.committed_requests import REQUEST_TRAILER
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, read_values, seal

@@ -13,9 +13,9 @@ from sealing_keys import certificate_pem, private_key
 from sqlalchemy import update
 from temporalio.common import RetryPolicy
 
-from activities.edge_status import EdgeStatusDoor
 from edgewright.adapters.database.cluster_reading import PROOF_DUE
 from edgewright.adapters.database.tables import clusters
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
 from edgewright.domain.conditions import next_review
 from edgewright.domain.wellknown import (

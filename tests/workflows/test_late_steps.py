@@ -11,9 +11,9 @@ from cluster_states import StatusAway
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
-from activities.rendering import RenderInputs
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
+from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import CertificateFacts, Fence, StepName
 from edgewright.domain.kubernetes_names import secret_path
 from edgewright.messages.steps import CommitSecrets, StepInput

@@ -10,7 +10,7 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 
-from activities.edge_status import EdgeStatusDoor
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names

@@ -12,8 +12,8 @@ from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
 from activities.clusters import ClusterActivities
-from activities.rendering import RenderInputs
 from edgewright.agent.opening import Opening, Stage
+from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import EdgeHealth
 from edgewright.messages.steps import ReadWanted
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from centre import Centre, eventually
 from sealing_keys import certificate_pem, private_key
 
-from activities.edge_status import EdgeStatusDoor
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import LeaseState, Role
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.sealing import SealingCertificate, parse_certificate

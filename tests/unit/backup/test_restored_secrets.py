@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
+import pytest
 from sealing_keys import NOW
 from stopped_home import StoppedHome
 
-from activities.repository import TAKE_AWAY
+from edgewright.application.taken_secrets import TAKEN_TRAILER
 from edgewright.domain.cluster import Phase
 from edgewright.domain.projection import Done
 from edgewright.ports.git_server import CommitMessage
@@ -16,11 +18,14 @@ from edgewright.sealing import SealedValue, put_values
 PATH = "edo/secrets/default/db.yaml"
 
 
-def commit(home: StoppedHome, cluster: UUID, keys: set[str], *, fence: str, subject: str = "Change") -> None:
-    """Leaves exactly these keys of ``default/db``."""
+def commit(
+    home: StoppedHome, cluster: UUID, keys: set[str], *, fence: str, subject: str = "Change", taken: int | None = None
+) -> None:
+    """Leaves exactly these keys of ``default/db``. ``taken``: as the step says it that takes values away."""
+    taken_away = () if taken is None else ((TAKEN_TRAILER, str(taken)),)
     values: Mapping[str, SealedValue] = {key: SealedValue("AQAA", "ab" * 32, NOW) for key in keys}
     document = put_values(None, "default", "db", values) if keys else None
-    message = CommitMessage(subject=subject, actor="test", trailers=(("Edgewright-Fence", fence),))
+    message = CommitMessage(subject=subject, actor="test", trailers=(("Edgewright-Fence", fence), *taken_away))
     home.git.commit(cluster, {PATH: document}, message, expected_head=home.git.head(cluster))
 
 
@@ -46,19 +51,36 @@ def listed(home: StoppedHome, cluster: UUID) -> tuple[str, ...]:
     return asyncio.run(read())
 
 
-def test_what_a_move_after_the_backup_took_away_is_listed_unless_it_was_entered_since(home: StoppedHome) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"taken": 2},
+        {"subject": "Take away 2 secret values sealed for the old hardware"},  # all that versions up to 0.3.0 say
+    ],
+)
+def test_what_a_move_after_the_backup_took_away_is_listed_unless_it_was_entered_since(
+    home: StoppedHome, said: dict[str, Any]
+) -> None:
     cluster = commissioned(home)
     made = home.back_up()
-    commit(home, cluster, {"c"}, fence="2/4", subject=f"{TAKE_AWAY} 2 secret values sealed for the old hardware")
+    commit(home, cluster, {"c"}, fence="2/4", **said)
     commit(home, cluster, {"a", "c"}, fence="2/4")
     commit(home, cluster, {"c"}, fence="2/4")  # entered, and deleted by somebody
     home.restore(made, keep_repositories=True)
     assert listed(home, cluster) == ("default/db/b",)
 
 
+def test_a_push_that_only_sounds_like_a_move_takes_nothing_away(home: StoppedHome) -> None:
+    cluster = commissioned(home)
+    made = home.back_up()
+    commit(home, cluster, {"c"}, fence="2/4", subject="Take away what we no longer need")
+    home.restore(made, keep_repositories=True)
+    assert listed(home, cluster) == ()
+
+
 def test_a_move_that_the_backup_knows_of_is_not_looked_at_again(home: StoppedHome) -> None:
     cluster = commissioned(home)
-    commit(home, cluster, {"c"}, fence="1/1", subject=f"{TAKE_AWAY} 2 secret values sealed for the old hardware")
+    commit(home, cluster, {"c"}, fence="1/1", taken=2)
     made = home.back_up()
     commit(home, cluster, {"c", "d"}, fence="1/1")
     home.restore(made, keep_repositories=True)
@@ -68,7 +90,7 @@ def test_a_move_that_the_backup_knows_of_is_not_looked_at_again(home: StoppedHom
 def test_a_move_is_found_behind_many_commits(home: StoppedHome) -> None:
     cluster = commissioned(home)
     made = home.back_up()
-    commit(home, cluster, set(), fence="2/4", subject=f"{TAKE_AWAY} 3 secret values sealed for the old hardware")
+    commit(home, cluster, set(), fence="2/4", taken=3)
     for number in range(30):
         home.commit(cluster, f"later {number}", trailers={"Edgewright-Fence": "2/5"})
     home.restore(made, keep_repositories=True)

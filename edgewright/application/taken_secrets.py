@@ -8,12 +8,18 @@ import re
 from collections.abc import Sequence
 from uuid import UUID
 
-from activities.repository import TAKE_AWAY
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import Stalled
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 from edgewright.sealing import read_values
 
+TAKEN_TRAILER = "Edgewright-Taken-Away"
+"""Says of a commit how many values it takes away that were sealed for the old hardware."""
+_TAKES = re.compile(
+    rf"^{TAKEN_TRAILER}: \d+$"
+    r"|\ATake away \d+ secret values sealed for the old hardware$(?=[\s\S]*^Edgewright-Fence: )",  # up to 0.3.0
+    re.MULTILINE,
+)
 _GENERATION = re.compile(r"^Edgewright-Fence: (\d+)/\d+$", re.MULTILINE)
 _FIRST_LOOK, _LONGEST_LOOK = 20, 1_000_000
 """Commits: most repositories are not ahead, and show that with their newest commit."""
@@ -34,7 +40,7 @@ def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
     for number, commit in enumerate(log[:ahead]):
         there = _keys(git, cluster, commit.commit)
         entered |= there
-        if commit.message.startswith(TAKE_AWAY) and number + 1 < len(log):
+        if _TAKES.search(commit.message) and number + 1 < len(log):
             taken |= _keys(git, cluster, log[number + 1].commit) - entered
     return taken
 
