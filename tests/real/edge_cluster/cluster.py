@@ -30,6 +30,8 @@ READY_SECONDS = 120.0
 TOKEN_SECONDS = 24 * 3600
 LIKE_A_KUBELET = RestartPolicy(longest_pause=1.0, deaths=1_000_000)
 """What was killed comes back, however often."""
+GRACE_SECONDS = 0.0
+"""Nobody needs what a cluster holds when it ends, and an API server that somebody still watches takes its time to end."""
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kwok")
 CORE, APPS = "api/v1", "apis/apps/v1"
 KINDS = {
@@ -181,6 +183,7 @@ class Cluster:
             environment={**surroundings(), **(environment or {})},
             log=self.folder / "logs" / f"{name}.log",
             ready=ready,
+            grace=GRACE_SECONDS,
             folder=self.folder,
         )
         self.supervisor.start(part)

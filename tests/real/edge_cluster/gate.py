@@ -170,6 +170,7 @@ class Relay(BaseHTTPRequestHandler):
     gate: Gate
     trusted: ssl.SSLContext
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body go out by themselves, and kubectl would wait 40 ms for the body
     _onwards: HTTPConnection | None = None
 
     def relay(self) -> None:
