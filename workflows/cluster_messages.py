@@ -4,25 +4,23 @@ from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Phase, Wanted
-    from edgewright.domain.projection import Projection, StepRecord
-    from edgewright.messages import names
-    from edgewright.messages.cluster import (
-        ChangeSecrets,
-        ChangeSecretsResult,
-        PauseVerb,
-        Readiness,
-        ReconcileSignal,
-        StepVerb,
-    )
-    from workflows import policies
-    from workflows.guarded import guarded_signal, guarded_update
-    from workflows.publication import Publication
-    from workflows.secret_lane import SecretLane
-    from workflows.step_lane import StepLane
-    from workflows.verbs import NOTHING, Verbs
-
+from edgewright.domain.cluster import Phase, Wanted
+from edgewright.domain.projection import Projection, StepRecord
+from edgewright.messages import names
+from edgewright.messages.cluster import (
+    ChangeSecrets,
+    ChangeSecretsResult,
+    PauseVerb,
+    Readiness,
+    ReconcileSignal,
+    StepVerb,
+)
+from workflows import policies
+from workflows.guarded import guarded_signal, guarded_update
+from workflows.publication import Publication
+from workflows.secret_lane import SecretLane
+from workflows.step_lane import StepLane
+from workflows.verbs import NOTHING, Verbs
 
 DELETE = 'Deletes the cluster. Input: nothing, {"force": true} or {"purge": true}.'
 

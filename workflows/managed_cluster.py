@@ -11,22 +11,21 @@ from contextlib import suppress
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Wanted
-    from edgewright.domain.conditions import next_review
-    from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
-    from edgewright.domain.projection import Projection
-    from edgewright.messages import names
-    from edgewright.messages.cluster import ClusterState, ManagedClusterInput
-    from edgewright.messages.steps import Reading, ReadWanted
-    from workflows import policies
-    from workflows.cluster_messages import ClusterMessages
-    from workflows.failures import failure_of
-    from workflows.projecting import project, projected_again
-    from workflows.publication import Publication
-    from workflows.secret_lane import SecretLane
-    from workflows.step_lane import StepLane
-    from workflows.verbs import Verbs
+from edgewright.domain.cluster import Wanted
+from edgewright.domain.conditions import next_review
+from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
+from edgewright.domain.projection import Projection
+from edgewright.messages import names
+from edgewright.messages.cluster import ClusterState, ManagedClusterInput
+from edgewright.messages.steps import Reading, ReadWanted
+from workflows import policies
+from workflows.cluster_messages import ClusterMessages
+from workflows.failures import failure_of
+from workflows.projecting import project, projected_again
+from workflows.publication import Publication
+from workflows.secret_lane import SecretLane
+from workflows.step_lane import StepLane
+from workflows.verbs import Verbs
 
 EARLY_MOVE = "withdraw secrets after an early move"
 """Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""

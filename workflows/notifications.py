@@ -5,13 +5,12 @@ from contextlib import suppress
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.messages import names
-    from edgewright.messages.cluster import ReconcileSignal
-    from edgewright.messages.notifications import NotificationRound, NotificationsInput
-    from workflows import policies
-    from workflows.failures import failure_of
-    from workflows.guarded import guarded_signal
+from edgewright.messages import names
+from edgewright.messages.cluster import ReconcileSignal
+from edgewright.messages.notifications import NotificationRound, NotificationsInput
+from workflows import policies
+from workflows.failures import failure_of
+from workflows.guarded import guarded_signal
 
 
 @workflow.defn(name=names.NOTIFICATIONS_TYPE)

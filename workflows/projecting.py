@@ -2,13 +2,12 @@
 
 from temporalio import workflow
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Desired, Wanted
-    from edgewright.domain.conditions import Obstacle, conditions_of
-    from edgewright.domain.lifecycle import order_for, phase_of
-    from edgewright.domain.projection import Done, Projection
-    from workflows.secret_lane import SecretLane
-    from workflows.step_lane import StepLane
+from edgewright.domain.cluster import Desired, Wanted
+from edgewright.domain.conditions import Obstacle, conditions_of
+from edgewright.domain.lifecycle import order_for, phase_of
+from edgewright.domain.projection import Done, Projection
+from workflows.secret_lane import SecretLane
+from workflows.step_lane import StepLane
 
 
 def project(

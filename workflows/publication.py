@@ -9,14 +9,13 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ActivityError
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Wanted
-    from edgewright.domain.events import EventKind, NewEvent, event_id
-    from edgewright.domain.projection import Projection
-    from edgewright.messages import names
-    from edgewright.messages.steps import Publish
-    from workflows import policies
-    from workflows.failures import superseded
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Wanted
+from edgewright.domain.events import EventKind, NewEvent, event_id
+from edgewright.domain.projection import Projection
+from edgewright.messages import names
+from edgewright.messages.steps import Publish
+from workflows import policies
+from workflows.failures import superseded
 
 PORTIONS = "events in portions"
 """Patch. Runs that began before it tell what does not fit into one publication with the next one."""

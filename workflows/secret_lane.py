@@ -11,11 +11,10 @@ from uuid import UUID
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Desired, Wanted
-    from edgewright.messages.steps import CommitSecrets, CommitSecretsResult, RaiseFence
-    from workflows import policies
-    from workflows.failures import failure_of
+from edgewright.domain.cluster import Desired, Wanted
+from edgewright.messages.steps import CommitSecrets, CommitSecretsResult, RaiseFence
+from workflows import policies
+from workflows.failures import failure_of
 
 FENCED_PAUSE = "fence of a pause"
 """Patch. Runs that began before it let a commit land that was begun before the pause."""

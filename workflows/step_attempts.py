@@ -3,10 +3,9 @@
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Fence, StepName
-    from edgewright.messages.steps import FinishedStep, StepInput, StepResult, StepsInput, StepsResult
-    from workflows import policies
+from edgewright.domain.cluster import Fence, StepName
+from edgewright.messages.steps import FinishedStep, StepInput, StepResult, StepsInput, StepsResult
+from workflows import policies
 
 
 async def attempt_alone(step: StepName, fence: Fence, *, number: int) -> tuple[FinishedStep, ...]:

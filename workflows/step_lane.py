@@ -6,26 +6,25 @@ from datetime import datetime
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import Fence, StepName, Wanted
-    from edgewright.domain.conditions import Obstacle
-    from edgewright.domain.lifecycle import (
-        COMMITTING,
-        EDGE_GOODBYE,
-        WAITS,
-        Plan,
-        edge_has_answered,
-        next_step,
-        reason_to_give_up,
-        run_from,
-    )
-    from edgewright.domain.projection import Residue, StepRecord
-    from edgewright.messages.steps import FinishedStep, StepFailure
-    from workflows import policies
-    from workflows.failures import failure_of, superseded
-    from workflows.publication import Publication, moment
-    from workflows.step_attempts import attempt_alone, attempt_together
-    from workflows.step_records import StepRecords, circumstances, obstacle_sentence, reason_of
+from edgewright.domain.cluster import Fence, StepName, Wanted
+from edgewright.domain.conditions import Obstacle
+from edgewright.domain.lifecycle import (
+    COMMITTING,
+    EDGE_GOODBYE,
+    WAITS,
+    Plan,
+    edge_has_answered,
+    next_step,
+    reason_to_give_up,
+    run_from,
+)
+from edgewright.domain.projection import Residue, StepRecord
+from edgewright.messages.steps import FinishedStep, StepFailure
+from workflows import policies
+from workflows.failures import failure_of, superseded
+from workflows.publication import Publication, moment
+from workflows.step_attempts import attempt_alone, attempt_together
+from workflows.step_records import StepRecords, circumstances, obstacle_sentence, reason_of
 
 TOLD_WHILE_RUNNING = "tell of attempts that take long"
 """Patch. Runs that began before it tell of a first attempt when it has ended."""

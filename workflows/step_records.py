@@ -1,12 +1,9 @@
 """How the steps of a cluster's present plan stand, and what may be asked of them."""
 
-from temporalio import workflow
-
-with workflow.unsafe.imports_passed_through():
-    from edgewright.domain.cluster import StepName, Wanted
-    from edgewright.domain.lifecycle import SKIPPABLE
-    from edgewright.domain.projection import Residue, StepRecord
-    from workflows.publication import Publication
+from edgewright.domain.cluster import StepName, Wanted
+from edgewright.domain.lifecycle import SKIPPABLE
+from edgewright.domain.projection import Residue, StepRecord
+from workflows.publication import Publication
 
 FINISHED = frozenset({"done", "skipped"})
 

@@ -3,10 +3,9 @@
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-with workflow.unsafe.imports_passed_through():
-    from edgewright.messages.names import SWEEP_TYPE
-    from edgewright.messages.sweep import SweepResult
-    from workflows import policies
+from edgewright.messages.names import SWEEP_TYPE
+from edgewright.messages.sweep import SweepResult
+from workflows import policies
 
 PARTS = ("sweep_expire", "sweep_nudge", "sweep_upkeep")
 NOTIFY = "sweep_notify"

@@ -6,25 +6,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID, uuid5
 
+from pydantic_core import from_json, to_json
 from temporalio import workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError
 
-with workflow.unsafe.imports_passed_through():
-    from pydantic_core import from_json, to_json
-
-    from edgewright.domain.bounds import STATUS_BYTES, STATUS_LEVELS, STATUS_NODES
-    from edgewright.domain.cluster import StepName
-    from edgewright.domain.events import EventKind
-    from edgewright.domain.json import is_within
-    from edgewright.messages import names
-    from edgewright.messages.cluster import PendingVerb
-    from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
-    from workflows import policies
-    from workflows.failures import UNEXPECTED, failure_of
-    from workflows.publication import Publication
-    from workflows.step_lane import StepLane
+from edgewright.domain.bounds import STATUS_BYTES, STATUS_LEVELS, STATUS_NODES
+from edgewright.domain.cluster import StepName
+from edgewright.domain.events import EventKind
+from edgewright.domain.json import is_within
+from edgewright.messages import names
+from edgewright.messages.cluster import PendingVerb
+from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
+from workflows import policies
+from workflows.failures import UNEXPECTED, failure_of
+from workflows.publication import Publication
+from workflows.step_lane import StepLane
 
 REFUSED: Mapping[str, EventKind] = {
     "delete": "delete.refused",
