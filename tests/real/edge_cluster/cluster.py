@@ -31,7 +31,7 @@ TOKEN_SECONDS = 24 * 3600
 LIKE_A_KUBELET = RestartPolicy(longest_pause=1.0, deaths=1_000_000)
 """What was killed comes back, however often."""
 GRACE_SECONDS = 0.0
-"""Nobody needs what a cluster holds when it ends, and an API server that somebody still watches takes its time to end."""
+"""Nobody needs what a cluster holds when it ends; an API server that somebody still watches takes its time to end."""
 PROGRAMS = ("etcd", "kube-apiserver", "kubectl", "kwok")
 CORE, APPS = "api/v1", "apis/apps/v1"
 KINDS = {
