@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.feed import take_positions
 from edgewright.adapters.database.tables import clusters, credentials, registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenState
@@ -74,7 +75,7 @@ async def living_credentials(
 async def add_credential(
     connection: AsyncConnection,
     at: datetime,
-    row: Row[Any],
+    row: ClusterRecord,
     role: Role,
     secret_sha256: bytes,
     *,
@@ -104,7 +105,7 @@ async def add_credential(
 
 async def drop_unproven(
     connection: AsyncConnection,
-    row: Row[Any],
+    row: ClusterRecord,
     role: Role,
     *,
     of: tuple[CredentialState, ...] = WORKING,

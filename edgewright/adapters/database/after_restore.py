@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.cluster_rows import raise_change
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record_all
@@ -38,7 +39,8 @@ async def begin_anew(database: Database, *, made_at: datetime, actor: str = "cen
     """
     async with database.write(long=True) as connection:
         at = await database.now(connection)
-        rows = list(await connection.execute(select(clusters).where(clusters.c.closed_at.is_(None))))
+        found = await connection.execute(select(clusters).where(clusters.c.closed_at.is_(None)))
+        rows = [ClusterRecord._make(row) for row in found]
         for row in rows:
             await raise_change(connection, row, rendered_digest=None)
         await _forget_renderings(connection, [row.uuid for row in rows])

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from edgewright.adapters.database.cluster_record import ClusterChanges
 from edgewright.adapters.database.cluster_rows import (
     find_row,
     must_read_row,
@@ -152,23 +153,28 @@ class ClusterConfiguration:
             row = await staying_row(connection, cluster)
             if request is not None and await is_recorded(connection, request):
                 return await must_read_row(connection, cluster)
-            body = apply_merge_patch(row.spec, changes or {})
+            patched = apply_merge_patch(row.spec, changes or {})
             check = await self._schemas.check_until_the_end(connection, APP_CLUSTER_CONFIGURATION)
-            await asyncio.to_thread(check, body)
-            spec = await asyncio.to_thread(spec_from, body if isinstance(body, Mapping) else {})
+            await asyncio.to_thread(check, patched)
+            body = patched if isinstance(patched, Mapping) else {}  # the schema wants an object
+            spec = await asyncio.to_thread(spec_from, body)
             refuse_other_name(row, spec)
             if not same_json(row.spec, body):
                 await check_chart(connection, spec)
-            values: dict[str, Any] = {"spec": body, "desired": Desired.PRESENT}
+            new: ClusterChanges = {
+                "spec": body,
+                "desired": Desired.PRESENT,
+                "commissioning": row.commissioning + 1,
+            }
             if new_hardware:
-                values |= await leave_hardware(connection, at, row)
+                new |= await leave_hardware(connection, at, row)
             else:
                 await hold_namespace(connection, row, spec)
                 await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
-            await raise_change(connection, row, commissioning=row.commissioning + 1, **values)
+            await raise_change(connection, row, **new)
             await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, body)
             where = "for new hardware" if new_hardware else "on the same hardware"
-            differing = await asyncio.to_thread(changed_fields, row.spec, body if isinstance(body, dict) else {})
+            differing = await asyncio.to_thread(changed_fields, row.spec, body)
             told = f" {sentence_of('Its configuration', differing)}" if differing else ""
             await record(
                 connection,
@@ -179,7 +185,7 @@ class ClusterConfiguration:
                 message=f"The cluster {row.name} is commissioned anew {where}.{told}",
                 fields=names_of(differing),
                 event=request,
-                generation=values.get("generation", row.generation),
+                generation=new.get("generation", row.generation),
                 commissioning=row.commissioning + 1,
             )
             return await must_read_row(connection, cluster)

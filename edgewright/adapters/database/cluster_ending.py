@@ -1,6 +1,6 @@
 """How operators pause, delete and undelete a cluster."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -9,8 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import WORKING, let_in_again, move_credentials
 from edgewright.adapters.database.applied_verbs import note_applied
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
-    ClusterRecord,
     hold_fence,
     must_read_row,
     open_row,
@@ -21,7 +21,6 @@ from edgewright.adapters.database.cluster_rows import (
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import record
-from edgewright.adapters.database.purge_rows import NO_PURGE
 from edgewright.adapters.database.resealing_rows import ask_again
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import events
@@ -62,15 +61,19 @@ class ClusterEnding:
             if not await note_applied(connection, at, cluster, once):
                 return await must_read_row(connection, cluster)
             again = row.desired == Desired.DELETED
-            until = row.deadline if again and deadline is None else at + (DEADLINE if deadline is None else deadline)
+            until = at + (DEADLINE if deadline is None else deadline)
+            if again and deadline is None and row.deadline is not None:
+                until = row.deadline
             adds = again and purge and not row.purge
             if again and not adds and not _hastens(row, force=force, until=until):
                 return await must_read_row(connection, cluster)
             if adds:
                 _refuse_late_purge(row)
             if again:
-                sooner = {"force": row.force or force, "deadline": min(row.deadline, until)}
-                await raise_change(connection, row, **sooner, purge=bool(row.purge or purge))
+                sooner = until if row.deadline is None else min(row.deadline, until)
+                await raise_change(
+                    connection, row, force=row.force or force, deadline=sooner, purge=bool(row.purge or purge)
+                )
                 verb = "changed" if adds else "hastened"
             else:
                 await raise_change(
@@ -81,7 +84,9 @@ class ClusterEnding:
                     force=force,
                     deadline=until,
                     workloads=workloads,
-                    **{**NO_PURGE, "purge": purge},
+                    purge=purge,
+                    purged=None,
+                    purge_problem=None,
                     inventory_empty_at=None,
                     detached_at=None,
                 )
@@ -113,7 +118,7 @@ class ClusterEnding:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
             _refuse_undeletion(row)
-            before = Desired(row.desired_before or Desired.PRESENT)
+            before = row.desired_before or Desired.PRESENT
             if before is Desired.PRESENT:
                 await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
             await raise_change(
@@ -124,7 +129,9 @@ class ClusterEnding:
                 force=False,
                 deadline=None,
                 workloads=Workloads.REMOVE,
-                **NO_PURGE,
+                purge=None,
+                purged=None,
+                purge_problem=None,
                 inventory_empty_at=None,
                 detached_at=None,
             )
@@ -209,15 +216,15 @@ async def _paused_or_resumed_at(connection: AsyncConnection, cluster: UUID) -> i
     return int(detail.get("change") or 0) if detail else 0
 
 
-def _hastens(row: ClusterRecord, *, force: bool, until: object) -> bool:
-    return (force and not row.force) or until < row.deadline
+def _hastens(row: ClusterRecord, *, force: bool, until: datetime) -> bool:
+    return (force and not row.force) or row.deadline is None or until < row.deadline
 
 
 def _refuse_late_purge(row: ClusterRecord) -> None:
     """The commit that empties the edge brings the rights to purge; one that was made without brings none."""
     if row.deletion_begun_at is not None:
         raise purge_too_late(row.name)
-    refuse_purge(force=row.force, workloads=Workloads(row.workloads))
+    refuse_purge(force=row.force, workloads=row.workloads)
 
 
 def _refuse_undeletion(row: ClusterRecord) -> None:

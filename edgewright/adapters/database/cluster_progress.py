@@ -9,7 +9,8 @@ from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.applied_verbs import forget_applied
-from edgewright.adapters.database.cluster_rows import ClusterRecord, hold_fence, open_row, update_row
+from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
+from edgewright.adapters.database.cluster_rows import hold_fence, open_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.entries import delete_entry, put_entry
 from edgewright.adapters.database.events import is_recorded, record, record_all
@@ -56,7 +57,7 @@ _COMMITS: Mapping[str, str] = {
 }
 """Kinds of events that tell of a commit, and where in their detail."""
 
-AT_REST: Mapping[str, Any] = {
+AT_REST: ClusterChanges = {
     "waiting_for": "",
     "blocked": False,
     "synced": ConditionStatus.UNKNOWN,
@@ -311,7 +312,8 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
     if row.closed_at is not None:
         return
     # Underway until the workflow has published it: if it is forgotten before that, the sweep finds the cluster.
-    await update_row(connection, row.uuid, closed_at=at, phase=Phase.DELETED, ready=False, underway=True, **AT_REST)
+    ended: ClusterChanges = {**AT_REST, "closed_at": at, "phase": Phase.DELETED, "ready": False, "underway": True}
+    await update_row(connection, row.uuid, **ended)
     for table in (labels, rendered_from):
         await connection.execute(delete(table).where(table.c.cluster == row.uuid))
     await forget_resealings(connection, row.uuid)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Unpack
 from uuid import UUID
 
 from pydantic import ValidationError
 from sqlalchemy import Row, Select, Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.purge_rows import NO_PURGE, left_at_end, purge_from
 from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, projections
 from edgewright.domain.cluster import (
@@ -25,7 +26,6 @@ from edgewright.domain.cluster import (
     Order,
     ProposedCertificate,
     Role,
-    Workloads,
 )
 from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.projection import Projection
@@ -35,14 +35,14 @@ from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_S
 from edgewright.errors import Conflict, Invalid, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
 
-ClusterRecord = Row[Any]
-"""One row of ``clusters``, locked for this transaction."""
+NOTHING_PROPOSED: ClusterChanges = {
+    "proposed_fingerprint": None,
+    "proposed_not_after": None,
+    "proposed_at": None,
+    "proposed_pem": None,
+}
 
-NOTHING_PROPOSED: Mapping[str, None] = dict.fromkeys(
-    ("proposed_fingerprint", "proposed_not_after", "proposed_at", "proposed_pem")
-)
-
-HARDWARE_UNKNOWN: Mapping[str, Any] = {
+HARDWARE_UNKNOWN: ClusterChanges = {
     "acceptance": Acceptance.NONE,
     "short_code": None,
     "kube_system_uid": None,
@@ -91,7 +91,12 @@ _HELD_AND_LOCKED = _HELD.with_for_update()
 
 async def find_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord | None:
     """The row, locked for this transaction; None for a UUID that was never a cluster."""
-    return (await connection.execute(_LOCKED, {"here": cluster})).one_or_none()
+    return record_from((await connection.execute(_LOCKED, {"here": cluster})).one_or_none())
+
+
+def record_from(row: Row[Any] | None) -> ClusterRecord | None:
+    """A row of ``clusters`` as a type."""
+    return None if row is None else ClusterRecord._make(row)
 
 
 async def open_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord:
@@ -173,18 +178,18 @@ async def hold_fence(connection: AsyncConnection, fence: Fence, *, lock: bool = 
         Superseded: it has moved on; the caller must change nothing.
     """
     held = {"here": fence.cluster, "held_generation": fence.generation, "held_change": fence.change}
-    row = (await connection.execute(_HELD_AND_LOCKED if lock else _HELD, held)).one_or_none()
+    row = record_from((await connection.execute(_HELD_AND_LOCKED if lock else _HELD, held)).one_or_none())
     if row is None:
         raise Superseded(f"The cluster has moved on since generation/change {fence.trailer()}.")
     return row
 
 
-async def update_row(connection: AsyncConnection, cluster: UUID, **values: Any) -> None:
+async def update_row(connection: AsyncConnection, cluster: UUID, **values: Unpack[ClusterChanges]) -> None:
     """Changes columns that say what was seen or done, not what is wanted."""
     await connection.execute(_change_of(tuple(values)), {"here": cluster, **_to(values)})
 
 
-async def raise_change(connection: AsyncConnection, row: ClusterRecord, **values: Any) -> None:
+async def raise_change(connection: AsyncConnection, row: ClusterRecord, **values: Unpack[ClusterChanges]) -> None:
     """Changes columns and raises ``change``: older fences are refused, and the sweep tells the workflow."""
     await connection.execute(_change_of(tuple(values), raising=True), {"here": row.uuid, **_to(values)})
 
@@ -323,14 +328,14 @@ def _cluster_row(
         generation=row.generation,
         change=row.change,
         commissioning=row.commissioning,
-        desired=Desired(row.desired),
+        desired=row.desired,
         closed=row.closed_at is not None,
         spec=ClusterSpec.model_validate(row.spec),
         spec_etag=row.spec_etag,
         settings=ClusterSettings.model_validate(row.settings),
         created_at=row.created_at,
         created_by=row.created_by,
-        acceptance=Acceptance(row.acceptance),
+        acceptance=row.acceptance,
         short_code=row.short_code,
         paused=row.paused,
         paused_reason=row.paused_reason,
@@ -349,7 +354,7 @@ def _cluster_row(
         must_reenter=tuple(row.must_reenter),
         resealing=row.resealing,
         force=row.force,
-        workloads=Workloads(row.workloads),
+        workloads=row.workloads,
         deadline=row.deadline,
         reach=None if row.centre_url is None else Reach(row.centre_url, row.centre_ca, row.centre_problem),
         proven_url=row.proven_url,
@@ -368,7 +373,7 @@ def lease_from(row: Row[Any]) -> Lease:
         since: datetime = row.listening_since or datetime.min.replace(tzinfo=UTC)
         expires_at = max(expires_at, since + timedelta(seconds=row.lease_seconds))
     return Lease(
-        state=LeaseState(row.lease_state),
+        state=row.lease_state,
         epoch=row.lease_epoch,
         last_heard=row.last_heard,
         expires_at=expires_at,

@@ -1,9 +1,10 @@
 """Column types that mean the same on every database, and how what belongs to a table is named."""
 
 from datetime import UTC, datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData, String
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 POSITION = BigInteger().with_variant(Integer(), "sqlite")
@@ -36,6 +37,26 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 MOMENT = UtcDateTime()
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class Choice(TypeDecorator[E]):
+    """A member of an enumeration: its text in the database."""
+
+    impl = String
+    cache_ok = True
+
+    def __init__(self, members: type[E], length: int) -> None:
+        super().__init__(length)
+        self.members = members
+
+    def process_bind_param(self, value: E | str | None, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> E | None:
+        return None if value is None else self.members(value)
+
 
 metadata = MetaData(
     naming_convention={

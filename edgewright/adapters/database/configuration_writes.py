@@ -11,9 +11,9 @@ from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import end_tokens, living_credentials, move_credentials
+from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
     HARDWARE_UNKNOWN,
-    ClusterRecord,
     must_read_row,
     raise_change,
     refuse_deleted,
@@ -96,7 +96,7 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Order
             hint="Choose another name; the name of a removed cluster is free once it is deleted.",
         )
     settings = order.settings or ClusterSettings()
-    await connection.execute(insert(clusters).values(**_first_row(at, order, key, settings)))
+    await connection.execute(insert(clusters).values(uuid=order.cluster, **_first_row(at, order, key, settings)))
     await add_labels(connection, order.cluster, settings.labels)
     if order.settings is not None:
         document = settings.entry()
@@ -136,15 +136,15 @@ async def change_cluster(
     recreated = row.desired == Desired.REMOVED
     if recreated:
         await refuse_doubled_identity(connection, order.cluster, row.kube_system_uid)
-    values: dict[str, Any] = {"spec": order.body, "desired": Desired.PRESENT}
-    if order.settings is not None:
-        values |= settings_columns(row, order.settings)
     commissioning = row.commissioning + int(recreated)
-    await raise_change(connection, row, commissioning=commissioning, **values)
+    new: ClusterChanges = {"spec": order.body, "desired": Desired.PRESENT, "commissioning": commissioning}
+    if order.settings is not None:
+        new |= settings_columns(row, order.settings)
+    await raise_change(connection, row, **new)
     if order.settings is not None:
         await _keep_settings(connection, at, order.cluster, order.settings)
     entry, _ = await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, order.cluster, order.body)
-    changes = await asyncio.to_thread(changed_fields, row.spec, dict(order.body))
+    changes = list(await asyncio.to_thread(changed_fields, row.spec, dict(order.body)))
     if order.settings is not None:
         changes = [*changes, *changed_fields(row.settings, order.settings.entry())]
     anew = f"The removed cluster {row.name} is commissioned anew."
@@ -211,7 +211,7 @@ async def check_chart(connection: AsyncConnection, spec: ClusterSpec) -> None:
         raise Invalid(f"There is no Helm chart template {spec.chart}.", code="chart_unknown", where="/chart")
 
 
-def settings_columns(row: ClusterRecord, settings: ClusterSettings) -> dict[str, Any]:
+def settings_columns(row: ClusterRecord, settings: ClusterSettings) -> ClusterChanges:
     """What changed settings change in the row.
 
     Raises:
@@ -227,7 +227,7 @@ def settings_columns(row: ClusterRecord, settings: ClusterSettings) -> dict[str,
     }
 
 
-async def leave_hardware(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> dict[str, Any]:
+async def leave_hardware(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> ClusterChanges:
     """Lets nothing of the old generation in any more; returns what the row says of the new one."""
     await end_tokens(connection, row.uuid)
     await move_credentials(connection, row.uuid, CredentialState.REVOKED)
@@ -235,7 +235,7 @@ async def leave_hardware(connection: AsyncConnection, at: datetime, row: Cluster
         connection, row.uuid, "new_hardware", "The cluster moves to new hardware; enter the secret again after that."
     )
     await delete_entry(connection, at, APP_CLUSTER_STATUS, row.uuid)
-    return dict(HARDWARE_UNKNOWN) | {"generation": row.generation + 1, "lease_epoch": row.lease_epoch + 1}
+    return {**HARDWARE_UNKNOWN, "generation": row.generation + 1, "lease_epoch": row.lease_epoch + 1}
 
 
 async def _keep_settings(connection: AsyncConnection, at: datetime, cluster: UUID, settings: ClusterSettings) -> None:
@@ -243,10 +243,10 @@ async def _keep_settings(connection: AsyncConnection, at: datetime, cluster: UUI
     await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, settings.entry())
 
 
-def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) -> dict[str, Any]:
+def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) -> ClusterChanges:
     timetable_of(settings)
-    return dict(HARDWARE_UNKNOWN) | {
-        "uuid": order.cluster,
+    return {
+        **HARDWARE_UNKNOWN,
         "name": order.spec.name,
         "name_key": key,
         "generation": 1,

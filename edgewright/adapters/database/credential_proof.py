@@ -11,7 +11,13 @@ from edgewright.adapters.database.access_rows import (
     drop_unproven,
     revoke_older,
 )
-from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, open_row, present_row, raise_change
+from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_rows import (
+    find_row,
+    open_row,
+    present_row,
+    raise_change,
+)
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.lease_rows import note_joined

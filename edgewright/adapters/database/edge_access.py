@@ -19,8 +19,8 @@ from edgewright.adapters.database.access_rows import (
     move_credentials,
     revoke_older,
 )
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
-    ClusterRecord,
     hold_fence,
     open_row,
     present_row,

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final, TypedDict
 from uuid import uuid4
 
-from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.cluster_rows import update_row
 from edgewright.adapters.database.events import record_all
 from edgewright.domain.event_room import EventRoom
@@ -15,6 +15,14 @@ from edgewright.domain.events import EventKind, NewEvent
 from edgewright.errors import TooMany
 
 EVENTS_OMITTED: Final = "edge.events_omitted"
+
+
+class RoomColumns(TypedDict):
+    """Columns of ``clusters``."""
+
+    event_room: float
+    event_room_at: datetime | None
+    events_omitted: int
 
 
 class EdgeEvents:
@@ -25,7 +33,7 @@ class EdgeEvents:
         is_bounded: False for what an operator reports in its place: that is told, however much it is.
     """
 
-    def __init__(self, row: Row[Any], at: datetime, *, is_bounded: bool = True) -> None:
+    def __init__(self, row: ClusterRecord, at: datetime, *, is_bounded: bool = True) -> None:
         self._row = row
         self._is_bounded = is_bounded
         self._room = room_of(row).refilled(at)
@@ -64,7 +72,7 @@ class EdgeEvents:
         row = self._row
         self.tell([NewEvent(id=uuid4(), cluster=row.uuid, actor=actor, kind=kind, message=message, detail=detail)])
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self) -> RoomColumns:
         """What the row says from now on. An edge that has been quiet since has its omissions told."""
         if self._room.omitted and self._room.has(2):
             self._room = self._room.spent(1)
@@ -96,7 +104,7 @@ class EdgeEvents:
         )
 
 
-def room_of(row: Row[Any]) -> EventRoom:
+def room_of(row: ClusterRecord) -> EventRoom:
     """What a row of ``clusters`` says of its room."""
     if row.event_room is None:
         return EventRoom(omitted=row.events_omitted)

@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
 from edgewright.adapters.database.applied_verbs import note_applied
+from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
     NOTHING_PROPOSED,
-    ClusterRecord,
     find_row,
     open_row,
     raise_change,
@@ -31,7 +31,7 @@ from edgewright.adapters.database.presence import Presence, listens
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
-from edgewright.domain.cluster import Acceptance, CertificateFacts, CredentialState, Desired, LeaseState
+from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
 from edgewright.domain.conditions import KEY_AGE_LIMIT
 from edgewright.domain.ended import Purge, left_on_edge
 from edgewright.domain.event_room import CERTIFICATE_COST
@@ -168,9 +168,11 @@ class SqlEdgeReports(EdgeReach, Presence):
             if row.detached_at is not None:
                 return
             said = Purge(asked=bool(row.purge)) if purge is None else replace(purge, asked=bool(row.purge))
-            outcome = {"purged": said.done, "purge_problem": said.problem} if said.asked else {}
-            await raise_change(connection, row, detached_at=at, **outcome)
-            edge = left_on_edge(said, Acceptance(row.acceptance), over=True)
+            changes: ClusterChanges = {"detached_at": at}
+            if said.asked:
+                changes |= {"purged": said.done, "purge_problem": said.problem}
+            await raise_change(connection, row, **changes)
+            edge = left_on_edge(said, row.acceptance, over=True)
             if said.asked:
                 kind: EventKind = "edge.purged" if said.done else "edge.not_purged"
                 await record(connection, at, cluster=cluster, actor="agent", kind=kind, message=edge)
@@ -203,7 +205,7 @@ async def _rows_of(connection: AsyncConnection, named: Sequence[UUID]) -> list[C
         .order_by(clusters.c.uuid)
         .with_for_update()
     )
-    return list(await connection.execute(statement))
+    return [ClusterRecord._make(row) for row in await connection.execute(statement)]
 
 
 async def _renew(
@@ -262,18 +264,17 @@ async def _take_certificate(
         return row.certificate_problem is not None
     if row.certificate_fingerprint is not None:
         events.demand(CERTIFICATE_COST, "another sealing certificate")
-    await update_row(
-        connection,
-        row.uuid,
-        certificate_fingerprint=facts.fingerprint,
-        certificate_not_before=facts.not_before,
-        certificate_not_after=facts.not_after,
-        certificate_taken_at=facts.taken_at,
-        certificate_problem=None,
-        certificate_pem=pem,
+    changes: ClusterChanges = {
         **NOTHING_PROPOSED,
-        reseal_due_at=_reseal_due(row),
-    )
+        "certificate_fingerprint": facts.fingerprint,
+        "certificate_not_before": facts.not_before,
+        "certificate_not_after": facts.not_after,
+        "certificate_taken_at": facts.taken_at,
+        "certificate_problem": None,
+        "certificate_pem": pem,
+        "reseal_due_at": _reseal_due(row),
+    }
+    await update_row(connection, row.uuid, **changes)
     await record(
         connection,
         at,

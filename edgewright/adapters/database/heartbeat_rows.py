@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final, TypedDict
 from uuid import uuid4
 
-from sqlalchemy import Row
-
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.domain.conditions import clock_status
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.identity import Chain
@@ -21,7 +20,29 @@ FETCHING_KEPT = timedelta(hours=1)
 """So long the files stay as they are, whatever an edge says: each change of it is a commit."""
 
 
-def said_columns(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
+class Fetching(TypedDict):
+    """Whether the agent asks Flux to fetch, and since when."""
+
+    asks_flux: bool | None
+    asks_flux_since: datetime | None
+
+
+class Said(Fetching):
+    """Columns of ``clusters`` that a heartbeat tells of."""
+
+    clock_offset: float | None
+    observed_revision: str | None
+    nonce: str | None
+    nonce_breaks: int
+    nonce_broken_at: datetime | None
+    forked_at: datetime | None
+    centre_url: str | None
+    centre_ca: str | None
+    centre_problem: str | None
+    proven_url: str | None
+
+
+def said_columns(row: ClusterRecord, beat: Heartbeat, at: datetime) -> Said:
     """What the row says after a heartbeat; the same columns for each."""
     chain = chain_of(row)
     if beat.link is not None:
@@ -42,7 +63,7 @@ def said_columns(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]
     }
 
 
-def _fetching(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
+def _fetching(row: ClusterRecord, beat: Heartbeat, at: datetime) -> Fetching:
     before, since = row.asks_flux, row.asks_flux_since
     is_settled = since is not None and timedelta(0) <= at - since < FETCHING_KEPT
     if beat.asks_flux in (None, before) or is_settled:
@@ -50,7 +71,7 @@ def _fetching(row: Row[Any], beat: Heartbeat, at: datetime) -> dict[str, Any]:
     return {"asks_flux": beat.asks_flux, "asks_flux_since": at}
 
 
-def is_news(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
+def is_news(row: ClusterRecord, beat: Heartbeat, said: Said) -> bool:
     """Whether the cluster's workflow wants to know."""
     return (
         said["observed_revision"] != row.observed_revision
@@ -60,14 +81,14 @@ def is_news(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
     )
 
 
-def is_rendered_anew(row: Row[Any], beat: Heartbeat, said: dict[str, Any]) -> bool:
+def is_rendered_anew(row: ClusterRecord, beat: Heartbeat, said: Said) -> bool:
     """Whether the generated files name another URL or interval from now on."""
     was_usual = row.proven_url is None and beat.is_usual
     moves = said["proven_url"] != row.proven_url and not was_usual
     return moves or bool(said["asks_flux"]) is not bool(row.asks_flux)
 
 
-def events_of(row: Row[Any], said: dict[str, Any]) -> Iterator[NewEvent]:
+def events_of(row: ClusterRecord, said: Said) -> Iterator[NewEvent]:
     """What the timeline tells of it."""
     if said["forked_at"] is not None and row.forked_at is None:
         yield _event(row, EDGE_FORKED, f"{row.name}: {fork_sentence(said['forked_at'])}")
@@ -80,7 +101,7 @@ def events_of(row: Row[Any], said: dict[str, Any]) -> Iterator[NewEvent]:
         yield _fetching_event(row, is_asked=bool(said["asks_flux"]))
 
 
-def _fetching_event(row: Row[Any], *, is_asked: bool) -> NewEvent:
+def _fetching_event(row: ClusterRecord, *, is_asked: bool) -> NewEvent:
     if is_asked:
         return _event(row, FETCHING_ASKED, f"The agent of {row.name} asks Flux to fetch as soon as there is news.")
     message = (
@@ -90,7 +111,7 @@ def _fetching_event(row: Row[Any], *, is_asked: bool) -> NewEvent:
     return _event(row, FETCHING_UNASKED, message)
 
 
-def chain_of(row: Row[Any]) -> Chain:
+def chain_of(row: ClusterRecord) -> Chain:
     """What is known of the edge's heartbeats."""
     return Chain(row.nonce, row.nonce_breaks, row.nonce_broken_at, row.forked_at)
 
@@ -103,7 +124,7 @@ def fork_sentence(since: datetime) -> str:
     )
 
 
-def _event(row: Row[Any], kind: EventKind, message: str) -> NewEvent:
+def _event(row: ClusterRecord, kind: EventKind, message: str) -> NewEvent:
     return NewEvent(
         id=uuid4(),
         cluster=row.uuid,

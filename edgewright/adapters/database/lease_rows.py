@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
-from uuid import UUID, uuid4
+from typing import Any, TypedDict
+from uuid import uuid4
 
 from sqlalchemy import Row, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.time_zones import timetable_of
@@ -16,7 +17,14 @@ from edgewright.domain.events import NewEvent
 from edgewright.domain.notifications import EDGE_JOINED, LEASE_EXPIRED, LEASE_RENEWED
 
 
-def renewed_lease(row: Row[Any], at: datetime) -> dict[str, Any]:
+class RenewedLease(TypedDict):
+    """Columns of ``clusters``."""
+
+    last_heard: datetime
+    lease_expires_at: datetime
+
+
+def renewed_lease(row: ClusterRecord, at: datetime) -> RenewedLease:
     """The columns of a lease that is renewed now."""
     return {"last_heard": at, "lease_expires_at": lease_end(at, ClusterSettings.model_validate(row.settings))}
 
@@ -52,7 +60,7 @@ def _expired(row: Row[Any]) -> NewEvent:
     )
 
 
-async def make_current(connection: AsyncConnection, at: datetime, row: Row[Any]) -> bool:
+async def make_current(connection: AsyncConnection, at: datetime, row: ClusterRecord) -> bool:
     """Turns a lease that was not current to current, comparing and setting its epoch; False if it was current."""
     if row.lease_state == LeaseState.CURRENT:
         return False
@@ -67,11 +75,10 @@ async def make_current(connection: AsyncConnection, at: datetime, row: Row[Any])
     if not (await connection.execute(turned)).rowcount:
         return False
     again = row.lease_state == LeaseState.EXPIRED
-    uuid: UUID = row.uuid
     await record(
         connection,
         at,
-        cluster=uuid,
+        cluster=row.uuid,
         actor="centre",
         kind=LEASE_RENEWED,
         message=f"{row.name} is heard {'again' if again else 'for the first time'}.",
@@ -81,18 +88,17 @@ async def make_current(connection: AsyncConnection, at: datetime, row: Row[Any])
     return True
 
 
-async def note_joined(connection: AsyncConnection, at: datetime, row: Row[Any], *, actor: str) -> None:
+async def note_joined(connection: AsyncConnection, at: datetime, row: ClusterRecord, *, actor: str) -> None:
     """Tells that the edge of this generation has joined, at its first report or first use of a credential.
 
     Args:
         row: as it was before that.
     """
     if row.edge_reported_at is None and row.closed_at is None:
-        uuid: UUID = row.uuid
         await record(
             connection,
             at,
-            cluster=uuid,
+            cluster=row.uuid,
             actor=actor,
             kind=EDGE_JOINED,
             message=f"An edge has joined as {row.name}.",

@@ -16,12 +16,8 @@ from edgewright.adapters.database.access_rows import (
     living_credentials,
     move_credentials,
 )
-from edgewright.adapters.database.cluster_rows import (
-    ClusterRecord,
-    present_row,
-    raise_change,
-    refuse_doubled_identity,
-)
+from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_rows import present_row, raise_change, refuse_doubled_identity
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import clusters, credentials, registration_tokens
@@ -55,7 +51,7 @@ class EdgeRegistration:
             token = await _token(connection, token_id, secret_sha256)
             row = await _registering_row(connection, token.cluster)
             if _is_dead(token, at) and await _is_repeated(connection, token, row, kube_system_uid, offered):
-                return Registration(row.uuid, row.generation, Acceptance(row.acceptance), row.short_code)
+                return Registration(row.uuid, row.generation, row.acceptance, row.short_code or "")
             await _bind(connection, at, token, kube_system_uid, row.generation)
             await refuse_doubled_identity(connection, row.uuid, kube_system_uid)
             await _refuse_revoked(connection, row, offered)
@@ -65,7 +61,7 @@ class EdgeRegistration:
             await _store(connection, at, row, token_id=token.id, renewed=renewed, acceptance=acceptance)
             # The code stands for these credentials: whoever claims the same UID with others must not be accepted
             # by the code that stands on the first one's terminal.
-            short_code: str = row.short_code if again else new_short_code()
+            short_code = row.short_code if again and row.short_code else new_short_code()
             if not again or row.acceptance != acceptance:
                 await raise_change(
                     connection,

@@ -13,7 +13,8 @@ from uuid import UUID, uuid4, uuid5
 from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord, present_row, refuse_old, update_row
+from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_rows import present_row, refuse_old, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.feed import take_positions

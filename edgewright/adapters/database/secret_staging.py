@@ -13,7 +13,8 @@ from uuid import UUID, uuid5
 from sqlalchemy import BigInteger, Row, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord, find_row, update_row
+from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_rows import find_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.portions import execute_in_portions, in_portions

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.entries import read_entry
 from edgewright.domain.cluster import Desired
 from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord, present_row
+from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_rows import present_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.feed import take_positions
 from edgewright.adapters.database.portions import execute_in_portions

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.cluster_rows import ClusterRecord
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.edge_events import EdgeEvents
 from edgewright.adapters.database.tables import events as told
 from edgewright.domain.opened_secrets import refusal_news

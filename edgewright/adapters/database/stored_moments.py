@@ -15,6 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.applied_verbs import applied_verbs
 from edgewright.adapters.database.cluster_ending import DEADLINE
+from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_rows import update_row
 from edgewright.adapters.database.lease_rows import renewed_lease
 from edgewright.adapters.database.operators import REMEMBERED
 from edgewright.adapters.database.tables import (
@@ -175,9 +177,8 @@ def _newest(columns: Iterable[Stored]) -> list[Any]:
 async def _renew_leases(connection: AsyncConnection, at: datetime) -> None:
     """Gives edges that were heard in the future one full lease from now on."""
     heard = select(clusters).where(clusters.c.last_heard > at + AHEAD).with_for_update()
-    for row in list(await connection.execute(heard)):
-        mine = update(clusters).where(clusters.c.uuid == row.uuid)
-        await connection.execute(mine.values(renewed_lease(row, at)))
+    for row in [ClusterRecord._make(row) for row in await connection.execute(heard)]:
+        await update_row(connection, row.uuid, **renewed_lease(row, at))
 
 
 async def _shorten_tokens(connection: AsyncConnection, at: datetime) -> None:

@@ -18,13 +18,14 @@ from sqlalchemy import (
     text,
 )
 
-from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION
+from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION, Choice
 from edgewright.adapters.database.columns import metadata as metadata  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.notification_tables import notifications as notifications  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.notification_tables import webhooks as webhooks  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import gateway_presence as gateway_presence  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import idempotency_keys as idempotency_keys  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import last_sweep as last_sweep  # noqa: PLC0414 - everybody finds it here
+from edgewright.domain.cluster import Acceptance, ConditionStatus, Desired, LeaseState, Phase, Workloads
 
 
 def _of_cluster(*, primary_key: bool = False) -> Column[object]:
@@ -82,21 +83,21 @@ clusters = Table(
     Column("generation", Integer, nullable=False),
     Column("change", Integer, nullable=False),
     Column("commissioning", Integer, nullable=False),
-    Column("desired", String(16), nullable=False),
+    Column("desired", Choice(Desired, 16), nullable=False),
     Column("closed_at", MOMENT),
     Column("created_at", MOMENT, nullable=False),
     Column("created_by", Text, nullable=False),
     # as last projected
-    Column("phase", String(32), nullable=False),
+    Column("phase", Choice(Phase, 32), nullable=False),
     Column("ready", Boolean, nullable=False),
-    Column("available", String(8), nullable=False),
+    Column("available", Choice(ConditionStatus, 8), nullable=False),
     Column("waiting_for", Text, nullable=False),
     Column("projection_sequence", Integer, nullable=False),
     Column("change_done", Integer, nullable=False),
     Column("lease_epoch_taken", Integer, nullable=False),
     Column("projected_at", MOMENT),
     # the lease, and what the edge says beside
-    Column("lease_state", String(8), nullable=False),
+    Column("lease_state", Choice(LeaseState, 8), nullable=False),
     Column("lease_epoch", Integer, nullable=False),
     Column("lease_seconds", Integer, nullable=False),
     Column("last_heard", MOMENT),
@@ -106,7 +107,7 @@ clusters = Table(
     Column("edge_reported_at", MOMENT),
     Column("news_at", MOMENT),
     # registration
-    Column("acceptance", String(16), nullable=False),
+    Column("acceptance", Choice(Acceptance, 16), nullable=False),
     Column("short_code", String(9)),
     Column("kube_system_uid", Text),
     Column("kubernetes_version", Text),
@@ -114,9 +115,9 @@ clusters = Table(
     Column("paused", Boolean, nullable=False),
     Column("paused_reason", Text, nullable=False),
     Column("force", Boolean, nullable=False),
-    Column("workloads", String(8), nullable=False),
+    Column("workloads", Choice(Workloads, 8), nullable=False),
     Column("deadline", MOMENT),
-    Column("desired_before", String(16)),
+    Column("desired_before", Choice(Desired, 16)),
     Column("deletion_begun_at", MOMENT),
     Column("inventory_empty_at", MOMENT),
     Column("detached_at", MOMENT),
@@ -144,7 +145,10 @@ clusters = Table(
     *(Column(name, Text) for name in ("centre_url", "centre_problem", "proven_url")),
     Column("centre_ca", String(64)),
     Column("blocked", Boolean, nullable=False, server_default=false()),
-    *(Column(name, String(8), nullable=False, server_default="Unknown") for name in ("synced", "healthy")),
+    *(
+        Column(name, Choice(ConditionStatus, 8), nullable=False, server_default="Unknown")
+        for name in ("synced", "healthy")
+    ),
     Column("trouble", Integer, nullable=False, server_default=text("4")),
     Column("proposed_fingerprint", String(64)),
     *(Column(name, MOMENT) for name in ("proposed_not_after", "proposed_at")),

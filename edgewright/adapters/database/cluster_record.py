@@ -1,0 +1,185 @@
+"""One row of ``clusters`` as a type, and what may be changed of it.
+
+What a column means stands with the type in ``ports`` or ``domain`` that it is read into.
+"""
+
+from datetime import datetime
+from typing import NamedTuple, TypedDict
+from uuid import UUID
+
+from edgewright.domain.cluster import Acceptance, ConditionStatus, Desired, LeaseState, Phase, Workloads
+from edgewright.domain.json import JsonObject
+from edgewright.ports.git_server import CommitId
+
+
+class ClusterRecord(NamedTuple):
+    """In the order of the columns, which a test compares; made of a row with ``_make``."""
+
+    uuid: UUID
+    name: str
+    name_key: str
+    generation: int
+    change: int
+    commissioning: int
+    desired: Desired
+    closed_at: datetime | None
+    created_at: datetime
+    created_by: str
+    phase: Phase
+    ready: bool
+    available: ConditionStatus
+    waiting_for: str
+    projection_sequence: int
+    change_done: int
+    lease_epoch_taken: int
+    projected_at: datetime | None
+    lease_state: LeaseState
+    lease_epoch: int
+    lease_seconds: int
+    last_heard: datetime | None
+    lease_expires_at: datetime | None
+    clock_offset: float | None
+    observed_revision: str | None
+    edge_reported_at: datetime | None
+    news_at: datetime | None
+    acceptance: Acceptance
+    short_code: str | None
+    kube_system_uid: str | None
+    kubernetes_version: str | None
+    paused: bool
+    paused_reason: str
+    force: bool
+    workloads: Workloads
+    deadline: datetime | None
+    desired_before: Desired | None
+    deletion_begun_at: datetime | None
+    inventory_empty_at: datetime | None
+    detached_at: datetime | None
+    certificate_fingerprint: str | None
+    certificate_not_before: datetime | None
+    certificate_not_after: datetime | None
+    certificate_taken_at: datetime | None
+    certificate_problem: str | None
+    rendered_digest: str | None
+    labels: dict[str, str]
+    must_reenter: list[str]
+    settings: JsonObject
+    spec: JsonObject
+    certificate_pem: str | None
+    failing: str | None
+    failing_step: str | None
+    underway: bool
+    resealing: UUID | None
+    reseal_due_at: datetime | None
+    nonce: str | None
+    nonce_breaks: int
+    nonce_broken_at: datetime | None
+    forked_at: datetime | None
+    centre_url: str | None
+    centre_problem: str | None
+    proven_url: str | None
+    centre_ca: str | None
+    blocked: bool
+    synced: ConditionStatus
+    healthy: ConditionStatus
+    trouble: int
+    proposed_fingerprint: str | None
+    proposed_not_after: datetime | None
+    proposed_at: datetime | None
+    proposed_pem: str | None
+    event_room: float | None
+    event_room_at: datetime | None
+    events_omitted: int
+    drift: str | None
+    drift_lost: dict[str, CommitId] | None
+    asks_flux: bool | None
+    asks_flux_since: datetime | None
+    purge: bool | None
+    purged: bool | None
+    purge_problem: str | None
+
+
+class ClusterChanges(TypedDict, total=False):
+    """Columns that are to be changed."""
+
+    name: str
+    name_key: str
+    generation: int
+    change: int
+    commissioning: int
+    desired: Desired
+    closed_at: datetime | None
+    created_at: datetime
+    created_by: str
+    phase: Phase
+    ready: bool
+    available: ConditionStatus
+    waiting_for: str
+    projection_sequence: int
+    change_done: int
+    lease_epoch_taken: int
+    projected_at: datetime | None
+    lease_state: LeaseState
+    lease_epoch: int
+    lease_seconds: int
+    last_heard: datetime | None
+    lease_expires_at: datetime | None
+    clock_offset: float | None
+    observed_revision: str | None
+    edge_reported_at: datetime | None
+    news_at: datetime | None
+    acceptance: Acceptance
+    short_code: str | None
+    kube_system_uid: str | None
+    kubernetes_version: str | None
+    paused: bool
+    paused_reason: str
+    force: bool
+    workloads: Workloads
+    deadline: datetime | None
+    desired_before: Desired | None
+    deletion_begun_at: datetime | None
+    inventory_empty_at: datetime | None
+    detached_at: datetime | None
+    certificate_fingerprint: str | None
+    certificate_not_before: datetime | None
+    certificate_not_after: datetime | None
+    certificate_taken_at: datetime | None
+    certificate_problem: str | None
+    rendered_digest: str | None
+    labels: dict[str, str]
+    must_reenter: list[str]
+    settings: JsonObject
+    spec: JsonObject
+    certificate_pem: str | None
+    failing: str | None
+    failing_step: str | None
+    underway: bool
+    resealing: UUID | None
+    reseal_due_at: datetime | None
+    nonce: str | None
+    nonce_breaks: int
+    nonce_broken_at: datetime | None
+    forked_at: datetime | None
+    centre_url: str | None
+    centre_problem: str | None
+    proven_url: str | None
+    centre_ca: str | None
+    blocked: bool
+    synced: ConditionStatus
+    healthy: ConditionStatus
+    trouble: int
+    proposed_fingerprint: str | None
+    proposed_not_after: datetime | None
+    proposed_at: datetime | None
+    proposed_pem: str | None
+    event_room: float | None
+    event_room_at: datetime | None
+    events_omitted: int
+    drift: str | None
+    drift_lost: dict[str, CommitId] | None
+    asks_flux: bool | None
+    asks_flux_since: datetime | None
+    purge: bool | None
+    purged: bool | None
+    purge_problem: str | None
