@@ -2,12 +2,17 @@
 
 from temporalio import workflow
 
-from edgewright.domain.cluster import Desired, Wanted
+from edgewright.domain.cluster import Desired, Phase, Wanted
 from edgewright.domain.conditions import Obstacle, conditions_of
 from edgewright.domain.lifecycle import order_for, phase_of
 from edgewright.domain.projection import Done, Projection
 from workflows.secret_lane import SecretLane
 from workflows.step_lane import StepLane
+
+
+def nothing_yet() -> Projection:
+    """What a cluster's workflow knows before its first reading."""
+    return Projection(sequence=0, phase=Phase.COMMISSIONING, ready=False, waiting_for="the first reading")
 
 
 def project(

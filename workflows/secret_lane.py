@@ -68,9 +68,17 @@ class SecretLane:
         """Tries now, and does not wait between rounds any more: the run ends."""
         self._hurried = True
 
-    def send_away(self) -> None:
-        """Has everybody who still waits ask the next run."""
+    async def end(self, patience: timedelta) -> None:
+        """Waits for a commit under way, then has everybody who still waits ask the next run."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(lambda: self.idle, timeout=patience, timeout_summary="a commit under way")
         self._sent_away = True
+
+    def take_newest_commit(self) -> str | None:
+        """The newest commit that the loop has not been told of."""
+        self.progressed = False
+        commit, self.newest_commit = self.newest_commit, None
+        return commit
 
     async def commit(self, requests: tuple[UUID, ...]) -> bool:
         """Waits until the requests are settled. False: not in time; the database will know.

@@ -25,7 +25,7 @@ from edgewright.domain.events import EVENTS_BYTES
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
 from edgewright.messages.cluster import ManagedClusterInput, PendingVerb
-from workflows.managed_cluster import ManagedCluster
+from workflows.cluster_loop import ClusterLoop
 from workflows.verbs import Verbs
 
 FLOOD = 5000
@@ -151,16 +151,16 @@ async def test_events_that_are_too_large_for_one_publication_are_all_told_once_a
         cluster = await idle_centre.create("tells-much")
         await eventually(lambda: is_told(idle_centre, cluster))
     length = (await idle_centre.handle(cluster).describe()).history_length
-    look, many = ManagedCluster._look, range(1, 3 * EVENTS_BYTES // 1000)
+    look, many = ClusterLoop._look, range(1, 3 * EVENTS_BYTES // 1000)
 
-    async def look_and_tell(self: ManagedCluster) -> bool:
+    async def look_and_tell(self: ClusterLoop) -> bool:
         if not hasattr(self, "has_told") and workflow.info().get_current_history_length() > length:
             vars(self)["has_told"] = True
             for number in many:
                 self._publication.tell("signals.dropped", f"{number} {'x' * 900}", signals=number)
         return await look(self)
 
-    patchable.setattr(ManagedCluster, "_look", look_and_tell)
+    patchable.setattr(ClusterLoop, "_look", look_and_tell)
     async with working(idle_centre):
         await idle_centre.ports.fleet.nudge(cluster)
         told: list[object] = []
@@ -210,10 +210,10 @@ async def test_a_run_that_fails_beneath_a_flood_stands_still(
     async with working(centre):
         cluster = await centre.create("beneath")
 
-    async def defect(_self: ManagedCluster) -> bool:
+    async def defect(_self: ClusterLoop) -> bool:
         raise RuntimeError("a defect")
 
-    patchable.setattr(ManagedCluster, "_look", defect)
+    patchable.setattr(ClusterLoop, "_look", defect)
     async with working(centre):
 
         async def still() -> bool:

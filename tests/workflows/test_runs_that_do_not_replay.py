@@ -19,7 +19,7 @@ from edgewright.domain.cluster import Phase
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
 from workflows import policies
-from workflows.managed_cluster import ManagedCluster
+from workflows.cluster_loop import ClusterLoop
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ async def test_the_sweep_rebuilds_what_no_longer_replays(idle_centre: Centre, pa
         await eventually(lambda: is_told(centre, cluster))
     told = await kinds(centre, cluster)
     first_run = (await centre.handle(cluster).describe()).run_id
-    look = ManagedCluster._look
+    look = ClusterLoop._look
 
-    async def look_later(self: ManagedCluster) -> bool:
+    async def look_later(self: ClusterLoop) -> bool:
         await workflow.sleep(0.01)
         return await look(self)
 
-    patchable.setattr(ManagedCluster, "_look", look_later)
+    patchable.setattr(ClusterLoop, "_look", look_later)
     async with working(centre):
         await centre.ports.fleet.nudge(cluster)
 
@@ -94,12 +94,12 @@ async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
         cluster = await centre.create("stands-still")
         await eventually(lambda: is_told(centre, cluster))
         assert not await centre.ports.fleet.stands_still(cluster)
-    look = ManagedCluster._look
+    look = ClusterLoop._look
 
-    async def defect(_self: ManagedCluster) -> bool:
+    async def defect(_self: ClusterLoop) -> bool:
         raise RuntimeError("a defect")
 
-    patchable.setattr(ManagedCluster, "_look", defect)
+    patchable.setattr(ClusterLoop, "_look", defect)
     async with working(centre):
         await centre.write(cluster, "stands-still", values={"replicas": 3})
 
@@ -108,7 +108,7 @@ async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
             return await centre.ports.fleet.stands_still(cluster)
 
         await eventually(still, seconds=60)
-        patchable.setattr(ManagedCluster, "_look", look)
+        patchable.setattr(ClusterLoop, "_look", look)
         await centre.ports.fleet.begin_anew(cluster)
         await centre.until(cluster, is_current)
         assert not await centre.ports.fleet.stands_still(cluster)
@@ -124,15 +124,15 @@ async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothin
         await eventually(lambda: is_told(centre, cluster))
     described = await centre.handle(cluster).describe()
     wedged, length = described.run_id, described.history_length
-    look = ManagedCluster._look
+    look = ClusterLoop._look
 
-    async def look_at_too_much(self: ManagedCluster) -> bool:
+    async def look_at_too_much(self: ClusterLoop) -> bool:
         run = workflow.info()
         if run.run_id == wedged and run.get_current_history_length() > length:
             await workflow.execute_activity("read_wanted", "x" * 3_000_000, **policies.READ)
         return await look(self)
 
-    patchable.setattr(ManagedCluster, "_look", look_at_too_much)
+    patchable.setattr(ClusterLoop, "_look", look_at_too_much)
     upkeep = upkeep_of(centre)
     async with working(centre):
         await centre.ports.fleet.nudge(cluster)

@@ -1,0 +1,298 @@
+"""The loop of a cluster's workflow: the one place that changes anything.
+
+It reads what is wanted, compares it with what is done, and runs the step that is due. Two lanes run beside each
+other, steps and secrets, so that neither holds up the other.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from edgewright.domain.cluster import Wanted
+from edgewright.domain.conditions import next_review
+from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
+from edgewright.domain.projection import Projection
+from edgewright.messages.cluster import ClusterState, ManagedClusterInput, Readiness
+from workflows import policies
+from workflows.failures import failure_of
+from workflows.projecting import nothing_yet, project, projected_again
+from workflows.publication import Publication
+from workflows.reader import Reader
+from workflows.secret_lane import SecretLane
+from workflows.step_lane import StepLane
+from workflows.verbs import Verbs
+
+EARLY_MOVE = "withdraw secrets after an early move"
+"""Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""
+
+
+class ClusterLoop:
+    """The work of one run of a cluster's workflow; messages reach it through its parts."""
+
+    def __init__(self, start: ManagedClusterInput) -> None:
+        self._cluster = start.cluster
+        self._together = start.together
+        self._reader = Reader(start.cluster, seeded=start.state is not None)
+        self._restore(start.state or ClusterState())
+        self._wanted: Wanted | None = None
+        self._woken = True
+        self._nudges = 0
+        self.draining = False
+        self._answered = 0
+        """Number of the newest verb that was applied before the last reading."""
+        self._over = False
+        self._trouble = ""
+
+    def _restore(self, state: ClusterState) -> None:
+        published = state.projection
+        self._done = state.done
+        self._runs = state.runs
+        self._publication = Publication(self._cluster, published, state.events, state.attempted, untold=state.untold)
+        self.steps = StepLane(
+            self._publication,
+            plan=published.plan if published else "",
+            records=published.steps if published else (),
+            residue=published.residue if published else (),
+            newest_commit=published.desired_revision if published else None,
+            together=self._together,
+        )
+        self.secrets = SecretLane(self._cluster)
+        self.verbs = Verbs(self._cluster, state.verbs, state.verbs_seen, state.verbs_applied, state.heard)
+
+    # --- what messages ask ------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Looks again: what is wanted may have changed."""
+        self._woken = True
+
+    def nudge(self) -> None:
+        """Looks again, at once even while it waits for the database."""
+        self._woken = True
+        self._nudges += 1
+
+    async def applied(self, number: int) -> Projection:
+        """Waits until a verb has been applied, and shows what came of it.
+
+        Raises:
+            ApplicationError: type ``not_applied_yet``; it stays in the queue.
+        """
+        try:
+            await workflow.wait_condition(
+                lambda: self._answered >= number,
+                timeout=policies.VERB_WAIT,
+                timeout_summary="patience of a caller",
+            )
+        except TimeoutError:
+            raise ApplicationError(
+                f"taken, but not applied yet: {self._trouble or 'the database is slow'}", type="not_applied_yet"
+            ) from None
+        return self.status()
+
+    def status(self) -> Projection:
+        """What there is to publish now."""
+        if self._wanted is not None:
+            return self._project(self._wanted)
+        return self._publication.projection or nothing_yet()
+
+    def readiness(self) -> Readiness:
+        """Whether the cluster is commissioned, and if not, what it waits for."""
+        now = self.status()
+        return Readiness(ready=now.ready, phase=now.phase.value, waiting_for=self._trouble or now.waiting_for)
+
+    # --- the loop --------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until the cluster is deleted, or the run continues as new."""
+        secrets = asyncio.create_task(self.secrets.run())
+        failures = 0
+        while not self._ready_to_continue_as_new():
+            if (self._must_look() and not await self._look()) or not await self._drive():
+                failures += 1
+                self._woken = True
+                await self._wait_for_the_database(failures)
+                continue
+            failures = 0
+            if self._over:
+                await self._let_nobody_in(secrets)
+                return
+            await self._rest()
+        await self._let_nobody_in(secrets)
+        self._continue_as_new()
+
+    async def _wait_for_the_database(self, failures: int) -> None:
+        """Longer each time, unless somebody says that something has changed: then it is there again, for them."""
+        heard = (self._nudges, self.verbs.seen)
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: heard != (self._nudges, self.verbs.seen),
+                timeout=policies.backoff(failures),
+                timeout_summary="asks the database again",
+            )
+
+    def _must_look(self) -> bool:
+        """Whether the last reading may be out of date. It is not when only work of ours has ended."""
+        work_ended = (self.steps.running and self.steps.resting) or self.secrets.progressed
+        return self._woken or self.verbs.pending or not work_ended
+
+    async def _look(self) -> bool:
+        """Applies what was asked for and reads what is wanted; False while the database is out of reach."""
+        self._woken = False
+        try:
+            await self.verbs.apply(self.steps, self._publication)
+            reading = await self._reader.read(self.steps.newest_commit)
+            if self._reader.seeded and reading.wanted and self._publication.overtaken(reading.wanted):
+                self.steps.drop()
+                self._reader.seeded = False
+                reading = await self._reader.read(self.steps.newest_commit)
+        except ActivityError as error:
+            self._trouble = failure_of(error).sentence
+            workflow.set_current_details(f"Waiting for the database: {self._trouble}")
+            self._woken = True
+            return False
+        wanted, self._trouble = reading.wanted, ""
+        if wanted is None:
+            raise ApplicationError(f"{self._cluster} was never a cluster", type="cluster_unknown", non_retryable=True)
+        if not self._reader.seeded:
+            self._reader.seeded = True
+            if reading.seed is not None:
+                self._restore_from(reading.seed)
+        self._wanted = wanted
+        self._answered = self.verbs.applied
+        self.secrets.take_wanted(wanted)
+        return True
+
+    def _restore_from(self, projection: Projection) -> None:
+        """Goes on from the last projection: the workflow that published it is lost, and this one knows less."""
+        verbs, secrets = self.verbs, self.secrets
+        told = self._publication.without_phases()
+        self._restore(ClusterState(projection=projection, done=projection.done, events=told, runs=self._runs))
+        self.verbs, self.secrets = verbs, secrets
+
+    async def _drive(self) -> bool:
+        """Runs what is due and publishes what came of it. False: the database is out of reach."""
+        wanted = self._wanted
+        if wanted is None:
+            return True
+        plan = self._plan(wanted)
+        self.steps.take(plan)
+        while self.steps.advance(plan, wanted):
+            if next_step(plan, self.steps.finished()) is None and plan.steps:
+                plan, wanted = self._finish(plan, wanted)
+            if self.steps.refused:
+                self.steps.refused = False
+                self._woken = True
+            if self._woken or wanted.closed:
+                break
+        commit = self.secrets.take_newest_commit()
+        self.steps.newest_commit = commit or self.steps.newest_commit
+        wanted = self._reader.not_applied_yet(wanted, self.steps.newest_commit, of_secrets=bool(commit))
+        self._wanted = wanted
+        projection = self._project(wanted)
+        self._publication.show(projection, wanted)
+        published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
+        self._wanted = self._publication.reread(wanted)
+        self._over = wanted.closed
+        return published
+
+    def _plan(self, wanted: Wanted) -> Plan:
+        """Of hardware that was given up before its commissioning was known to be done, secrets may be there as well:
+        the workflow that knew is lost, or it was moved so early."""
+        done = self._done
+        if wanted.generation > 1 and not done.generation and workflow.patched(EARLY_MOVE):
+            done = done.model_copy(update={"generation": wanted.generation - 1})
+        return plan_for(wanted, done)
+
+    def _finish(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
+        """Notes that a plan is done; returns what to go on with. A plan with more steps begins with a new reading."""
+        self._done = finish(plan, wanted, self._done, self.steps.rendered_digest)
+        self.steps.drop()
+        if plan.key.startswith("delete/"):
+            return plan, wanted.model_copy(update={"closed": True})
+        if self._together and not (following := self._plan(wanted)).steps:
+            self.steps.take(following)
+            return following, wanted
+        self._woken = True
+        return plan, wanted
+
+    def _may_wait_to_publish(self, projection: Projection) -> bool:
+        """Whether a step runs of which nothing is worth telling yet: most end within milliseconds, but one may stand
+        in the bulk queue for long, and an edge that fell silent meanwhile must show."""
+        before = self._publication.projection
+        if not self.steps.running or self.steps.resting or self.steps.hangs:
+            return False
+        current = self.steps.current
+        first_round = current is not None and self.steps.records[current].attempts <= 1
+        return first_round and (before is None or before.face == projection.face)
+
+    async def _rest(self) -> None:
+        now = workflow.now()
+        review = next_review(self._wanted, now) if self._wanted else None
+        moments = [at for at in (self.steps.wake_at, review) if at is not None]
+        seconds = max(0.0, (min(moments) - now).total_seconds()) if moments else None
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                self._something_to_do, timeout=seconds, timeout_summary=self.steps.what_is_next
+            )
+
+    def _something_to_do(self) -> bool:
+        return (
+            self._woken
+            or self.verbs.pending
+            or self.secrets.progressed
+            or (self.steps.running and self.steps.resting)
+            or self._ready_to_continue_as_new()
+        )
+
+    def _project(self, wanted: Wanted) -> Projection:
+        return project(wanted, self._done, self.steps, self.secrets, self._publication.projection)
+
+    # --- continue-as-new -------------------------------------------------------------------------------
+
+    def _ready_to_continue_as_new(self) -> bool:
+        info = workflow.info()
+        full = info.is_continue_as_new_suggested() or info.get_current_history_length() >= policies.HISTORY_LIMIT
+        return full and not self.steps.running
+
+    async def _let_nobody_in(self, secrets: "asyncio.Task[None]") -> None:
+        """The end of a run: refuses new messages, answers those inside, and sends who still waits to the next run."""
+        self.draining = True
+        self.secrets.hurry()
+        await workflow.sleep(policies.DRAIN, summary="messages on their way")
+        if self.verbs.pending:
+            await self._look()
+        if self._over:
+            self.secrets.held = False
+        await self.secrets.end(policies.LONGEST_DRAIN if self._over else policies.HANDOVER)
+        try:
+            await workflow.wait_condition(
+                workflow.all_handlers_finished, timeout=policies.LONGEST_DRAIN, timeout_summary="answers to callers"
+            )
+        except TimeoutError:
+            workflow.logger.warning("a run ends although a handler has not finished")
+        secrets.cancel()
+
+    def _continue_as_new(self) -> None:
+        """Carries everything over."""
+        self.steps.newest_commit = self.secrets.newest_commit or self.steps.newest_commit
+        self.verbs.tell_of_dropped(self._publication)
+        carried = projected_again(self._publication.projection, self.steps)
+        workflow.continue_as_new(
+            ManagedClusterInput(
+                cluster=self._cluster,
+                together=True,
+                state=ClusterState(
+                    projection=carried,
+                    untold=carried != self._publication.projection,
+                    done=self._done,
+                    verbs=self.verbs.waiting(),
+                    verbs_seen=self.verbs.seen,
+                    verbs_applied=self.verbs.applied,
+                    heard=dict(self.verbs.heard),
+                    events=tuple(self._publication.events),
+                    attempted=self._publication.attempted,
+                    runs=self._runs + 1,
+                ),
+            )
+        )
