@@ -183,3 +183,49 @@ class ClusterChanges(TypedDict, total=False):
     purge: bool | None
     purged: bool | None
     purge_problem: str | None
+
+
+NOTHING_PROPOSED: ClusterChanges = {
+    "proposed_fingerprint": None,
+    "proposed_not_after": None,
+    "proposed_at": None,
+    "proposed_pem": None,
+}
+
+HARDWARE_UNKNOWN: ClusterChanges = {
+    "acceptance": Acceptance.NONE,
+    "short_code": None,
+    "kube_system_uid": None,
+    "kubernetes_version": None,
+    "lease_state": LeaseState.NEVER,
+    "last_heard": None,
+    "lease_expires_at": None,
+    "clock_offset": None,
+    "observed_revision": None,
+    "edge_reported_at": None,
+    "inventory_empty_at": None,
+    "detached_at": None,
+    "certificate_fingerprint": None,
+    "certificate_not_before": None,
+    "certificate_not_after": None,
+    "certificate_taken_at": None,
+    "certificate_problem": None,
+    "certificate_pem": None,
+    **NOTHING_PROPOSED,
+    "resealing": None,
+    "reseal_due_at": None,
+    "nonce": None,
+    "nonce_breaks": 0,
+    "nonce_broken_at": None,
+    "forked_at": None,
+    "centre_url": None,
+    "centre_ca": None,
+    "centre_problem": None,
+    "proven_url": None,
+    "asks_flux": None,
+    "asks_flux_since": None,
+    "purge": None,
+    "purged": None,
+    "purge_problem": None,
+}
+"""What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""

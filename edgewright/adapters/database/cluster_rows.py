@@ -11,7 +11,7 @@ from sqlalchemy import Row, Select, Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
-from edgewright.adapters.database.purge_rows import NO_PURGE, left_at_end, purge_from
+from edgewright.adapters.database.purge_rows import left_at_end, purge_from
 from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, projections
 from edgewright.domain.cluster import (
     Acceptance,
@@ -22,7 +22,6 @@ from edgewright.domain.cluster import (
     Desired,
     Fence,
     Lease,
-    LeaseState,
     Order,
     ProposedCertificate,
     Role,
@@ -34,50 +33,6 @@ from edgewright.domain.rendering import check_values
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Invalid, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
-
-NOTHING_PROPOSED: ClusterChanges = {
-    "proposed_fingerprint": None,
-    "proposed_not_after": None,
-    "proposed_at": None,
-    "proposed_pem": None,
-}
-
-HARDWARE_UNKNOWN: ClusterChanges = {
-    "acceptance": Acceptance.NONE,
-    "short_code": None,
-    "kube_system_uid": None,
-    "kubernetes_version": None,
-    "lease_state": LeaseState.NEVER,
-    "last_heard": None,
-    "lease_expires_at": None,
-    "clock_offset": None,
-    "observed_revision": None,
-    "edge_reported_at": None,
-    "inventory_empty_at": None,
-    "detached_at": None,
-    "certificate_fingerprint": None,
-    "certificate_not_before": None,
-    "certificate_not_after": None,
-    "certificate_taken_at": None,
-    "certificate_problem": None,
-    "certificate_pem": None,
-    **NOTHING_PROPOSED,
-    "resealing": None,
-    "reseal_due_at": None,
-    "nonce": None,
-    "nonce_breaks": 0,
-    "nonce_broken_at": None,
-    "forked_at": None,
-    "centre_url": None,
-    "centre_ca": None,
-    "centre_problem": None,
-    "proven_url": None,
-    "asks_flux": None,
-    "asks_flux_since": None,
-    **NO_PURGE,
-}
-"""What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""
-
 
 # Statements that are run all the time are made once: SQLAlchemy takes longer to make one than SQLite to run it.
 _LOCKED = select(clusters).where(clusters.c.uuid == bindparam("here")).with_for_update()

@@ -11,9 +11,8 @@ from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import end_tokens, living_credentials, move_credentials
-from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
+from edgewright.adapters.database.cluster_record import HARDWARE_UNKNOWN, ClusterChanges, ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
-    HARDWARE_UNKNOWN,
     must_read_row,
     raise_change,
     refuse_deleted,

@@ -11,9 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import move_credentials
 from edgewright.adapters.database.applied_verbs import note_applied
-from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
+from edgewright.adapters.database.cluster_record import NOTHING_PROPOSED, ClusterChanges, ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
-    NOTHING_PROPOSED,
     find_row,
     open_row,
     raise_change,

@@ -4,10 +4,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
+from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.domain.ended import Purge, left_on_edge
-
-NO_PURGE: ClusterChanges = {"purge": None, "purged": None, "purge_problem": None}
 
 
 def purge_from(row: ClusterRecord | Row[Any]) -> Purge:

@@ -109,8 +109,7 @@ clusters = Table(
     # registration
     Column("acceptance", Choice(Acceptance, 16), nullable=False),
     Column("short_code", String(9)),
-    Column("kube_system_uid", Text),
-    Column("kubernetes_version", Text),
+    *(Column(name, Text) for name in ("kube_system_uid", "kubernetes_version")),
     # pause and deletion
     Column("paused", Boolean, nullable=False),
     Column("paused_reason", Text, nullable=False),
@@ -123,9 +122,7 @@ clusters = Table(
     Column("detached_at", MOMENT),
     # the sealing certificate in use
     Column("certificate_fingerprint", String(64)),
-    Column("certificate_not_before", MOMENT),
-    Column("certificate_not_after", MOMENT),
-    Column("certificate_taken_at", MOMENT),
+    *(Column(name, MOMENT) for name in ("certificate_not_before", "certificate_not_after", "certificate_taken_at")),
     Column("certificate_problem", Text),
     Column("rendered_digest", Text),
     Column("labels", DOCUMENT, nullable=False),
