@@ -89,7 +89,7 @@ async def change_keys(
         wanted = await changes()
         reserved = await reserved_namespaces(live, row)
         refuse_reserved(wanted, wish.templates, reserved)
-        given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:-1], reserved=reserved)}
+        given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:2], reserved=reserved)}
         await stage(gateway, row, request, wanted, wish, given_up=given_up)
     warnings = await asyncio.to_thread(_warnings, gateway, row, wish.expected)
     if wish.dry_run:

@@ -253,3 +253,12 @@ async def environments(centre: GatewayCentre, edge: Edge, planted: Mapping[str, 
                 given = dict(variables_of(pod, container, {"edgewright-proxy": data}.get))
                 assert found.setdefault(one["metadata"]["name"], given) == given
     return found
+
+
+async def test_a_file_that_is_to_be_entered_again_as_a_whole_stops_no_other_secret(
+    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient
+) -> None:
+    """Nobody could read it, so nobody knows its keys: the list has the Secret itself."""
+    await centre.gateway.clusters.record_reentry(fence_of(await centre.row(edge.cluster)), taken=["default/broken"])
+    assert (await operator.put(place(edge.cluster, "default", "db/password"), content=b"again")).status_code == 204
+    assert refusal(await operator.delete(place(edge.cluster, "default", "none/key"))) == (404, "secret_unknown")
