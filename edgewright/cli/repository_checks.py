@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import and_, select
 
-from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.engine import open_database, sqlite_file
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bundles import repository_of
 from edgewright.adapters.git.inspection import damage_of, places
@@ -53,7 +53,10 @@ def repository_checks(settings: Settings) -> list[Check]:
 
 
 async def _known(settings: Settings) -> Mapping[UUID, Known]:
-    """Nothing if the database is away: other findings say so."""
+    """Nothing if the database is away: other findings say so. One that is not there yet is not made."""
+    file = sqlite_file(settings.effective_database_url)
+    if file is not None and not file.exists():
+        return {}
     with suppress(EdgewrightError, OSError):
         async with open_database(settings.effective_database_url) as database, database.read(long=True) as connection:
             rows = await connection.execute(_KNOWN)

@@ -33,15 +33,20 @@ def places(root: Path) -> list[str]:
 def damage_of(folder: Path, *, wanted: CommitId | None = None) -> str | None:
     """What is wrong with a repository, as a sentence; None: each object is there, and is what was written.
 
+    The centre may go on meanwhile. What is archived while it is read is not damaged, and is found in the archive.
+
     Args:
         wanted: a commit that its edge has applied.
     """
     try:
         with Repo(folder, expand_vars=False) as repo:
             repo.git.update_environment(**git_environment({"GIT_DIR": str(folder)}))
-            return _complaint(repo) or _lack(repo, wanted)
+            damage = (_complaint(repo) and _complaint(repo)) or _lack(
+                repo, wanted
+            )  # one repack meanwhile is no damage
+            return damage if folder.exists() else None
     except NoSuchPathError:
-        return None  # it was archived meanwhile
+        return None
     except InvalidGitRepositoryError:
         return "It has lost its file HEAD, so Git does not recognise it."
     except OSError as error:

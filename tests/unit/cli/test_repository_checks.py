@@ -103,3 +103,9 @@ def test_repositories_are_read_without_a_database(settings: Settings) -> None:
     (settings.home / "edgewright.db").write_bytes(b"not a database")
     [(name, _)] = wrong(repository_checks(settings))
     assert name == "repository"
+
+
+def test_a_home_without_anything_stays_without_anything(tmp_path: Path) -> None:
+    [check] = repository_checks(Settings(home=tmp_path))
+    assert check.verdict is Verdict.OK
+    assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,9 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from git import Repo
 
+from edgewright.adapters.git import inspection
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.inspection import damage_of, places
 from edgewright.ports.git_server import CommitId, CommitMessage
@@ -96,3 +98,33 @@ def test_a_repository_that_is_archived_meanwhile_is_not_damaged(server: BareGitS
     folder = server.folder(repository)
     server.archive(repository)
     assert damage_of(folder) is None
+
+
+def test_a_repository_that_is_archived_while_it_is_read_is_not_damaged(
+    server: BareGitServer, repository: UUID, head: CommitId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = inspection._complaint
+
+    def archived_first(repo: Repo) -> str | None:
+        server.archive(repository)
+        return look(repo)
+
+    monkeypatch.setattr(inspection, "_complaint", archived_first)
+    assert damage_of(server.folder(repository), wanted=head) is None
+
+
+def test_what_is_whole_when_it_is_looked_at_again_is_not_damaged(
+    server: BareGitServer, repository: UUID, head: CommitId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects move from one file to another while the centre packs them."""
+    look, blob = inspection._complaint, object_of(server.folder(repository), f"{head}:by-hand/README.md")
+    content = blob.read_bytes()
+    blob.unlink()
+
+    def and_back(repo: Repo) -> str | None:
+        found = look(repo)
+        blob.write_bytes(content)
+        return found
+
+    monkeypatch.setattr(inspection, "_complaint", and_back)
+    assert damage_of(server.folder(repository), wanted=head) is None
