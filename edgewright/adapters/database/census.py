@@ -8,7 +8,7 @@ from sqlalchemy import Select, case, func, select
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.presence import age_of_sweep
 from edgewright.adapters.database.tables import clusters, notifications, resealings, staged_changes
-from edgewright.domain.cluster import LeaseState, Phase, StepName
+from edgewright.domain.cluster import Phase, StepName
 from edgewright.ports.census import LEASE_AGES, Counted
 from edgewright.ports.secret_staging import StagedState
 
@@ -55,7 +55,7 @@ class SqlCensus:
             return Counted(
                 phases={Phase(row[0]): row[1] for row in phases},
                 failing={(row[0], StepName(row[1]) if row[1] else None): row[2] for row in failing},
-                leases={LeaseState(row.lease_state): row.clusters for row in leases},
+                leases={row.lease_state: row.clusters for row in leases},
                 lease_ages=tuple(sum(int(row[3 + at]) for row in leases) for at in range(len(LEASE_AGES))),
                 heard=sum(row.heard for row in leases),
                 oldest_commissioning=_age(await connection.scalar(_NEVER_READY), now),

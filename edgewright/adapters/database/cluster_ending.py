@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access_rows import WORKING, let_in_again, move_credentials
 from edgewright.adapters.database.applied_verbs import note_applied
-from edgewright.adapters.database.cluster_record import ClusterRecord
+from edgewright.adapters.database.cluster_record import NO_PURGE, ClusterChanges, ClusterRecord
 from edgewright.adapters.database.cluster_rows import (
     hold_fence,
     must_read_row,
@@ -76,20 +76,18 @@ class ClusterEnding:
                 )
                 verb = "changed" if adds else "hastened"
             else:
-                await raise_change(
-                    connection,
-                    row,
-                    desired=Desired.DELETED,
-                    desired_before=row.desired,
-                    force=force,
-                    deadline=until,
-                    workloads=workloads,
-                    purge=purge,
-                    purged=None,
-                    purge_problem=None,
-                    inventory_empty_at=None,
-                    detached_at=None,
-                )
+                leaving: ClusterChanges = {
+                    **NO_PURGE,
+                    "purge": purge,
+                    "desired": Desired.DELETED,
+                    "desired_before": row.desired,
+                    "force": force,
+                    "deadline": until,
+                    "workloads": workloads,
+                    "inventory_empty_at": None,
+                    "detached_at": None,
+                }
+                await raise_change(connection, row, **leaving)
                 await let_in_again(connection, cluster, row.acceptance)
                 await ask_again(connection, at, cluster)
                 await refuse_staged(connection, cluster, "deleting", f"The cluster {row.name} is being deleted.")
@@ -121,20 +119,17 @@ class ClusterEnding:
             before = row.desired_before or Desired.PRESENT
             if before is Desired.PRESENT:
                 await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
-            await raise_change(
-                connection,
-                row,
-                desired=before,
-                desired_before=None,
-                force=False,
-                deadline=None,
-                workloads=Workloads.REMOVE,
-                purge=None,
-                purged=None,
-                purge_problem=None,
-                inventory_empty_at=None,
-                detached_at=None,
-            )
+            staying: ClusterChanges = {
+                **NO_PURGE,
+                "desired": before,
+                "desired_before": None,
+                "force": False,
+                "deadline": None,
+                "workloads": Workloads.REMOVE,
+                "inventory_empty_at": None,
+                "detached_at": None,
+            }
+            await raise_change(connection, row, **staying)
             if before is Desired.PRESENT:
                 await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, row.spec)
             else:

@@ -198,7 +198,7 @@ def _summary(row: Row[Any]) -> ClusterSummary:
     return ClusterSummary(
         uuid=row.uuid,
         name=row.name,
-        phase=Phase(row.phase),
+        phase=row.phase,
         ready=row.ready,
         available=row.available,
         labels=row.labels,
@@ -207,8 +207,8 @@ def _summary(row: Row[Any]) -> ClusterSummary:
         last_heard=row.last_heard,
         waiting_for=row.waiting_for,
         blocked=row.blocked,
-        synced=ConditionStatus(row.synced),
-        healthy=ConditionStatus(row.healthy),
+        synced=row.synced,
+        healthy=row.healthy,
         paused=row.paused,
         deleted_at=row.closed_at,
     )

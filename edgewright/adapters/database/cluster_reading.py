@@ -22,15 +22,12 @@ from edgewright.adapters.database.resealing_rows import read_resealing
 from edgewright.adapters.database.tables import clusters, credentials, rendered_from, staged_changes
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import (
-    Acceptance,
     ClusterSettings,
     CredentialState,
-    Desired,
     Fence,
     Resealing,
     Role,
     Wanted,
-    Workloads,
 )
 from edgewright.domain.names import name_key
 from edgewright.ports.clusters import ClusterRow
@@ -206,12 +203,12 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         generation=row.generation,
         change=row.change,
         commissioning=row.commissioning,
-        desired=Desired(row.desired),
+        desired=row.desired,
         closed=row.closed_at is not None,
         rendering_begun=row.rendered_digest is None,
         bootstrapped=bool(held),
         can_answer=_can_answer(held),
-        acceptance=Acceptance(row.acceptance),
+        acceptance=row.acceptance,
         short_code=row.short_code,
         edge_reported_at=row.edge_reported_at,
         lease=lease_from(row),
@@ -224,7 +221,7 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         paused=row.paused,
         paused_reason=row.paused_reason,
         force=row.force,
-        workloads=Workloads(row.workloads),
+        workloads=row.workloads,
         deadline=row.deadline,
         inventory_empty_at=row.inventory_empty_at,
         detached_at=row.detached_at,

@@ -100,7 +100,8 @@ class ClusterRecord(NamedTuple):
 
 
 class ClusterChanges(TypedDict, total=False):
-    """Columns that are to be changed."""
+    """Columns that are to be changed: those of the record but its key. Types cannot be derived from each other here;
+    a test compares the two."""
 
     name: str
     name_key: str
@@ -185,6 +186,7 @@ class ClusterChanges(TypedDict, total=False):
     purge_problem: str | None
 
 
+NO_PURGE: ClusterChanges = {"purge": None, "purged": None, "purge_problem": None}
 NOTHING_PROPOSED: ClusterChanges = {
     "proposed_fingerprint": None,
     "proposed_not_after": None,
@@ -224,8 +226,6 @@ HARDWARE_UNKNOWN: ClusterChanges = {
     "proven_url": None,
     "asks_flux": None,
     "asks_flux_since": None,
-    "purge": None,
-    "purged": None,
-    "purge_problem": None,
+    **NO_PURGE,
 }
 """What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""

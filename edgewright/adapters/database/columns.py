@@ -42,7 +42,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Choice(TypeDecorator[E]):
-    """A member of an enumeration: its text in the database."""
+    """A member of an enumeration: its text in the database. Nothing else is written, for nobody could read it."""
 
     impl = String
     cache_ok = True
@@ -52,7 +52,7 @@ class Choice(TypeDecorator[E]):
         self.members = members
 
     def process_bind_param(self, value: E | str | None, dialect: Dialect) -> str | None:
-        return None if value is None else str(value)
+        return None if value is None else self.members(value).value
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> E | None:
         return None if value is None else self.members(value)

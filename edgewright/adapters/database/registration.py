@@ -50,8 +50,9 @@ class EdgeRegistration:
             at = await self._database.now(connection)
             token = await _token(connection, token_id, secret_sha256)
             row = await _registering_row(connection, token.cluster)
-            if _is_dead(token, at) and await _is_repeated(connection, token, row, kube_system_uid, offered):
-                return Registration(row.uuid, row.generation, row.acceptance, row.short_code or "")
+            known = row.short_code if _is_dead(token, at) else None
+            if known is not None and await _is_repeated(connection, token, row, kube_system_uid, offered):
+                return Registration(row.uuid, row.generation, row.acceptance, known)
             await _bind(connection, at, token, kube_system_uid, row.generation)
             await refuse_doubled_identity(connection, row.uuid, kube_system_uid)
             await _refuse_revoked(connection, row, offered)
@@ -118,7 +119,7 @@ async def _is_repeated(
     The answer to it was lost, or the script runs twice: a refusal would make the edge undo that. One of the two may
     be of an earlier token. Whoever repeats knows both credentials already, so the token gives them nothing.
     """
-    if row.short_code is None or not token.bound_uid == row.kube_system_uid == kube_system_uid:
+    if not token.bound_uid == row.kube_system_uid == kube_system_uid:
         return False
     living = await living_credentials(connection, row.uuid, credentials.c.generation == row.generation)
     held = {(Role(credential.role), bytes(credential.secret_sha256)) for credential in living}

@@ -6,6 +6,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
 import pytest
+from sqlalchemy.dialects import sqlite
 
 from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT, Choice
@@ -45,3 +46,8 @@ def test_a_field_is_of_the_columns_type(name: str) -> None:
         assert max(map(len, kind)) <= (column.type.length or 0)
     else:
         assert kind is column.type.python_type
+
+
+def test_what_is_no_member_is_not_written() -> None:
+    with pytest.raises(ValueError, match="prezent"):
+        clusters.c.desired.type.process_bind_param("prezent", sqlite.dialect())
