@@ -41,9 +41,9 @@ def damage_of(folder: Path, *, wanted: CommitId | None = None) -> str | None:
     try:
         with Repo(folder, expand_vars=False) as repo:
             repo.git.update_environment(**git_environment({"GIT_DIR": str(folder)}))
-            damage = (_complaint(repo) and _complaint(repo)) or _lack(
-                repo, wanted
-            )  # one repack meanwhile is no damage
+            seems_damaged = _complaint(repo) is not None
+            damage = _complaint(repo) if seems_damaged else None  # the centre may have packed it, the first time
+            damage = damage or _lack(repo, wanted)
             return damage if folder.exists() else None
     except NoSuchPathError:
         return None
