@@ -16,7 +16,7 @@ LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_a
 	tests/unit/bootstrap/test_two_runs.py tests/unit/bootstrap/test_beside_uninstall.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
-SIDE_BY_SIDE = $(BIN)/python tests/support/side_by_side.py
+SIDE_BY_SIDE = $(BIN)/python tools/side_by_side.py
 BESIDE = $(MAKE) --no-print-directory
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
@@ -50,14 +50,14 @@ up: $(ENVIRONMENT) ## start everything on this machine and commission the cluste
 	@exec $(BIN)/edgewright up
 
 production-demo: $(ENVIRONMENT) ## the topology of docker-compose.yml as processes of this machine, until Ctrl-C
-	@exec $(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m production
+	@exec $(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m tools.production
 
 .PHONY: edge-demo edge-demo-down
 edge-demo: $(ENVIRONMENT) ## a centre, and a real Kubernetes cluster attached to it, left running; built once, 20 minutes
-	@$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo up </dev/null
+	@$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m tools.edge_demo up </dev/null
 
 edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
-	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m edge_demo down </dev/null
+	@$(HERMETIC) PYTHONPATH=tests/support:tests/real $(BIN)/python -m tools.edge_demo down </dev/null
 
 ##@ Prove
 .PHONY: test test-real lint components test-python test-components test-long short-siege
@@ -112,17 +112,17 @@ hooks: $(ENVIRONMENT) ## run the linters before each commit
 	$(BIN)/pre-commit install
 
 images: $(ENVIRONMENT) ## ask the registries (docker with buildx) which platforms the pinned images are for
-	$(BIN)/python tests/support/image_platforms.py
+	$(BIN)/python tools/image_platforms.py
 
 chaos: $(ENVIRONMENT) ## kill -9 a running centre at random, and check its stores: KILLS=1000 SEED=n SECONDS=n TOPOLOGY=production CENTRES=n
-	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m chaos --kills $(or $(KILLS),1000) \
+	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/support:tests/real $(BIN)/python -m tools.chaos --kills $(or $(KILLS),1000) \
 		$(SEED:%=--seed %) $(SECONDS:%=--seconds %) $(TOPOLOGY:%=--topology %) $(CENTRES:%=--centres %) </dev/null
 
 siege: $(ENVIRONMENT) ## one hostile caller of each kind beside a fleet that lives, and what the fleet notices: EDGES=200 ATTACK=name
 	$(HERMETIC) PYTHONPATH=tests/support:. $(BIN)/python -m bench.siege --edges $(or $(EDGES),200) $(ATTACK:%=--attack %) </dev/null
 
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
-	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m long_life --years $(or $(YEARS),10) </dev/null
+	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m tools.long_life --years $(or $(YEARS),10) </dev/null
 
 bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production, edge, edges, held, database
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \

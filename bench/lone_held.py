@@ -13,11 +13,11 @@ from pathlib import Path
 import psutil
 import uvloop
 from lone_gateway import LoneGateway, lone_gateway
-from production.certificates import make_certificates
 
 from api.connections.large_blocks import keep_large_blocks_apart
 from bench.edges_at_once import clusters_of
 from bench.waiting_edges import PATIENCE, waiting
+from tools.production.certificates import make_certificates
 
 WARM = 50
 """Edges that have come and gone before the first weighing: what the first requests load is nobody's."""

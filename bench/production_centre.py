@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from production.topology import Topology, running
 
 from bench.running_centre import counted_repositories
+from tools.production.topology import Topology, running
 
 
 class ProductionCentre:

@@ -36,7 +36,8 @@ def product_modules() -> list[Path]:
 @pytest.fixture(scope="session")
 def all_modules(product_modules: list[Path]) -> list[Path]:
     """Every Python file of the project."""
-    others = [path for folder in ("bench", "tests") for path in _files(ROOT / folder) if path.suffix == ".py"]
+    folders = ("bench", "tests", "tools")
+    others = [path for folder in folders for path in _files(ROOT / folder) if path.suffix == ".py"]
     return product_modules + others
 
 

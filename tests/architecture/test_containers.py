@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 from components import PROGRAMS
-from image_platforms import complaint, pinned_images
 
 from edgewright.agent import settings as agent_settings
 from edgewright.cli.hidden_port import BLOCKED
 from edgewright.cli.parts import gateway_part
 from edgewright.settings import Settings
+from tools.image_platforms import complaint, pinned_images
 
 BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_TOKEN_FILE", "EDGEWRIGHT_URL"}
 """Variables of the tests' components and of the command line on another machine: no setting of a process."""

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from chaos.requests import stamp_of
 from failing import slow_disk
 from failing.caller import Caller, timed
 from failing.storage import FaultyStorage
 from sqlalchemy import text
 
 from edgewright.adapters.database.engine import Database, open_database
+from tools.chaos.requests import stamp_of
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -11,10 +11,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from chaos.edge_keys import EdgeKey, make_keys
-from chaos.golden import CONFIGURATION, EDGE_STATUS, RELEASE_FILE, REPOSITORIES
-from chaos.repositories import Repository, is_secret, read_repositories
-from chaos.sealed import Opener
 from embedded import EmbeddedEdgewright
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
@@ -22,6 +18,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from life_model import Life
 from loopback import PLAIN
 from supervised import eventually
+
+from tools.chaos.edge_keys import EdgeKey, make_keys
+from tools.chaos.golden import CONFIGURATION, EDGE_STATUS, RELEASE_FILE, REPOSITORIES
+from tools.chaos.repositories import Repository, is_secret, read_repositories
+from tools.chaos.sealed import Opener
 
 pytestmark = pytest.mark.timeout(3600)
 

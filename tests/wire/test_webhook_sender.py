@@ -10,12 +10,12 @@ from socket import create_server, socket
 from uuid import UUID
 
 import pytest
-from production.certificates import make_certificates
 from webhook_receiver import Receiver
 
 from edgewright.adapters.webhook.sender import HttpWebhookSender, open_sender
 from edgewright.domain.notifications import Notification, NotificationFacts, NotificationType, NotifiedCluster
 from edgewright.ports.webhook_delivery import Answer, SigningSecret
+from tools.production.certificates import make_certificates
 
 SECRET, EVENT = SigningSecret(b"x" * 32), UUID(int=7)
 NEWS = Notification(

@@ -5,10 +5,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from long_life.checks import LARGEST_HANDOVER, MEMORY_GROWTH, broken
-from long_life.growth import GROWING
-from long_life.plan import SHORT_FORM
-from long_life.run import Lived, kinds, live
+
+from tools.long_life.checks import LARGEST_HANDOVER, MEMORY_GROWTH, broken
+from tools.long_life.growth import GROWING
+from tools.long_life.plan import SHORT_FORM
+from tools.long_life.run import Lived, kinds, live
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -12,11 +12,11 @@ from bounded_gateway import PATIENT, BoundedGateway
 from gateway_centre import Edge, gateway_centre
 from live_gateway import live_gateway
 from lone_gateway import LoneGateway, lone_gateway
-from production.certificates import make_certificates
 
 from edgewright.cli.home import prepare_home
 from edgewright.cli.initialise import initialise_storage
 from edgewright.settings import Settings
+from tools.production.certificates import make_certificates
 
 DESCRIPTORS = 1024
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import httpx
 import pytest
 from lone_gateway import DidNotStart, lone_gateway
-from production.certificates import make_certificates
 from raw_client import RawClient
 from supervised import eventually
+
+from tools.production.certificates import make_certificates
 
 
 def test_gateway_with_a_certificate_serves_https_and_waits_for_no_handshake(tmp_path: Path) -> None:

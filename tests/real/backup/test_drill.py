@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 from backed_up import LONG, BackedUp, Edge, lose
-from chaos.drill import Drill
-from chaos.embedded_centre import EmbeddedCentre
 from embedded import EmbeddedEdgewright
 from supervised import eventually
+
+from tools.chaos.drill import Drill
+from tools.chaos.embedded_centre import EmbeddedCentre
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 

@@ -7,10 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from chaos.drill import Drill
-from chaos.production_centre import ProductionCentre
-from production.documented import DocumentedCommands
 from supervised import eventually
+
+from tools.chaos.drill import Drill
+from tools.chaos.production_centre import ProductionCentre
+from tools.production.documented import DocumentedCommands
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 

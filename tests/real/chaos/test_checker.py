@@ -10,18 +10,19 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from chaos.checker import check_stores
-from chaos.edge_keys import EdgeKey, read_keys
-from chaos.embedded_centre import EmbeddedCentre
-from chaos.git_mutants import REPOSITORIES, git
-from chaos.journal import Line, read_lines
-from chaos.mutants import SECRETIVE, Home, Mutant, copy_home
-from chaos.put_backs import PutBack
-from chaos.repositories import Repository, is_secret
-from chaos.row_mutants import ROWS
-from chaos.run import Plan, run
-from chaos.sealed import Opener
-from chaos.stores import Stores, read_stores, read_tables
+
+from tools.chaos.checker import check_stores
+from tools.chaos.edge_keys import EdgeKey, read_keys
+from tools.chaos.embedded_centre import EmbeddedCentre
+from tools.chaos.git_mutants import REPOSITORIES, git
+from tools.chaos.journal import Line, read_lines
+from tools.chaos.mutants import SECRETIVE, Home, Mutant, copy_home
+from tools.chaos.put_backs import PutBack
+from tools.chaos.repositories import Repository, is_secret
+from tools.chaos.row_mutants import ROWS
+from tools.chaos.run import Plan, run
+from tools.chaos.sealed import Opener
+from tools.chaos.stores import Stores, read_stores, read_tables
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chaos.checker import check_stores
-from chaos.edge_keys import EdgeKey, read_keys
-from chaos.journal import Line, read_lines
-from chaos.production_centre import ProductionCentre
-from chaos.run import Plan, Ran, run
-from chaos.stores import Stores
-from chaos.verdict import broken_promises, report
+
+from tools.chaos.checker import check_stores
+from tools.chaos.edge_keys import EdgeKey, read_keys
+from tools.chaos.journal import Line, read_lines
+from tools.chaos.production_centre import ProductionCentre
+from tools.chaos.run import Plan, Ran, run
+from tools.chaos.stores import Stores
+from tools.chaos.verdict import broken_promises, report
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # it may have to build what is missing
 

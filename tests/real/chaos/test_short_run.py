@@ -4,9 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from chaos.embedded_centre import EmbeddedCentre
-from chaos.run import Plan, run
-from chaos.verdict import broken_promises, report
+
+from tools.chaos.embedded_centre import EmbeddedCentre
+from tools.chaos.run import Plan, run
+from tools.chaos.verdict import broken_promises, report
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1200)]
 

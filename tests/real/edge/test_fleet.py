@@ -18,10 +18,10 @@ from edge_cluster.controllers import SealedSecrets, install_flux
 from edge_cluster.site import running_flux
 from edge_cluster.tls_front import tls_front
 from embedded import SWEEP_SECONDS, EmbeddedEdgewright
-from production.ports import free_port
 from supervised import eventually
 
 import edgewright.agent
+from tools.production.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

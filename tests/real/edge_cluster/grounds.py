@@ -16,7 +16,6 @@ import httpx
 from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from flux_file import sha256_of
 from loopback import PLAIN
-from production.ports import free_port
 from supervised import eventually
 
 from edge_cluster.cluster import Cluster, edge_cluster
@@ -27,6 +26,7 @@ from edge_cluster.kubelet import Kubelet
 from edge_cluster.line import Line
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, programs
+from tools.production.ports import free_port
 
 IMAGE = "registry.example.com/edgewright:test"
 NAMESPACE = "edgewright"

@@ -9,8 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from embedded import EmbeddedEdgewright
-from long_life.shared_clock import SharedClock
 from moved_back import move_back
+
+from tools.long_life.shared_clock import SharedClock
 
 HEARD = {"clusters": ("last_heard", "lease_expires_at"), "gateway_presence": ("listening_since",)}
 """When the edge was heard, and since when somebody has listened."""

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from debian import debian_program
 from free_ports import free_port
-from production.ports import Ports
-from production.proxy import proxy_command
 from supervised import eventually
 
 from edge_cluster.certificates import Authority
 from edgewright.cli.probes import connects
+from tools.production.ports import Ports
+from tools.production.proxy import proxy_command
 
 NAME = "centre.plant.example"
 USER, PASSWORD = "press", "pa55-of-the-proxy"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from production.topology import AS_COMPOSE, Topology, running
+
+from tools.production.topology import AS_COMPOSE, Topology, running
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from production.edge import BeatingEdge
-from production.operator import Operator
-from production.topology import Topology
 from supervised import eventually
 
 from edgewright.adapters.database.engine import CONNECTION_WAIT_SECONDS
 from edgewright.adapters.database.presence import LISTENING_GAP
+from tools.production.edge import BeatingEdge
+from tools.production.operator import Operator
+from tools.production.topology import Topology
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from production.operator import Operator
-from production.topology import Topology
 from supervised import eventually
+
+from tools.production.operator import Operator
+from tools.production.topology import Topology
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 from loopback import PLAIN
-from production.topology import Topology
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 
 from edgewright.adapters.temporal.client import connect
 from edgewright.domain.wellknown import APP_INSTALLATION
 from edgewright.messages.names import SEARCH_ATTRIBUTES, SWEEP_SCHEDULE
+from tools.production.topology import Topology
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 

@@ -9,10 +9,10 @@ import httpx
 import psutil
 import pytest
 from loopback import PLAIN
-from production.operator import Operator
-from production.topology import Topology
 
 from edgewright.cli.hidden_port import BLOCKED
+from tools.production.operator import Operator
+from tools.production.topology import Topology
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # the first test builds what is missing, and starts all
 

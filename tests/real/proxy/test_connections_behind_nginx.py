@@ -15,13 +15,13 @@ import pytest
 from bounded_gateway import BoundedGateway
 from gateway_centre import Edge
 from live_gateway import live_gateway
-from production.certificates import make_certificates
-from production.ports import Ports
-from production.proxy import proxy_command
 from raw_client import RawClient
 from supervised import eventually
 
 from api.connections.limits import ConnectionLimits
+from tools.production.certificates import make_certificates
+from tools.production.ports import Ports
+from tools.production.proxy import proxy_command
 
 LIMITS = ConnectionLimits(overall=96, per_address=8, head_seconds=60.0, trusted_proxies=("127.0.0.1",))
 FEW_DESCRIPTORS = 256

@@ -10,13 +10,13 @@ from uuid import uuid4
 
 import httpx
 from centre import eventually
-from chaos import requests
-from chaos.door import Facts, Request, nothing
-from chaos.journal import Line, Outcome
-from chaos.wishes import SecretWish, Step
 from embedded import EmbeddedEdgewright
 
 from failing.records import Records
+from tools.chaos import requests
+from tools.chaos.door import Facts, Request, nothing
+from tools.chaos.journal import Line, Outcome
+from tools.chaos.wishes import SecretWish, Step
 
 TIMEOUT = 90.0
 """Seconds; longer than anything in the gateway waits."""

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from chaos.edge_keys import make_keys
-from chaos.journal import Journal
 from embedded import EmbeddedEdgewright
+
+from tools.chaos.edge_keys import make_keys
+from tools.chaos.journal import Journal
 
 VERDICT_SECONDS = 300.0
 

@@ -8,8 +8,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from chaos.checker import check
-from chaos.settling import settle, unfinished
+from tools.chaos.checker import check
+from tools.chaos.settling import settle, unfinished
 
 PATIENCE_SECONDS = 90
 

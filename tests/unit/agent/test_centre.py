@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from production.certificates import make_certificates
 from scripted_centre import Reply, ScriptedCentre, answer, scripted_centre
 
 from edgewright.agent.attachment import Attachment
@@ -26,6 +25,7 @@ from edgewright.errors import (
     Unauthenticated,
     Waiting,
 )
+from tools.production.certificates import make_certificates
 
 PASSWORD = "ewa_" + "5ec2e7" * 10
 BEAT = Heartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce-1", "main@sha1:a", "digest")

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import httpx
 import pytest
-from chaos import requests
-from chaos.centre import Address
-from chaos.door import Door, Request
-from chaos.journal import Journal, read_lines
-from chaos.wishes import Step
 from sealing_keys import certificate_pem, private_key
+
+from tools.chaos import requests
+from tools.chaos.centre import Address
+from tools.chaos.door import Door, Request
+from tools.chaos.journal import Journal, read_lines
+from tools.chaos.wishes import Step
 
 CLUSTER = "0b5ff2b0-6f0c-4b7d-8a53-3fd0cd0f0fa5"
 WRITE = requests.write_entry(

@@ -1,7 +1,7 @@
 """What a put-back of a repository does to what was answered."""
 
-from chaos.journal import Line, Outcome
-from chaos.put_backs import PutBack, after_put_backs
+from tools.chaos.journal import Line, Outcome
+from tools.chaos.put_backs import PutBack, after_put_backs
 
 CLUSTER = "0b5ff2b0-6f0c-4b7d-8a53-3fd0cd0f0fa5"
 PUT_BACK = PutBack(CLUSTER, copy_began=10, copy_ended=11, began=50, ended=51)

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-import side_by_side
+from tools import side_by_side
 
 
 def run(first: str, second: str, folder: Path) -> subprocess.CompletedProcess[str]:

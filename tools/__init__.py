@@ -1,0 +1,1 @@
+"""Programs that prove the product or show it: no part of the wheel, run through the Makefile."""
