@@ -1,14 +1,28 @@
 """The wheel ships everything that a checkout has for running, and nothing else."""
 
+import ast
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
 
 PACKAGES = ("activities", "api", "edgewright", "workflows")
+PROGRAMS = {
+    "api.__main__",
+    "api.openapi",
+    "edgewright.agent.__main__",
+    "edgewright.agent.detacher",
+    "edgewright.cli.entry",
+    "edgewright.cli.web_ui",
+    "worker",
+}
+"""What people, containers and other programs of ours start."""
+MIGRATIONS = "edgewright.adapters.database.migrations."
+"""Alembic finds and runs what is below."""
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +92,56 @@ def test_an_installed_wheel_runs_from_its_own_files(root: Path, unpacked: Path) 
     assert Path(done.stdout.strip()).is_relative_to(unpacked)
     assert (unpacked / "edgewright" / "charts").is_dir()
     assert not (unpacked / "edgewright" / "charts").is_symlink()
+
+
+def _modules(folder: Path) -> dict[str, ast.Module]:
+    """Modules of a folder that have code; a package that only marks a folder has none."""
+    paths = [path.relative_to(folder) for path in _files_below(folder) if path.suffix == ".py"]
+    parsed = {path: ast.parse((folder / path).read_text("utf-8")) for path in paths}
+    return {
+        ".".join(path.with_suffix("").parts).removesuffix(".__init__"): tree
+        for path, tree in parsed.items()
+        if any(not isinstance(statement, ast.Expr) for statement in tree.body)
+    }
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Modules that are imported, what may be one, and the packages they are in."""
+    for node in ast.walk(tree):
+        names = list[str]()
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, "relative imports are not followed"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[: length + 1]) for length in range(len(parts)))
+
+
+def _left_over(folder: Path) -> set[str]:
+    """Modules that no program imports, directly or not."""
+    modules = _modules(folder)
+    waiting = [name for name in modules if name in PROGRAMS or name.startswith(MIGRATIONS)]
+    reached = set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in modules and name not in reached:
+            reached.add(name)
+            waiting += _imported(modules[name])
+    return set(modules) - reached
+
+
+def test_the_wheel_has_no_fake_and_nothing_else_that_only_tests_use(unpacked: Path) -> None:
+    assert _modules(unpacked).keys() >= PROGRAMS
+    assert _left_over(unpacked) == set()
+
+
+def test_a_fake_would_be_found_in_the_wheel(tmp_path: Path) -> None:
+    adapters = tmp_path / "edgewright" / "adapters"
+    adapters.mkdir(parents=True)
+    (tmp_path / "worker.py").write_text("from edgewright.adapters import bare\n")
+    (adapters / "__init__.py").write_text('"""What keeps the ports."""\n')
+    (adapters / "bare.py").write_text("class BareGitServer: ...\n")
+    (adapters / "memory.py").write_text("from edgewright.adapters import bare\n\nclass MemoryGitServer: ...\n")
+    assert _left_over(tmp_path) == {"edgewright.adapters.memory"}

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import httpx
 from fastapi import FastAPI
+from memory_fleet import MemoryFleet
 from shared_statements import open_database
 from temporalio.testing import ActivityEnvironment
 
@@ -37,7 +38,6 @@ from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.webhooks import SqlWebhooks
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
-from edgewright.adapters.memory_fleet import MemoryFleet
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.application.rendering import RenderInputs
 from edgewright.cli.webhook_key import ensure_webhook_key

@@ -4,9 +4,9 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from memory_git_server import MemoryGitServer
 
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.adapters.git.memory import MemoryGitServer
 from edgewright.ports.git_server import GitServer
 
 

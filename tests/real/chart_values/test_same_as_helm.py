@@ -11,13 +11,13 @@ import yaml
 from components import component
 from edge_cluster.helm import Helm
 from edge_cluster.helm_release import checked_out_chart, packed_sealed_secrets
+from memory_git_server import MemoryGitServer
 
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.charts.folders import unpacked
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.adapters.git.memory import MemoryGitServer
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart, with_names_of
 from edgewright.domain.rendering import ChartRelease
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS

@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from memory_git_server import MemoryGitServer
 
 from edgewright.adapters.charts.coalescing import Chart
 from edgewright.adapters.charts.files import LARGEST_FILE
 from edgewright.adapters.charts.folders import Unusable
 from edgewright.adapters.charts.trees import read_tree
-from edgewright.adapters.git.memory import MemoryGitServer
 from edgewright.adapters.json_schema import violation_of
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage

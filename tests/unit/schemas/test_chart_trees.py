@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from memory_git_server import MemoryGitServer
 
 from edgewright.adapters.charts import folders, trees
 from edgewright.adapters.charts.coalescing import Chart, given_to_each
@@ -15,7 +16,6 @@ from edgewright.adapters.charts.folders import Unusable
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
 from edgewright.adapters.charts.trees import ChartTree, read_tree
-from edgewright.adapters.git.memory import MemoryGitServer
 from edgewright.domain.rendering import ChartRelease
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
