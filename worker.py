@@ -51,7 +51,7 @@ from edgewright.held_loop import HeldLoop
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
 from edgewright.settings import Settings
-from workflows.causes import CauseInterceptor
+from workflows.causes import WorkflowCauseInterceptor
 from workflows.plugin import WORKFLOWS
 
 log = structlog.get_logger("edgewright.worker")
@@ -95,7 +95,7 @@ def build_workers(
             workflows=WORKFLOWS,
             workflow_runner=runner or UnsandboxedWorkflowRunner(),
             activities=activities,
-            interceptors=[CauseInterceptor(), *interceptors],
+            interceptors=[WorkflowCauseInterceptor(), *interceptors],
             max_concurrent_activities=slots,
             max_cached_workflows=CACHED_WORKFLOWS,
             sticky_queue_schedule_to_start_timeout=STICKY,

@@ -24,10 +24,10 @@ class FailureInterceptor(Interceptor):
     """
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
-        return _Inbound(next)
+        return _FailureInbound(next)
 
 
-class _Inbound(ActivityInboundInterceptor):
+class _FailureInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the SDK's name
         name = activity.info().activity_type
         try:

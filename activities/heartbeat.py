@@ -14,10 +14,10 @@ class HeartbeatInterceptor(Interceptor):
     """Beats while an activity runs. It is also how an activity hears that it was cancelled."""
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
-        return _Inbound(next)
+        return _HeartbeatInbound(next)
 
 
-class _Inbound(ActivityInboundInterceptor):
+class _HeartbeatInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the SDK's name
         beating = asyncio.create_task(_beat())
         try:

@@ -31,10 +31,10 @@ class ObservationInterceptor(Interceptor):
         self._tracer = tracer
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
-        return _Inbound(next, self._tracer)
+        return _ObservationInbound(next, self._tracer)
 
 
-class _Inbound(ActivityInboundInterceptor):
+class _ObservationInbound(ActivityInboundInterceptor):
     def __init__(self, following: ActivityInboundInterceptor, tracer: Tracer) -> None:
         super().__init__(following)
         self._tracer = tracer

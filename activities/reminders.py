@@ -11,7 +11,7 @@ MOST_REMINDERS = 1000
 
 
 @dataclass
-class _Waiting:
+class _WaitingStep:
     """``since``, ``next_at``: seconds of a clock that only goes forward."""
 
     since: float
@@ -27,12 +27,12 @@ class Reminders:
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[UUID, _Waiting] = {}
+        self._waiting: dict[UUID, _WaitingStep] = {}
 
     def due(self, waiting: Collection[UUID], now: float) -> list[UUID]:
         """Of those that wait now, who is to be reminded now."""
         known = self._waiting
-        self._waiting = {each: known.get(each) or _Waiting(now, now + FIRST_REMINDER) for each in waiting}
+        self._waiting = {each: known.get(each) or _WaitingStep(now, now + FIRST_REMINDER) for each in waiting}
         due = [cluster for cluster, each in self._waiting.items() if each.next_at <= now][:MOST_REMINDERS]
         for cluster in due:
             each = self._waiting[cluster]

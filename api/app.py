@@ -109,7 +109,7 @@ def described() -> dict[str, Any]:
     return document(ROUTERS)
 
 
-class Application(FastAPI):
+class GatewayApplication(FastAPI):
     """Answers with our completed OpenAPI document."""
 
     def openapi(self) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def create_app(gateway: Gateway) -> FastAPI:
 
 
 def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
-    app = Application(
+    app = GatewayApplication(
         title="Edgewright",
         version=__version__,
         lifespan=lifespan,

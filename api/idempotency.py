@@ -25,7 +25,7 @@ _NAMESPACE = UUID("0f3d4f52-2f0e-4f3b-9a29-5f4a5a2f0c11")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RememberedAnswer:
     """An answer that can be remembered; ``body`` is JSON."""
 
     status: int
@@ -37,7 +37,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Once:
+class IdempotentRequest:
     """One request that may have been sent before.
 
     Args:
@@ -74,7 +74,7 @@ def idempotency_key(request: Request) -> str | None:
     return key
 
 
-def once_of(request: Request, operator: OperatorToken, wish: Any) -> Once:
+def once_of(request: Request, operator: OperatorToken, wish: Any) -> IdempotentRequest:
     """The request as something that is done once.
 
     Args:
@@ -82,10 +82,12 @@ def once_of(request: Request, operator: OperatorToken, wish: Any) -> Once:
     """
     scope = f"{asker(operator)} {request.method} {request.url.path}"
     digest = hashlib.sha256(canonical_json([scope, wish])).hexdigest()
-    return Once(scope=scope, key=idempotency_key(request), digest=digest)
+    return IdempotentRequest(scope=scope, key=idempotency_key(request), digest=digest)
 
 
-async def first_answer(gateway: Gateway, once: Once, act: Callable[[], Awaitable[Outcome]]) -> Response:
+async def first_answer(
+    gateway: Gateway, once: IdempotentRequest, act: Callable[[], Awaitable[RememberedAnswer]]
+) -> Response:
     """Acts, or gives the answer that the same key got first. An answer that refuses is not remembered."""
     if once.key is None:
         return (await act()).response()

@@ -22,7 +22,7 @@ from api.nudges import Nudges
 from api.operator_time import OperatorTime
 from api.scrape import Scrape
 from api.searches import Searches
-from api.secret_lane import SecretLane
+from api.secret_lane import SecretLanes
 from api.stored_flux import FluxNamespace
 from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
@@ -44,7 +44,7 @@ class Live:
     heartbeats: HeartbeatBatch
     held_beats: HeldBeats
     wanted_revisions: WantedRevisions
-    secret_lane: SecretLane
+    secret_lane: SecretLanes
     flux_namespace: FluxNamespace
     chart_values: ChartValues
     arrivals: Arrivals
@@ -83,7 +83,7 @@ def live_of(gateway: Gateway) -> Live:
         heartbeats=heartbeats,
         held_beats=held_beats,
         wanted_revisions=wanted_revisions,
-        secret_lane=SecretLane(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
+        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         flux_namespace=FluxNamespace(gateway.config),
         chart_values=ChartValues(gateway.config, gateway.git, gateway.external_url),
         arrivals=Arrivals(),

@@ -72,8 +72,8 @@ class Bucket:
 
 
 @dataclass
-class Account:
-    """Of one token.
+class TokenAccount:
+    """What one token may still spend, and which of its requests wait.
 
     Args:
         allowance: seconds that it may spend.
@@ -114,7 +114,7 @@ class Meter:
     one has cost anything.
     """
 
-    def __init__(self, account: Account, clock: Clock) -> None:
+    def __init__(self, account: TokenAccount, clock: Clock) -> None:
         self.account = account
         self.clock = clock
         self._lock = Lock()
@@ -156,7 +156,7 @@ class OperatorTime:
     ) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._accounts: OrderedDict[bytes | str, Account] = OrderedDict()
+        self._accounts: OrderedDict[bytes | str, TokenAccount] = OrderedDict()
         self._roots: OrderedDict[bytes, str] = OrderedDict()
 
     def __len__(self) -> int:
@@ -197,18 +197,18 @@ class OperatorTime:
         finally:
             account.waiting -= 1
 
-    def _account(self, payer: bytes | str) -> Account:
+    def _account(self, payer: bytes | str) -> TokenAccount:
         account = self._accounts.get(payer)
         if account is None:
             now = self._clock()
-            account = Account(Bucket(BURST_SECONDS, SHARE, now))
+            account = TokenAccount(Bucket(BURST_SECONDS, SHARE, now))
             self._accounts[payer] = account
             if len(self._accounts) > REMEMBERED:
                 self._accounts.popitem(last=False)
         self._accounts.move_to_end(payer)
         return account
 
-    def _refused(self, account: Account) -> TooMany:
+    def _refused(self, account: TokenAccount) -> TooMany:
         return TooMany(
             "This token takes more of the gateway's time than one token may.",
             code="too_many_requests",

@@ -22,14 +22,14 @@ CALLER_SECONDS = 20.0
 
 
 @dataclass
-class _Lane:
+class _ClusterLane:
     """The requests of one cluster that wait for the next update, and who waits for them."""
 
     waiting: dict[UUID, Outcome] = field(default_factory=dict)
     runner: "asyncio.Task[None] | None" = None
 
 
-class SecretLane:
+class SecretLanes:
     """The lanes of all clusters of one process.
 
     Args:
@@ -41,7 +41,7 @@ class SecretLane:
         self._fleet = fleet
         self._watch = watch
         self._deadline = deadline
-        self._lanes: dict[UUID, _Lane] = {}
+        self._lanes: dict[UUID, _ClusterLane] = {}
 
     async def change(self, cluster: UUID, request: UUID) -> CommitId | None:
         """Returns when a staged request is dealt with: its commit, or None if its rows have to tell how.
@@ -49,7 +49,7 @@ class SecretLane:
         Raises:
             FleetUnavailable: nobody can say within the deadline; the request stays staged.
         """
-        lane = self._lanes.setdefault(cluster, _Lane())
+        lane = self._lanes.setdefault(cluster, _ClusterLane())
         outcome = lane.waiting.get(request)
         if outcome is None:
             outcome = lane.waiting[request] = asyncio.get_running_loop().create_future()
@@ -62,7 +62,7 @@ class SecretLane:
             raise FleetUnavailable("The commit was not confirmed in time.")
         return outcome.result()
 
-    async def _run(self, cluster: UUID, lane: _Lane) -> None:
+    async def _run(self, cluster: UUID, lane: _ClusterLane) -> None:
         together: dict[UUID, Outcome] = {}
         try:
             while lane.waiting:

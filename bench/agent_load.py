@@ -31,7 +31,7 @@ import httpx
 from bench.edge_identities import secret_of, status_of
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.messages import Heartbeat
+from edgewright.agent.messages import SentHeartbeat
 from edgewright.agent.nonces import Nonces
 from edgewright.agent.pauses import until_next_beat
 from edgewright.domain.cluster import Role
@@ -162,7 +162,7 @@ class Agent:
 
     async def beat(self) -> None:
         """A heartbeat; and a status, if the centre wants one or the edge has changed."""
-        beat = Heartbeat(
+        beat = SentHeartbeat(
             sent_at=datetime.now(UTC),
             nonce=self._nonces.current,
             previous_nonce=self._nonces.previous,

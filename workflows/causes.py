@@ -26,11 +26,11 @@ from edgewright.messages.names import HEADER_CAUSE
 from workflows import policies
 
 
-class CauseInterceptor(Interceptor):
+class WorkflowCauseInterceptor(Interceptor):
     """For the worker that runs workflows."""
 
     def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:  # noqa: A002 - the SDK's name
-        return _Inbound
+        return _CauseInbound
 
 
 class _Newest:
@@ -50,10 +50,10 @@ class _Newest:
         return self._header if fresh else {}
 
 
-class _Inbound(WorkflowInboundInterceptor):
+class _CauseInbound(WorkflowInboundInterceptor):
     def init(self, outbound: WorkflowOutboundInterceptor) -> None:
         self._newest = _Newest()
-        super().init(_Outbound(outbound, self._newest))
+        super().init(_CauseOutbound(outbound, self._newest))
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:  # noqa: A002 - the SDK's name
         self._newest.take(input.headers)
@@ -68,7 +68,7 @@ class _Inbound(WorkflowInboundInterceptor):
         return await super().handle_update_handler(input)
 
 
-class _Outbound(WorkflowOutboundInterceptor):
+class _CauseOutbound(WorkflowOutboundInterceptor):
     def __init__(self, outbound: WorkflowOutboundInterceptor, newest: _Newest) -> None:
         super().__init__(outbound)
         self._newest = newest

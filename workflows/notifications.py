@@ -14,7 +14,7 @@ from workflows.guarded import guarded_signal
 
 
 @workflow.defn(name=names.NOTIFICATIONS_TYPE)
-class Notifications:
+class NotificationsWorkflow:
     """One for the whole installation. The sweep starts it, and starts it again if it was lost."""
 
     @workflow.init

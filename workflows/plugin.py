@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from workflows.managed_cluster import ManagedCluster
-from workflows.notifications import Notifications
+from workflows.notifications import NotificationsWorkflow
 from workflows.sweep import Sweep
 
-WORKFLOWS: Sequence[type] = (ManagedCluster, Sweep, Notifications)
+WORKFLOWS: Sequence[type] = (ManagedCluster, Sweep, NotificationsWorkflow)

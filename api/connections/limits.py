@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from api.connections.phases import Phase
+from api.connections.phases import ConnectionPhase
 
 if sys.platform != "win32":
     import resource
@@ -72,20 +72,20 @@ class ConnectionLimits:
         """How many connections one operator token may have, its sessions among them."""
         return max(1, min(MOST_OF_A_TOKEN, self.operators // 4))
 
-    def seconds_of(self, phase: Phase) -> float:
+    def seconds_of(self, phase: ConnectionPhase) -> float:
         """How long a connection may be in a phase, or make no progress in it."""
         match phase:
-            case Phase.HANDSHAKE:
+            case ConnectionPhase.HANDSHAKE:
                 return self.handshake_seconds
-            case Phase.FRESH | Phase.HEAD:
+            case ConnectionPhase.FRESH | ConnectionPhase.HEAD:
                 return self.head_seconds
-            case Phase.IDLE:
+            case ConnectionPhase.IDLE:
                 return self.idle_seconds
-            case Phase.BODY:
+            case ConnectionPhase.BODY:
                 return self.body_seconds
-            case Phase.ANSWERING:
+            case ConnectionPhase.ANSWERING:
                 return self.answer_seconds
-            case Phase.DRAINING | Phase.LINGERING:
+            case ConnectionPhase.DRAINING | ConnectionPhase.LINGERING:
                 return LINGERING_SECONDS
 
     @property

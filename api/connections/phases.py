@@ -3,7 +3,7 @@
 from enum import Enum, auto
 
 
-class Reading(Enum):
+class RequestPart(Enum):
     """Which part of a request is being read."""
 
     NOTHING = auto()
@@ -11,7 +11,7 @@ class Reading(Enum):
     BODY = auto()
 
 
-class Phase(Enum):
+class ConnectionPhase(Enum):
     """What a connection is at; each has its deadline."""
 
     HANDSHAKE = auto()

@@ -19,7 +19,7 @@ import structlog
 
 from api.connections.entrance import Entrance
 from api.connections.limits import ConnectionLimits
-from api.connections.refusals import Reason, TooManyConnections
+from api.connections.refusals import RefusalReason, TooManyConnections
 from api.metrics import Metrics
 
 _WITH_PORT = re.compile(r"\[([^]]+)\](?::[0-9]+)?|([^:]+):[0-9]+")
@@ -129,8 +129,8 @@ class Places:
         self._proxies = [ip_network(each) for each in limits.trusted_proxies]
         self._of_standing = {standing: _Group() for standing in Standing}
         self._of_holder: defaultdict[Holder, _Group] = defaultdict(_Group)
-        self._told_at: dict[Reason, float] = {}
-        self._untold: defaultdict[Reason, int] = defaultdict(int)
+        self._told_at: dict[RefusalReason, float] = {}
+        self._untold: defaultdict[RefusalReason, int] = defaultdict(int)
 
     def __len__(self) -> int:
         return sum(group.size for group in self._of_standing.values())
@@ -139,15 +139,15 @@ class Places:
         """How many connections there are of that kind."""
         return self._of_standing[standing].size
 
-    def enter(self, connection: Connection) -> Reason | None:
+    def enter(self, connection: Connection) -> RefusalReason | None:
         """Gives a new connection a place; returns why it gets none."""
         connection.is_proxy = self._is_proxy(connection.address)
         connection.client = None if connection.is_proxy else source_of(connection.address)
         unknown = self._of_standing[Standing.UNKNOWN]
         if not self._make_room_for(connection.client, self.limits.per_address):
-            return Reason.ADDRESS_LIMIT
+            return RefusalReason.ADDRESS_LIMIT
         if not self._make_room(unknown, self.limits.newcomers) or not self._make_room_overall():
-            return Reason.OVERALL_LIMIT
+            return RefusalReason.OVERALL_LIMIT
         connection.has_place = connection.rests = True
         self._join(connection, Standing.UNKNOWN, connection.client)
         return None
@@ -184,7 +184,7 @@ class Places:
         crowded = not self._make_room_for(connection.client, self.limits.per_address)
         self._join(connection, Standing.UNKNOWN, None if crowded else connection.client)
         if crowded:
-            raise self._refused(Reason.ADDRESS_LIMIT, connection)
+            raise self._refused(RefusalReason.ADDRESS_LIMIT, connection)
 
     def identify(self, connection: Connection, standing: Standing, caller: Holder | None = None) -> None:
         """The caller has authenticated, as an operator or as the edge of a cluster.
@@ -199,7 +199,9 @@ class Places:
         if reason is not None:
             raise self._refused(reason, connection)
 
-    def try_identify(self, connection: Connection, standing: Standing, caller: Holder | None = None) -> Reason | None:
+    def try_identify(
+        self, connection: Connection, standing: Standing, caller: Holder | None = None
+    ) -> RefusalReason | None:
         """The same for whoever notes and answers it in another way: returns why not."""
         holder = caller or connection.client
         if not connection.has_place or (connection.standing is standing and connection.holder == holder):
@@ -213,7 +215,7 @@ class Places:
             self._join(connection, connection.standing, connection.holder)
         return reason
 
-    def note(self, reason: Reason, address: str) -> None:
+    def note(self, reason: RefusalReason, address: str) -> None:
         """Counts a connection that was refused or closed early; the log tells of some."""
         self._metrics.connections_refused.labels(reason.value).inc()
         now = self._clock()
@@ -230,14 +232,14 @@ class Places:
             limit=self.limits.overall,
         )
 
-    def _reason_against(self, standing: Standing, caller: Holder | None) -> Reason | None:
+    def _reason_against(self, standing: Standing, caller: Holder | None) -> RefusalReason | None:
         if standing is Standing.EDGE and not self._make_room_for(caller, self.limits.per_cluster):
-            return Reason.CLUSTER_LIMIT
+            return RefusalReason.CLUSTER_LIMIT
         if standing is Standing.OPERATOR and not self._make_room_for(caller, self.limits.per_token):
-            return Reason.TOKEN_LIMIT
+            return RefusalReason.TOKEN_LIMIT
         operators = self._of_standing[Standing.OPERATOR]
         if standing is Standing.OPERATOR and not self._make_room(operators, self.limits.operators):
-            return Reason.OPERATOR_LIMIT
+            return RefusalReason.OPERATOR_LIMIT
         return None
 
     def _make_room_for(self, holder: Holder | None, limit: int) -> bool:
@@ -257,7 +259,7 @@ class Places:
         if connection is None:
             return False
         self.leave(connection)
-        self.note(Reason.MADE_ROOM, connection.client or connection.address)
+        self.note(RefusalReason.MADE_ROOM, connection.client or connection.address)
         connection.close()
         return True
 
@@ -283,7 +285,7 @@ class Places:
             if not group.size:
                 del self._of_holder[connection.holder]
 
-    def _refused(self, reason: Reason, connection: Connection) -> TooManyConnections:
+    def _refused(self, reason: RefusalReason, connection: Connection) -> TooManyConnections:
         self.note(reason, connection.client or connection.address)
         return TooManyConnections(reason)
 

@@ -15,9 +15,9 @@ from uvicorn.protocols.utils import get_remote_addr
 
 from api.connections.callers import SCOPE_KEY
 from api.connections.limits import LINGERING_SECONDS, ConnectionLimits
-from api.connections.phases import Phase, Reading
+from api.connections.phases import ConnectionPhase, RequestPart
 from api.connections.places import Connection, Holder, Places, Standing
-from api.connections.refusals import Reason
+from api.connections.refusals import RefusalReason
 from api.connections.tls import begin_tls
 
 BODY_PROGRESS_BYTES = 1024
@@ -48,10 +48,10 @@ class BoundedProtocol(HttpToolsProtocol):
     _handshake: "asyncio.Task[None] | None" = None
     _is_inside = False
     _timer: asyncio.TimerHandle | None = None
-    _phase = Phase.FRESH
-    _reading = Reading.NOTHING
+    _phase = ConnectionPhase.FRESH
+    _reading = RequestPart.NOTHING
     _deadline = math.inf
-    _reason: Reason | None = None
+    _reason: RefusalReason | None = None
     _messages = 0
     _head_bytes = 0
     _told_bytes = 0
@@ -72,7 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._connection = connection
         self._early = bytearray()
         self._watch()
-        self._begin(Phase.FRESH if self._tls is None else Phase.HANDSHAKE)
+        self._begin(ConnectionPhase.FRESH if self._tls is None else ConnectionPhase.HANDSHAKE)
         self.connections.add(self)
         self._places.entrance.enter(self.loop, connection.client, self._come_in)
         if not self._is_inside:
@@ -88,13 +88,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.resume_reading()
         else:
             self.transport.pause_reading()
-            self._begin(Phase.HANDSHAKE)
+            self._begin(ConnectionPhase.HANDSHAKE)
             self._handshake = self.loop.create_task(self._shake_hands(self.transport, self._tls))
         return True
 
     def _open(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        self._begin(Phase.FRESH)
+        self._begin(ConnectionPhase.FRESH)
         if self._early:
             self.data_received(bytes(self._early))
 
@@ -122,10 +122,10 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if not self._is_inside:
             self.transport.pause_reading()  # uvloop does not pause a transport that is just being made
-        if not self._is_inside or self._phase is Phase.HANDSHAKE:
+        if not self._is_inside or self._phase is ConnectionPhase.HANDSHAKE:
             self._early += data
             return
-        if self._phase is Phase.LINGERING:
+        if self._phase is ConnectionPhase.LINGERING:
             self._discard(len(data))
             return
         self._unset_keepalive_if_required()
@@ -135,12 +135,12 @@ class BoundedProtocol(HttpToolsProtocol):
         except httptools.HttpParserUpgrade:
             pass  # answered like any other request; nothing here can be upgraded to
         except httptools.HttpParserError:
-            self._refuse(self._reason or Reason.MALFORMED)
+            self._refuse(self._reason or RefusalReason.MALFORMED)
             return
-        if before is Reading.BODY:
+        if before is RequestPart.BODY:
             if self._messages == messages:
                 self._account_in_body(len(data), self._body_bytes - body)
-        elif self._reading is Reading.HEAD or self._messages == messages:
+        elif self._reading is RequestPart.HEAD or self._messages == messages:
             self._account_in_head(len(data))
         if self._is_parsing:
             self._settle()
@@ -149,7 +149,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Bounds what the parser keeps of a header, or skips before a request, without telling."""
         self._head_bytes += size
         if self._head_bytes > self._limits.head_bytes:
-            self._refuse(Reason.HEAD_TOO_LARGE)
+            self._refuse(RefusalReason.HEAD_TOO_LARGE)
 
     def _account_in_body(self, size: int, body: int) -> None:
         """The same for what stands around the chunks of a body.
@@ -157,18 +157,18 @@ class BoundedProtocol(HttpToolsProtocol):
         Args:
             body: how many of the ``size`` bytes are the body's own.
         """
-        if self._reading is not Reading.BODY:
+        if self._reading is not RequestPart.BODY:
             return
         self._framing_bytes += size - body
         if self._framing_bytes > self._limits.head_bytes + FRAMING_SHARE * self._body_bytes:
-            self._refuse(Reason.MALFORMED)
-        elif self._phase is Phase.DRAINING:
+            self._refuse(RefusalReason.MALFORMED)
+        elif self._phase is ConnectionPhase.DRAINING:
             self._discard(size)
 
     # Parser callbacks
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._reading = Reading.HEAD
+        self._reading = RequestPart.HEAD
         self._messages += 1
         self._head_bytes = self._told_bytes = self._body_bytes = self._framing_bytes = 0
         self.scope["state"][SCOPE_KEY] = self._connection
@@ -180,15 +180,15 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._tell(len(name) + len(value) + 4)
         if len(self.headers) >= self._limits.head_lines:
-            self._stop(Reason.HEAD_TOO_LARGE)
+            self._stop(RefusalReason.HEAD_TOO_LARGE)
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= PIPELINED_LIMIT:
-            self._stop(Reason.PIPELINED)
+            self._stop(RefusalReason.PIPELINED)
         self._identify_operator()
         super().on_headers_complete()
-        self._reading = Reading.BODY
+        self._reading = RequestPart.BODY
 
     def _identify_operator(self) -> None:
         """Whoever has too many connections is refused before a request of theirs costs anything."""
@@ -206,7 +206,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self._reading = Reading.NOTHING
+        self._reading = RequestPart.NOTHING
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -222,22 +222,22 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._connection is not None and self._phase is Phase.ANSWERING:
+        if self._connection is not None and self._phase is ConnectionPhase.ANSWERING:
             self._places.work(self._connection)
 
     def _tell(self, size: int) -> None:
         self._told_bytes += size
         if self._told_bytes > self._limits.head_bytes:
-            self._stop(Reason.HEAD_TOO_LARGE)
+            self._stop(RefusalReason.HEAD_TOO_LARGE)
 
-    def _stop(self, reason: Reason) -> None:
+    def _stop(self, reason: RefusalReason) -> None:
         self._reason = reason
         raise _TooMuch
 
     # Phases and deadlines
     @property
     def _is_parsing(self) -> bool:
-        return self._connection is not None and self._phase is not Phase.LINGERING
+        return self._connection is not None and self._phase is not ConnectionPhase.LINGERING
 
     @property
     def _is_answering(self) -> bool:
@@ -246,33 +246,33 @@ class BoundedProtocol(HttpToolsProtocol):
     @property
     def _awaits_body(self) -> bool:
         """Whether the answer has not begun and the rest of the body may still come."""
-        return self._reading is Reading.BODY and self._is_answering and not self.cycle.response_started
+        return self._reading is RequestPart.BODY and self._is_answering and not self.cycle.response_started
 
     def _settle(self) -> None:
         """Names what the connection is at now."""
         answering = self._is_answering
-        if self.cycle is None and self._reading is Reading.NOTHING:
+        if self.cycle is None and self._reading is RequestPart.NOTHING:
             return
-        if self._reading is Reading.HEAD:
-            phase = Phase.HEAD
-        elif self._reading is Reading.BODY:
-            phase = Phase.BODY if answering else Phase.DRAINING
+        if self._reading is RequestPart.HEAD:
+            phase = ConnectionPhase.HEAD
+        elif self._reading is RequestPart.BODY:
+            phase = ConnectionPhase.BODY if answering else ConnectionPhase.DRAINING
         else:
-            phase = Phase.ANSWERING if answering else Phase.IDLE
+            phase = ConnectionPhase.ANSWERING if answering else ConnectionPhase.IDLE
         if phase is not self._phase:
             self._begin(phase)
 
-    def _begin(self, phase: Phase) -> None:
+    def _begin(self, phase: ConnectionPhase) -> None:
         self._phase = phase
         self._deadline = self.loop.time() + self._limits.seconds_of(phase)
-        self._progress = self._body_bytes if phase is Phase.BODY else 0
+        self._progress = self._body_bytes if phase is ConnectionPhase.BODY else 0
         self._lingered = 0
-        if phase is Phase.DRAINING or phase is Phase.LINGERING:
+        if phase is ConnectionPhase.DRAINING or phase is ConnectionPhase.LINGERING:
             self._watch_in(LINGERING_SECONDS)
         connection = self._connection
         if connection is None:
             return
-        if phase is Phase.ANSWERING or (phase is not Phase.IDLE and connection.is_identified):
+        if phase is ConnectionPhase.ANSWERING or (phase is not ConnectionPhase.IDLE and connection.is_identified):
             self._places.work(connection)
         else:
             self._places.rest(connection)
@@ -292,32 +292,32 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _overdue(self) -> None:
         match self._phase:
-            case Phase.HANDSHAKE:
-                self._end(Reason.HANDSHAKE_DEADLINE)
-            case Phase.FRESH:
-                self._end(Reason.SILENT)
-            case Phase.HEAD:
-                self._refuse(Reason.HEAD_DEADLINE)
-            case Phase.BODY:
+            case ConnectionPhase.HANDSHAKE:
+                self._end(RefusalReason.HANDSHAKE_DEADLINE)
+            case ConnectionPhase.FRESH:
+                self._end(RefusalReason.SILENT)
+            case ConnectionPhase.HEAD:
+                self._refuse(RefusalReason.HEAD_DEADLINE)
+            case ConnectionPhase.BODY:
                 self._overdue_body()
-            case Phase.ANSWERING:
+            case ConnectionPhase.ANSWERING:
                 self._overdue_answer()
-            case Phase.IDLE | Phase.DRAINING | Phase.LINGERING:
+            case ConnectionPhase.IDLE | ConnectionPhase.DRAINING | ConnectionPhase.LINGERING:
                 self._abort()
 
     def _overdue_body(self) -> None:
         is_our_turn = self.flow.read_paused or self.cycle.waiting_for_100_continue
         if is_our_turn or self._body_bytes - self._progress >= BODY_PROGRESS_BYTES:
-            self._begin(Phase.BODY)
+            self._begin(ConnectionPhase.BODY)
         else:
-            self._refuse(Reason.BODY_DEADLINE)
+            self._refuse(RefusalReason.BODY_DEADLINE)
 
     def _overdue_answer(self) -> None:
         waiting = self.transport.get_write_buffer_size() if self.flow.write_paused else 0
         if waiting and waiting == self._progress:
-            self._end(Reason.ANSWER_DEADLINE)
+            self._end(RefusalReason.ANSWER_DEADLINE)
             return
-        self._begin(Phase.ANSWERING)
+        self._begin(ConnectionPhase.ANSWERING)
         self._progress = waiting
 
     # Ends
@@ -331,11 +331,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._abort()
             return
         self._leave()
-        self.transport.write(Reason.MADE_ROOM.refusal.answer)
+        self.transport.write(RefusalReason.MADE_ROOM.refusal.answer)
         self.transport.close()
         self.loop.call_later(LINGERING_SECONDS, self.transport.abort)  # whoever does not take leave
 
-    def _refuse(self, reason: Reason) -> None:
+    def _refuse(self, reason: RefusalReason) -> None:
         """Answers with a problem if nothing else is being answered, and closes the connection."""
         place = self._connection
         if place is None or self.transport.is_closing():
@@ -351,14 +351,14 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.flow.resume_reading()
-        self._begin(Phase.LINGERING)
+        self._begin(ConnectionPhase.LINGERING)
 
     def _discard(self, size: int) -> None:
         self._lingered += size
         if self._lingered > LINGERING_BYTES:
             self._abort()
 
-    def _turn_away(self, transport: asyncio.Transport, reason: Reason, address: str) -> None:
+    def _turn_away(self, transport: asyncio.Transport, reason: RefusalReason, address: str) -> None:
         self._places.note(reason, address)
         if self._tls is None:
             transport.write(reason.refusal.answer)
@@ -366,7 +366,7 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             transport.abort()
 
-    def _end(self, reason: Reason) -> None:
+    def _end(self, reason: RefusalReason) -> None:
         if self._connection is not None:
             self._places.note(reason, self._connection.client or self._connection.address)
         self._abort()

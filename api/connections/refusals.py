@@ -19,7 +19,7 @@ class TooManyConnections(Waiting):
 
     code = "too_many_connections"
 
-    def __init__(self, reason: "Reason") -> None:
+    def __init__(self, reason: "RefusalReason") -> None:
         refusal = reason.refusal
         super().__init__(refusal.detail, retry_after=RETRY_SECONDS, hint=refusal.hint)
         self.status = refusal.status
@@ -55,7 +55,7 @@ class Refusal:
         return head.encode() + body
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """The label of the metric."""
 
     MALFORMED = "malformed"
@@ -124,18 +124,18 @@ _OVERALL = Refusal(
 
 
 _REFUSALS = {
-    Reason.MALFORMED: _MALFORMED,
-    Reason.HEAD_TOO_LARGE: _HEAD_TOO_LARGE,
-    Reason.PIPELINED: _MALFORMED,
-    Reason.HANDSHAKE_DEADLINE: _TIMEOUT,
-    Reason.HEAD_DEADLINE: _TIMEOUT,
-    Reason.BODY_DEADLINE: _TIMEOUT,
-    Reason.ANSWER_DEADLINE: _TIMEOUT,
-    Reason.SILENT: _TIMEOUT,
-    Reason.MADE_ROOM: _OVERALL,
-    Reason.ADDRESS_LIMIT: _ADDRESS,
-    Reason.CLUSTER_LIMIT: _CLUSTER,
-    Reason.TOKEN_LIMIT: _TOKEN,
-    Reason.OPERATOR_LIMIT: _OVERALL,
-    Reason.OVERALL_LIMIT: _OVERALL,
+    RefusalReason.MALFORMED: _MALFORMED,
+    RefusalReason.HEAD_TOO_LARGE: _HEAD_TOO_LARGE,
+    RefusalReason.PIPELINED: _MALFORMED,
+    RefusalReason.HANDSHAKE_DEADLINE: _TIMEOUT,
+    RefusalReason.HEAD_DEADLINE: _TIMEOUT,
+    RefusalReason.BODY_DEADLINE: _TIMEOUT,
+    RefusalReason.ANSWER_DEADLINE: _TIMEOUT,
+    RefusalReason.SILENT: _TIMEOUT,
+    RefusalReason.MADE_ROOM: _OVERALL,
+    RefusalReason.ADDRESS_LIMIT: _ADDRESS,
+    RefusalReason.CLUSTER_LIMIT: _CLUSTER,
+    RefusalReason.TOKEN_LIMIT: _TOKEN,
+    RefusalReason.OPERATOR_LIMIT: _OVERALL,
+    RefusalReason.OVERALL_LIMIT: _OVERALL,
 }

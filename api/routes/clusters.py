@@ -12,7 +12,7 @@ from api.bodies import ENTRY_JSON, JsonBody, json_object
 from api.chart_values import DECIDING
 from api.durations import duration
 from api.gateway import Gateway
-from api.idempotency import Once, Outcome, as_json, first_answer, once_of
+from api.idempotency import IdempotentRequest, RememberedAnswer, as_json, first_answer, once_of
 from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
 from api.lookup import chart_uuid, open_cluster, settings_of
@@ -93,7 +93,7 @@ async def create_cluster(
     `Idempotency-Key`. 422 `values_misfit`: the schema of the chart does not take the values."""
     once = once_of(request, operator, as_json(wish))
 
-    async def create() -> Outcome:
+    async def create() -> RememberedAnswer:
         check_cluster_name(wish.name)
         row = await _create(gateway, live, wish, operator, once)
         about_cluster(row.uuid)
@@ -163,7 +163,7 @@ async def delete_cluster(
     said = [force, wait and wait.total_seconds(), workloads.value, *(["purge"] if purge else [])]
     once = once_of(request, operator, said)
 
-    async def delete() -> Outcome:
+    async def delete() -> RememberedAnswer:
         row = await gateway.clusters.request_deletion(
             uuid, actor=actor_of(operator), force=force, deadline=wait, workloads=workloads, purge=purge
         )
@@ -198,7 +198,7 @@ async def recreate_cluster(
     once = once_of(request, operator, as_json(wish))
     changes = wish.model_dump(mode="json", exclude_unset=True, exclude={"new_hardware"})
 
-    async def recreate() -> Outcome:
+    async def recreate() -> RememberedAnswer:
         if changes.get("chart"):
             changes["chart"] = str(await chart_uuid(gateway, changes["chart"]))
         if changes.keys() & DECIDING:
@@ -226,7 +226,9 @@ def shown(gateway: Gateway, row: ClusterRow) -> Response:
     return Response(body, headers=_etag(row), media_type="application/json")
 
 
-async def _create(gateway: Gateway, live: Live, wish: NewCluster, operator: OperatorToken, once: Once) -> ClusterRow:
+async def _create(
+    gateway: Gateway, live: Live, wish: NewCluster, operator: OperatorToken, once: IdempotentRequest
+) -> ClusterRow:
     body: dict[str, Any] = {"name": wish.name, "namespace": wish.namespace}
     if wish.chart is not None:
         body["chart"] = str(await chart_uuid(gateway, wish.chart))
@@ -298,9 +300,9 @@ async def _patch(
     return written.row
 
 
-def _outcome(gateway: Gateway, row: ClusterRow, status: int) -> Outcome:
+def _outcome(gateway: Gateway, row: ClusterRow, status: int) -> RememberedAnswer:
     location = {"Location": f"/v1/cluster/{row.uuid}"} if status == 201 else {}
-    return Outcome(status, as_json(cluster_body(gateway, row)), {**location, **_etag(row)})
+    return RememberedAnswer(status, as_json(cluster_body(gateway, row)), {**location, **_etag(row)})
 
 
 def _etag(row: ClusterRow) -> dict[str, str]:

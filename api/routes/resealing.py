@@ -24,7 +24,7 @@ from api.secret_writes import check_writable
 from edgewright.domain.cluster import Resealing
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
-from edgewright.sealing import Answer, judge_answers, stale_secrets
+from edgewright.sealing import ResealingAnswer, judge_answers, stale_secrets
 
 RESEALED_JSON = JsonLimits(4 * 1024 * KIB, levels=10, nodes=20_000)
 """Of one body of re-sealed values: an agent sends what fits into 256 KiB, and one Secret whatever its size."""
@@ -106,8 +106,8 @@ async def resealed(
     )
 
 
-def _answer(secret: ResealedSecret) -> Answer:
-    return Answer(
+def _answer(secret: ResealedSecret) -> ResealingAnswer:
+    return ResealingAnswer(
         namespace=secret.namespace,
         name=secret.name,
         values={key: ResealedValue(value.old_sha256, value.ciphertext) for key, value in secret.values.items()},

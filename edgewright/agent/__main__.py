@@ -12,7 +12,7 @@ from random import Random, SystemRandom
 
 from edgewright.agent.attachment import SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.fetching import Fetching
+from edgewright.agent.fetching import FluxFetching
 from edgewright.agent.key_check import KeyCheck
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.leaving import Leaving
@@ -20,9 +20,9 @@ from edgewright.agent.lifetime import main_of
 from edgewright.agent.moving import Moving
 from edgewright.agent.pauses import Backoff
 from edgewright.agent.reporter import Reporter
-from edgewright.agent.resealing import Resealing
+from edgewright.agent.resealing import Resealer
 from edgewright.agent.rotation import Rotation
-from edgewright.agent.sealing_certificate import SealingCertificate
+from edgewright.agent.sealing_certificate import SealingCertificateSource
 from edgewright.agent.sealing_controller import SealingController
 from edgewright.agent.settings import AgentSettings
 from edgewright.agent.timing import Clock, RealClock
@@ -43,7 +43,7 @@ async def run(settings: AgentSettings) -> None:
         ExceptionGroup: of an ``EdgewrightError``: only a new start can go on.
     """
     clock, chance = RealClock(), SystemRandom()
-    kubernetes, certificate = Kubernetes(), SealingCertificate(settings.sealing_url)
+    kubernetes, certificate = Kubernetes(), SealingCertificateSource(settings.sealing_url)
     controller = SealingController(settings.sealing_url, clock)
 
     async def attachment() -> Attachment | None:
@@ -71,7 +71,7 @@ async def run(settings: AgentSettings) -> None:
             clock=clock,
             chance=chance,
         )
-        resealing = Resealing(kubernetes, controller, certificate)
+        resealing = Resealer(kubernetes, controller, certificate)
         reporter = Reporter(
             centre,
             watch,
@@ -80,7 +80,7 @@ async def run(settings: AgentSettings) -> None:
             rotation=Rotation(kubernetes, namespace=settings.namespace or kubernetes.namespace()),
             leaving=Leaving(kubernetes, namespace=settings.namespace or kubernetes.namespace()),
             moving=Moving(kubernetes, namespace=settings.namespace or kubernetes.namespace(), clock=clock),
-            fetching=Fetching(
+            fetching=FluxFetching(
                 kubernetes,
                 namespace=settings.namespace or kubernetes.namespace(),
                 clock=clock,

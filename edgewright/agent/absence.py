@@ -29,7 +29,7 @@ _ALWAYS = _DRIVERS | {f"{SECRET_KIND} {name}" for name in SECRET_OF.values()}
 _EVERYWHERE = frozenset({NODES, SEALED_SECRETS})
 
 
-class Edge(Protocol):
+class InspectedEdge(Protocol):
     """What is asked of the Kubernetes cluster; may raise an ``EdgewrightError``."""
 
     async def held_secret(self, namespace: str, name: str) -> HeldSecret | None: ...
@@ -47,7 +47,7 @@ class Absence:
         cluster: UUID, as the centre knows it.
     """
 
-    def __init__(self, edge: Edge, *, namespace: str, cluster: str, clock: Clock) -> None:
+    def __init__(self, edge: InspectedEdge, *, namespace: str, cluster: str, clock: Clock) -> None:
         self._edge = edge
         self._namespace = namespace
         self._cluster = cluster

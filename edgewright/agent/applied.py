@@ -56,7 +56,7 @@ def applied_of(entry: Mapping[str, Any]) -> AppliedObject | None:
     return found if fits else None
 
 
-class Edge(Protocol):
+class DocumentReader(Protocol):
     """What is asked of the Kubernetes cluster; may raise an ``EdgewrightError``."""
 
     async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None: ...
@@ -65,7 +65,7 @@ class Edge(Protocol):
 class Unlisted:
     """What was applied and is in no list: asked for one by one, a few with each look."""
 
-    def __init__(self, edge: Edge) -> None:
+    def __init__(self, edge: DocumentReader) -> None:
         self._edge = edge
         self._wanted: tuple[AppliedObject, ...] = ()
         self._next = 0

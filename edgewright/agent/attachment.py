@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from edgewright.agent.urls import is_base_url
-from edgewright.agent.where import Door, read_door
+from edgewright.agent.where import CentreDoor, read_door
 from edgewright.errors import Stalled
 
 CLUSTER_LABEL = "edgewright.dev/cluster"
@@ -34,14 +34,14 @@ class Attachment:
     cluster: str
     generation: int
     authority: str | None = field(default=None, repr=False)
-    former: Door | None = None
+    former: CentreDoor | None = None
 
     @property
-    def door(self) -> Door:
+    def door(self) -> CentreDoor:
         """How the centre is reached."""
-        return Door(self.url, self.authority)
+        return CentreDoor(self.url, self.authority)
 
-    def through(self, door: Door) -> "Attachment":
+    def through(self, door: CentreDoor) -> "Attachment":
         """The same at another way."""
         return replace(self, url=door.url, authority=door.authority, former=None)
 
@@ -69,7 +69,7 @@ def read_attachment(content: Mapping[str, str]) -> Attachment:
     )
 
 
-def _former(content: Mapping[str, str]) -> Door | None:
+def _former(content: Mapping[str, str]) -> CentreDoor | None:
     """None for what cannot be read: it is only kept in case that the present one fails."""
     try:
         return read_door(json.loads(b64decode(content.get(FORMER, ""), validate=True)))

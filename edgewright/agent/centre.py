@@ -11,8 +11,14 @@ from typing import Any
 import httpx2
 
 from edgewright.agent.attachment import Attachment
-from edgewright.agent.detach_order import DetachOrder, read_order
-from edgewright.agent.messages import Heartbeat, HeartbeatAnswer, not_the_centre, read_answer, read_secrets
+from edgewright.agent.detach_order import ReceivedDetachOrder, read_order
+from edgewright.agent.messages import (
+    ReceivedHeartbeatAnswer,
+    SentHeartbeat,
+    not_the_centre,
+    read_answer,
+    read_secrets,
+)
 from edgewright.agent.purging import Purged
 from edgewright.agent.urls import USER_AGENT, trusted_by
 from edgewright.errors import (
@@ -66,7 +72,7 @@ class Centre:
                 hint="HTTPS_PROXY, HTTP_PROXY and ALL_PROXY take http:// and https:// URLs.",
             ) from None
 
-    async def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer:
+    async def heartbeat(self, beat: SentHeartbeat) -> ReceivedHeartbeatAnswer:
         """A sign of life; returns what the centre wants.
 
         Raises:
@@ -115,7 +121,7 @@ class Centre:
             raise not_the_centre()
         return read_secrets(told.get("reseal"))
 
-    async def detach_order(self) -> DetachOrder:
+    async def detach_order(self) -> ReceivedDetachOrder:
         """The order to detach.
 
         Raises:

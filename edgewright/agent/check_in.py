@@ -18,7 +18,7 @@ SPREAD = 60.0
 Span = tuple[float, float]
 
 
-class CheckIn:
+class CheckInTimes:
     """The windows that were told last.
 
     Args:

@@ -13,7 +13,7 @@ REMOVE, KEEP = "remove", "keep"
 
 
 @dataclass(frozen=True, slots=True)
-class DetachOrder:
+class ReceivedDetachOrder:
     """To whom, and what becomes of the workloads.
 
     Args:
@@ -30,7 +30,7 @@ class DetachOrder:
         return (self.cluster, self.generation) == (attachment.cluster, attachment.generation)
 
 
-def read_order(said: object) -> DetachOrder | None:
+def read_order(said: object) -> ReceivedDetachOrder | None:
     """The order in an answer of the centre; None: it is none."""
     if not isinstance(said, Mapping):
         return None
@@ -39,4 +39,4 @@ def read_order(said: object) -> DetachOrder | None:
         return None
     if not isinstance(generation, int) or workloads not in (REMOVE, KEEP):
         return None
-    return DetachOrder(cluster, generation, str(workloads), said.get("purge") is True and workloads == REMOVE)
+    return ReceivedDetachOrder(cluster, generation, str(workloads), said.get("purge") is True and workloads == REMOVE)

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from edgewright.agent.attachment import CLUSTER_LABEL, SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.cluster_objects import ANCHORS, ClusterObjects, Found
-from edgewright.agent.detach_order import DetachOrder
+from edgewright.agent.detach_order import ReceivedDetachOrder
 from edgewright.agent.detaching import GENERATION_LABEL, Detaching
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.lifetime import main_of
@@ -36,16 +36,16 @@ GOODBYE = "edgewright.dev/goodbye"
 LONGEST_WAIT = 60.0
 
 
-class Edge(Objects, Protocol):
+class DetachableEdge(Objects, Protocol):
     """See ``cluster_objects.ClusterObjects``."""
 
     async def get(self, kind: Any, name: str) -> Found | None: ...
 
 
-class CentreCalls(Protocol):
+class DetachingCentre(Protocol):
     """See ``centre.Centre``."""
 
-    async def detach_order(self) -> DetachOrder: ...
+    async def detach_order(self) -> ReceivedDetachOrder: ...
 
     async def goodbye(self, purged: Purged | None) -> None: ...
 
@@ -62,10 +62,10 @@ class Detacher:
 
     def __init__(
         self,
-        edge: Edge,
+        edge: DetachableEdge,
         *,
         attachment: Callable[[], Awaitable[Attachment | None]],
-        connect: Callable[[Attachment], CentreCalls],
+        connect: Callable[[Attachment], DetachingCentre],
         clock: Clock,
         chance: Random,
     ) -> None:
@@ -119,7 +119,7 @@ class Detacher:
         self._matter.well("gone")
         return True
 
-    async def _say_goodbye(self, centre: CentreCalls, purged: Purged | None) -> None:
+    async def _say_goodbye(self, centre: DetachingCentre, purged: Purged | None) -> None:
         """Returns when the centre has heard it. It revokes this credential then, so that an answer which was lost
         shows as a 401 to the next goodbye, and as nothing else: what is unknown before is unknown."""
         try:

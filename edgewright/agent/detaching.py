@@ -20,7 +20,7 @@ import structlog
 
 from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, NAMESPACES, Found, of_group
-from edgewright.agent.detach_order import KEEP, DetachOrder
+from edgewright.agent.detach_order import KEEP, ReceivedDetachOrder
 from edgewright.agent.inhabitants import PASSING_KINDS, inhabitants
 from edgewright.agent.observation import OWN_SOURCE
 from edgewright.agent.purging import PART, RIGHTS, Objects, Purging
@@ -64,7 +64,7 @@ class Detaching:
         anchor: the object that owns what bootstrap has installed.
     """
 
-    def __init__(self, objects: Objects, order: DetachOrder, *, anchor: Found, clock: Clock) -> None:
+    def __init__(self, objects: Objects, order: ReceivedDetachOrder, *, anchor: Found, clock: Clock) -> None:
         self._objects = objects
         self._order = order
         self._anchor = anchor

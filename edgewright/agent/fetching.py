@@ -35,8 +35,8 @@ class Asks(Protocol):
     async def ask_to_fetch(self, namespace: str, source: str, at: datetime) -> None: ...
 
 
-class Fetching:
-    """Of one edge.
+class FluxFetching:
+    """Asks Flux on one edge to fetch what the centre has committed.
 
     Args:
         namespace: of Flux's sources.

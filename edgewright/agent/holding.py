@@ -7,7 +7,7 @@ for too long; that looks as a centre that starts anew does, so two cuts in a row
 from collections.abc import Mapping
 from random import Random
 
-from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.pauses import LONGEST_ASKED, SHORTEST_INTERVAL, SHORTEST_PAUSE, until_next_beat
 from edgewright.agent.timing import Clock
 from edgewright.errors import EdgewrightError, Waiting
@@ -65,7 +65,7 @@ class Holding:
         """It is another centre, or another credential."""
         self.wants_digest, self.revisions = None, {}
 
-    def answered(self, beat: Heartbeat, answer: HeartbeatAnswer, seconds: float) -> float:
+    def answered(self, beat: SentHeartbeat, answer: ReceivedHeartbeatAnswer, seconds: float) -> float:
         """Takes note of an answer; returns the seconds to the next heartbeat.
 
         Args:
@@ -87,7 +87,7 @@ class Holding:
         # No room at the centre, or it ends: then all come back.
         return self._chance.uniform(SHORTEST_PAUSE, until_next_beat(answer.interval, self._chance))
 
-    def was_cut(self, beat: Heartbeat, trouble: EdgewrightError, seconds: float) -> float | None:
+    def was_cut(self, beat: SentHeartbeat, trouble: EdgewrightError, seconds: float) -> float | None:
         """The seconds to the next heartbeat, if this one broke off while its answer was held back; else None."""
         if beat.wants_digest is None or seconds < LEAST_CUT or not isinstance(trouble, Waiting):
             return None

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from edgewright.agent.lacks import Unopened
 from edgewright.agent.opening import Opening
-from edgewright.agent.resealing import fingerprint_of
+from edgewright.agent.resealing import SealedSecretReader, fingerprint_of
 from edgewright.agent.sealing_controller import SealedSecret
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -23,13 +23,7 @@ from edgewright.errors import EdgewrightError
 PAUSE_JITTER = 0.1
 
 
-class Edge(Protocol):
-    """What is asked of the Kubernetes cluster; may raise an ``EdgewrightError``."""
-
-    async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None: ...
-
-
-class Controller(Protocol):
+class OpeningController(Protocol):
     """See ``sealing_controller.SealingController``."""
 
     async def opens(self, secret: SealedSecret) -> bool: ...
@@ -46,8 +40,8 @@ class KeyCheck:
 
     def __init__(
         self,
-        edge: Edge,
-        controller: Controller,
+        edge: SealedSecretReader,
+        controller: OpeningController,
         *,
         openings: Callable[[], Sequence[Opening] | None],
         certificate: Callable[[], str | None],

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.inventory import is_empty
-from edgewright.agent.messages import HeartbeatAnswer
+from edgewright.agent.messages import ReceivedHeartbeatAnswer
 from edgewright.agent.observation import Observation
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -39,7 +39,7 @@ class Leaving:
         self._revision: str | None = None
         self._told_empty = False
 
-    async def heard(self, answer: HeartbeatAnswer, attachment: Attachment) -> None:
+    async def heard(self, answer: ReceivedHeartbeatAnswer, attachment: Attachment) -> None:
         """Takes note of what the centre wants. Only an order for this cluster and generation starts anything."""
         revision = answer.revision if answer.report_empty else None
         if revision != self._revision:

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from edgewright.agent.check_in import read_spans
-from edgewright.agent.detach_order import DetachOrder, read_order
-from edgewright.agent.where import Door, Where, read_door
+from edgewright.agent.detach_order import ReceivedDetachOrder, read_order
+from edgewright.agent.where import CentreDoor, Where, read_door
 from edgewright.errors import Waiting
 
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
@@ -28,7 +28,7 @@ LONGEST_DIGEST = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class SentHeartbeat:
     """A sign of life.
 
     Args:
@@ -78,7 +78,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatAnswer:
+class ReceivedHeartbeatAnswer:
     """What the centre wants.
 
     Args:
@@ -105,18 +105,18 @@ class HeartbeatAnswer:
     report_empty: bool = False
     revision: str | None = None
     detach: bool = False
-    detach_order: DetachOrder | None = None
+    detach_order: ReceivedDetachOrder | None = None
     nonce: str | None = None
     rotate: tuple[str, ...] = ()
     reseal: tuple[str, ...] = ()
     check_in: tuple[tuple[float, float], ...] = ()
-    move_to: Door | None = None
+    move_to: CentreDoor | None = None
     forget_former: bool = False
     revisions: Mapping[str, str] = field(default_factory=dict)
     wants_digest: str | None = None
 
 
-def read_answer(body: object, *, to: Heartbeat) -> HeartbeatAnswer:
+def read_answer(body: object, *, to: SentHeartbeat) -> ReceivedHeartbeatAnswer:
     """The answer to a heartbeat.
 
     Raises:
@@ -132,7 +132,7 @@ def read_answer(body: object, *, to: Heartbeat) -> HeartbeatAnswer:
         raise not_the_centre()
     if nonce not in (None, to.nonce):
         raise not_the_centre()
-    return HeartbeatAnswer(
+    return ReceivedHeartbeatAnswer(
         state=state,
         interval=interval,
         status_due=_is_wanted(body, "status_due"),

@@ -12,12 +12,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from edgewright.agent.attachment import AUTHORITY, FORMER, SECRET, URL, Attachment
-from edgewright.agent.messages import ACTIVE, HeartbeatAnswer
+from edgewright.agent.messages import ACTIVE, ReceivedHeartbeatAnswer
 from edgewright.agent.own_secrets import Secrets, read_own
 from edgewright.agent.passwords import FLUX, SECRET_OF, HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
-from edgewright.agent.where import Door, Where, door_json
+from edgewright.agent.where import CentreDoor, Where, door_json
 from edgewright.errors import Conflict, EdgewrightError, Stalled
 
 TRIAL_SECONDS = 20.0
@@ -27,7 +27,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
 PATIENCE = 3
 """So often in a row the present way has to fail before the one before is tried: a gateway may just start anew."""
 
-Knock = Callable[[Door], Awaitable[HeartbeatAnswer]]
+Knock = Callable[[CentreDoor], Awaitable[ReceivedHeartbeatAnswer]]
 """Sends a heartbeat that way, under the agent's own credential."""
 
 
@@ -44,7 +44,7 @@ class Moving:
         self._clock = clock
         self._matter = Transitions("move")
         self._problem: str | None = None
-        self._tried: Door | None = None
+        self._tried: CentreDoor | None = None
         self._try_at = 0.0
         self._pause = FIRST_PAUSE
         self._failures = 0
@@ -54,7 +54,7 @@ class Moving:
         return Where(attachment.door, holds_former=attachment.former is not None, problem=self._problem)
 
     async def follow(
-        self, answer: HeartbeatAnswer, attachment: Attachment, knock: Knock, *, sources: Iterable[str] = ()
+        self, answer: ReceivedHeartbeatAnswer, attachment: Attachment, knock: Knock, *, sources: Iterable[str] = ()
     ) -> bool:
         """Does what the centre wants; whether the agent's Secret says something else now.
 
@@ -83,7 +83,7 @@ class Moving:
         self._problem, self._tried = None, None
         return True
 
-    async def fall_back(self, attachment: Attachment, knock: Knock) -> HeartbeatAnswer | None:
+    async def fall_back(self, attachment: Attachment, knock: Knock) -> ReceivedHeartbeatAnswer | None:
         """The answer of the way before, which is used from now on; None: there is none, or it is not its turn."""
         former = attachment.former
         self._failures += 1
@@ -97,7 +97,7 @@ class Moving:
         self._matter.trouble("fell_back", url=former.url)
         return answer
 
-    async def _prove(self, wanted: Door, attachment: Attachment, knock: Knock) -> None:
+    async def _prove(self, wanted: CentreDoor, attachment: Attachment, knock: Knock) -> None:
         """Raises whatever keeps this edge from the centre there."""
         if attachment.url.startswith("https:") and not wanted.url.startswith("https:"):
             raise Stalled("It is plain http, and where the centre is reached now is not.", code="move_insecure")
@@ -105,7 +105,7 @@ class Moving:
         if answer.state != ACTIVE or answer.nonce is None or answer.suspended or answer.detach:
             raise Stalled("Who answers there does not know this agent.", code="move_unknown")
 
-    async def _trust_for_flux(self, wanted: Door, attachment: Attachment) -> None:
+    async def _trust_for_flux(self, wanted: CentreDoor, attachment: Attachment) -> None:
         """Lets Flux trust both: it follows by a commit of the centre, which is still to come."""
         held = await self._read(SECRET_OF[FLUX], attachment)
         present = _text(held, AUTHORITY)
@@ -131,7 +131,7 @@ class Moving:
         self._matter.well("settled", url=attachment.url)
         return True
 
-    async def _write(self, attachment: Attachment, door: Door, *, former: Door | None) -> None:
+    async def _write(self, attachment: Attachment, door: CentreDoor, *, former: CentreDoor | None) -> None:
         held = await self._read(SECRET, attachment)
         if _text(held, URL).rstrip("/") != attachment.url:  # somebody has attached this edge anew
             raise Conflict("The Secret is another one by now.", code="secret_changed", where=SECRET)
@@ -146,7 +146,7 @@ class Moving:
         await self._secrets.change_secret(self._namespace, name, held.version, data)
 
 
-async def _timely(answer: Awaitable[HeartbeatAnswer]) -> HeartbeatAnswer:
+async def _timely(answer: Awaitable[ReceivedHeartbeatAnswer]) -> ReceivedHeartbeatAnswer:
     try:
         async with asyncio.timeout(TRIAL_SECONDS):
             return await answer

@@ -11,12 +11,12 @@ from random import Random
 from typing import Any, Protocol
 
 from edgewright.agent.attachment import SECRET, Attachment
-from edgewright.agent.check_in import CheckIn
-from edgewright.agent.fetching import Fetching
+from edgewright.agent.check_in import CheckInTimes
+from edgewright.agent.fetching import FluxFetching
 from edgewright.agent.holding import Holding
 from edgewright.agent.lacks import NODES
 from edgewright.agent.leaving import Leaving
-from edgewright.agent.messages import ACTIVE, PENDING, Heartbeat, HeartbeatAnswer
+from edgewright.agent.messages import ACTIVE, PENDING, ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.moving import Moving
 from edgewright.agent.nonces import Nonces
 from edgewright.agent.passwords import AGENT
@@ -25,7 +25,7 @@ from edgewright.agent.rotation import Rotation
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.agent.watch import Watch
-from edgewright.agent.where import Door
+from edgewright.agent.where import CentreDoor
 from edgewright.errors import EdgewrightError, Invalid, Refused, Stalled, TooLarge, Unauthenticated, Waiting
 
 ATTACHED_ANEW = "attached_anew"
@@ -40,7 +40,7 @@ class CentreCalls(Protocol):
     @property
     def attachment(self) -> Attachment: ...
 
-    async def heartbeat(self, beat: Heartbeat) -> HeartbeatAnswer: ...
+    async def heartbeat(self, beat: SentHeartbeat) -> ReceivedHeartbeatAnswer: ...
 
     async def put_status(self, status: Mapping[str, Any]) -> str | None: ...
 
@@ -75,7 +75,7 @@ class Reporter:
         rotation: Rotation,
         leaving: Leaving,
         moving: Moving,
-        fetching: Fetching,
+        fetching: FluxFetching,
         clock: Clock,
         chance: Random,
         reseal: Callable[[Sequence[str], CentreCalls], None] = lambda _secrets, _centre: None,
@@ -89,7 +89,7 @@ class Reporter:
         self._leaving = leaving
         self._moving = moving
         self._fetching = fetching
-        self._nonces, self._check_in = Nonces(), CheckIn(chance, clock.monotonic())
+        self._nonces, self._check_in = Nonces(), CheckInTimes(chance, clock.monotonic())
         self._holding = Holding(clock, chance)
         self._interval = SHORTEST_INTERVAL
         self._clock = clock
@@ -130,7 +130,7 @@ class Reporter:
         """A heartbeat; returns the seconds to the next."""
         await self._take_up_own_secret()
         flux_sha256 = await self._rotation.flux_sha256(self._centre.attachment)
-        beat = Heartbeat(
+        beat = SentHeartbeat(
             sent_at=self._clock.now(),
             nonce=self._nonces.current,
             observed_revision=self._watch.seen.known_revision,
@@ -183,7 +183,7 @@ class Reporter:
         if was_missing and not self._own_is_missing:
             await self._has_moved()
 
-    async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer:
+    async def _answer(self, beat: SentHeartbeat) -> ReceivedHeartbeatAnswer:
         """The centre's, however long it is held back; what is seen meanwhile is reported at once."""
         if beat.wants_digest is None:
             return await self._centre.heartbeat(beat)
@@ -205,7 +205,7 @@ class Reporter:
             answer.cancel()
             news.cancel()
 
-    def _obey(self, answer: HeartbeatAnswer) -> None:
+    def _obey(self, answer: ReceivedHeartbeatAnswer) -> None:
         """Takes note of what the centre wants."""
         self._takes_status = answer.state == ACTIVE and not (answer.suspended or answer.detach)
         self._asked_for_status = answer.status_due
@@ -219,7 +219,7 @@ class Reporter:
             self._matter.well(answer.state)
             self._reseal(answer.reseal, self._centre)
 
-    async def _has_rotated(self, answer: HeartbeatAnswer) -> bool:
+    async def _has_rotated(self, answer: ReceivedHeartbeatAnswer) -> bool:
         """Replaces the credentials that the centre wants replaced; whether our own is another one now."""
         proves, self._proves = self._proves, False
         if answer.state != ACTIVE or answer.suspended or answer.detach:
@@ -230,12 +230,12 @@ class Reporter:
         self._proves = AGENT in done and await self._has_moved()
         return self._proves
 
-    async def _has_followed(self, answer: HeartbeatAnswer, beat: Heartbeat) -> bool:
+    async def _has_followed(self, answer: ReceivedHeartbeatAnswer, beat: SentHeartbeat) -> bool:
         """Goes to where the centre wants to be reached; whether it is another place now."""
         if answer.state != ACTIVE or answer.suspended or answer.detach:
             return False
 
-        async def knock(door: Door) -> HeartbeatAnswer:
+        async def knock(door: CentreDoor) -> ReceivedHeartbeatAnswer:
             said = replace(beat, nonce=self._nonces.current, previous_nonce=self._nonces.previous)
             heard = await self._heartbeat_at(door, said)
             self._nonces.answered()
@@ -245,23 +245,23 @@ class Reporter:
         moved = await self._moving.follow(answer, self._centre.attachment, knock, sources=sources)
         return moved and await self._has_moved()
 
-    async def _return(self, beat: Heartbeat) -> HeartbeatAnswer | None:
+    async def _return(self, beat: SentHeartbeat) -> ReceivedHeartbeatAnswer | None:
         """The answer to the same heartbeat where the centre was before, which counts from now on; None: no answer."""
 
-        async def knock(door: Door) -> HeartbeatAnswer:
+        async def knock(door: CentreDoor) -> ReceivedHeartbeatAnswer:
             return await self._heartbeat_at(door, beat)
 
         answer = await self._moving.fall_back(self._centre.attachment, knock)
         return answer if answer is not None and await self._has_moved() else None
 
-    async def _heartbeat_at(self, door: Door, beat: Heartbeat) -> HeartbeatAnswer:
+    async def _heartbeat_at(self, door: CentreDoor, beat: SentHeartbeat) -> ReceivedHeartbeatAnswer:
         calls = self._connect(self._centre.attachment.through(door))
         try:
             return await calls.heartbeat(beat)
         finally:
             await calls.close()
 
-    async def _fall_back(self, beat: Heartbeat) -> HeartbeatAnswer | None:
+    async def _fall_back(self, beat: SentHeartbeat) -> ReceivedHeartbeatAnswer | None:
         """The answer to the same heartbeat under another of our passwords, which counts from now on; None: none does.
 
         The centre, or this edge, may have been restored from a backup that is older than the other side.
@@ -335,7 +335,7 @@ class Reporter:
         return True
 
 
-def _to_be_answered_at_once(beat: Heartbeat) -> Heartbeat:
+def _to_be_answered_at_once(beat: SentHeartbeat) -> SentHeartbeat:
     return replace(beat, wants_digest=None)
 
 

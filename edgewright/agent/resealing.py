@@ -20,41 +20,43 @@ LARGEST_BODY = 256 * 1024
 """Bytes of ciphertext from which a body is sent; a heartbeat waits for it."""
 
 
-class Edge(Protocol):
+class SealedSecretReader(Protocol):
     """What is asked of the Kubernetes cluster; may raise an ``EdgewrightError``."""
 
     async def sealed_secret(self, namespace: str, name: str) -> SealedSecret | None: ...
 
 
-class Controller(Protocol):
+class ResealingController(Protocol):
     """See ``sealing_controller.SealingController``."""
 
     async def reseal(self, secret: SealedSecret) -> Mapping[str, str]: ...
 
 
-class CentreCalls(Protocol):
+class ResealingCentre(Protocol):
     """The centre; may raise an ``EdgewrightError``."""
 
     async def resealed(self, fingerprint: str, secrets: Sequence[Mapping[str, Any]]) -> Sequence[str]: ...
 
 
-class Resealing:
-    """Of one edge.
+class Resealer:
+    """Has the controller of one edge seal anew what the centre asks for.
 
     Args:
         certificate: asks sealed-secrets for its certificate, PEM.
     """
 
-    def __init__(self, edge: Edge, controller: Controller, certificate: Callable[[], Awaitable[str]]) -> None:
+    def __init__(
+        self, edge: SealedSecretReader, controller: ResealingController, certificate: Callable[[], Awaitable[str]]
+    ) -> None:
         self._edge = edge
         self._controller = controller
         self._certificate = certificate
         self._matter = Transitions("resealing")
         self._asked = asyncio.Event()
         self._wanted: Sequence[str] = ()
-        self._centre: CentreCalls | None = None
+        self._centre: ResealingCentre | None = None
 
-    def want(self, secrets: Sequence[str], centre: CentreCalls) -> None:
+    def want(self, secrets: Sequence[str], centre: ResealingCentre) -> None:
         """What an answer to a heartbeat asks for. While a round is under way it is that round's already."""
         self._wanted, self._centre = secrets, centre
         if secrets:
@@ -74,7 +76,7 @@ class Resealing:
                 self._matter.well("done")
             self._asked.clear()  # what was asked for meanwhile is done, or is asked for again
 
-    async def _round(self, wanted: Sequence[str], centre: CentreCalls) -> None:
+    async def _round(self, wanted: Sequence[str], centre: ResealingCentre) -> None:
         """Goes on for as long as the centre wants something that was not tried yet."""
         tried: set[str] = set()
         while left := [secret for secret in wanted if secret not in tried]:

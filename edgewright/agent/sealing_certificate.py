@@ -13,8 +13,8 @@ LARGEST = 64 * 1024
 """Bytes."""
 
 
-class SealingCertificate:
-    """Of one controller, reached within the cluster: not through the proxies of the environment.
+class SealingCertificateSource:
+    """Asks one controller for its certificate, within the cluster: not through the proxies of the environment.
 
     Args:
         url: of the controller, without a slash at its end.

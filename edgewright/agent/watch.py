@@ -39,7 +39,7 @@ _RESOURCES = {
 T = TypeVar("T")
 
 
-class Edge(Protocol):
+class WatchedEdge(Protocol):
     """What can be asked of the Kubernetes cluster; any question may raise an ``EdgewrightError``."""
 
     async def hosts(self) -> list[Host]: ...
@@ -76,7 +76,7 @@ class Watch:
 
     def __init__(
         self,
-        edge: Edge,
+        edge: WatchedEdge,
         certificate: Callable[[], Awaitable[str]],
         *,
         namespace: str,

@@ -13,7 +13,7 @@ LONGEST_PROBLEM = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class CentreDoor:
     """A way to the centre.
 
     Args:
@@ -34,7 +34,7 @@ class Where:
         problem: why it is not that which the centre wants.
     """
 
-    door: Door
+    door: CentreDoor
     holds_former: bool = False
     problem: str | None = None
 
@@ -49,16 +49,16 @@ class Where:
         }
 
 
-def read_door(said: object) -> Door | None:
+def read_door(said: object) -> CentreDoor | None:
     """A way to the centre, as JSON has it; None for what the agent could not use."""
     if not isinstance(said, Mapping):
         return None
     url, bundle = said.get("url"), said.get("ca_bundle")
     if not isinstance(url, str) or not is_base_url(url) or not isinstance(bundle, str | None):
         return None
-    return Door(url.rstrip("/"), bundle.strip() or None if bundle is not None else None)
+    return CentreDoor(url.rstrip("/"), bundle.strip() or None if bundle is not None else None)
 
 
-def door_json(door: Door) -> Mapping[str, Any]:
+def door_json(door: CentreDoor) -> Mapping[str, Any]:
     """What ``read_door`` reads."""
     return {"url": door.url, "ca_bundle": door.authority}

@@ -42,7 +42,7 @@ Source = tuple[UUID, UUID]
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedInput:
     """The input of the renderer, and the entries that it came from."""
 
     input: RenderInput
@@ -118,7 +118,7 @@ class RenderInputs:
         self._external_url = external_url
         self._rendered: dict[str, Mapping[str, bytes]] = {}
 
-    async def collect(self, row: ClusterRow) -> Collected:
+    async def collect(self, row: ClusterRow) -> CollectedInput:
         """The present templates of a cluster, and what its edge has shown: where it reaches the gateway, and whether
         its Flux is asked to fetch.
 
@@ -130,9 +130,9 @@ class RenderInputs:
         _demand_renderer_in_force(templates.installation)
         base = row.proven_url or self._external_url
         interval = FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF
-        return Collected(templates.input_for(row.uuid, row.spec, base, interval), templates.sources)
+        return CollectedInput(templates.input_for(row.uuid, row.spec, base, interval), templates.sources)
 
-    async def render(self, collected: Collected) -> Mapping[str, bytes]:
+    async def render(self, collected: CollectedInput) -> Mapping[str, bytes]:
         """``render_repository`` of what was collected; what was rendered lately is remembered.
 
         A cluster is rendered once to see whether it can be, and soon after to be committed. Values can be large: a
@@ -148,7 +148,7 @@ class RenderInputs:
         return rendered
 
 
-async def digest_of(collected: Collected) -> str:
+async def digest_of(collected: CollectedInput) -> str:
     """``Collected.digest``, computed in a thread."""
     return await asyncio.to_thread(lambda: collected.digest)
 

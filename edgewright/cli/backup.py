@@ -19,7 +19,15 @@ from edgewright.adapters.database.sqlite_copy import check_sqlite, copy_sqlite
 from edgewright.adapters.git.bundles import archived, discard, in_service, repository_of, write_bundle
 from edgewright.adapters.git.layout import remove_leftovers
 from edgewright.adapters.git.objects import fsync_folder
-from edgewright.cli.backup_manifest import DATABASE, HOME_FILES, MANIFEST, KeptRepository, Manifest, Part, part_of
+from edgewright.cli.backup_manifest import (
+    DATABASE,
+    HOME_FILES,
+    MANIFEST,
+    BackupPart,
+    KeptRepository,
+    Manifest,
+    part_of,
+)
 from edgewright.cli.endpoints import write_atomically
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import owner_only
@@ -80,13 +88,13 @@ def _fill(draft: Path, settings: Settings, database: Path | None, made_at: datet
     )
 
 
-def _copy_database(database: Path, copy: Path) -> Part:
+def _copy_database(database: Path, copy: Path) -> BackupPart:
     copy_sqlite(database, copy)
     check_sqlite(copy)
     return part_of(copy)
 
 
-def _copied(source: Path, target: Path) -> Part | None:
+def _copied(source: Path, target: Path) -> BackupPart | None:
     try:
         shutil.copyfile(source, target)
     except FileNotFoundError:

@@ -21,7 +21,7 @@ key that webhooks are signed with."""
 _CHUNK = 1 << 20
 
 
-class Part(Frozen):
+class BackupPart(Frozen):
     """One file of a backup.
 
     Args:
@@ -43,7 +43,7 @@ class KeptRepository(Frozen):
 
     place: str
     head: str | None = Field(pattern="^[0-9a-f]{40}$")
-    bundle: Part | None
+    bundle: BackupPart | None
 
     @field_validator("place")
     @classmethod
@@ -72,18 +72,18 @@ class Manifest(Frozen):
     format: Literal[1] = 1
     edgewright: str
     made_at: AwareDatetime
-    database: Part | None
-    home: dict[str, Part]
+    database: BackupPart | None
+    home: dict[str, BackupPart]
     repositories: tuple[KeptRepository, ...]
 
     @field_validator("home")
     @classmethod
-    def _only_known_names(cls, home: dict[str, Part]) -> dict[str, Part]:
+    def _only_known_names(cls, home: dict[str, BackupPart]) -> dict[str, BackupPart]:
         if not home.keys() <= set(HOME_FILES):
             raise ValueError("a file that no backup holds")
         return home
 
-    def parts(self) -> Iterator[tuple[str, Part]]:
+    def parts(self) -> Iterator[tuple[str, BackupPart]]:
         """Path in the backup, and what has to be there."""
         if self.database:
             yield DATABASE, self.database
@@ -91,7 +91,7 @@ class Manifest(Frozen):
         yield from ((kept.file, kept.bundle) for kept in self.repositories if kept.bundle)
 
 
-def part_of(file: Path) -> Part:
+def part_of(file: Path) -> BackupPart:
     """A file as the manifest names it; its bytes are on disk when this returns."""
     digest, size = hashlib.sha256(), 0
     with file.open("rb") as stream:
@@ -99,7 +99,7 @@ def part_of(file: Path) -> Part:
             digest.update(chunk)
             size += len(chunk)
         os.fsync(stream.fileno())
-    return Part(size=size, sha256=digest.hexdigest())
+    return BackupPart(size=size, sha256=digest.hexdigest())
 
 
 def checked_manifest(backup: Path) -> Manifest:

@@ -23,7 +23,7 @@ _NO_SPACE = 200 * 1024**2
 _CLOCK_SLACK_SECONDS = 60.0
 
 
-class Verdict(StrEnum):
+class CheckVerdict(StrEnum):
     OK = "ok"
     WARNING = "warning"
     WRONG = "wrong"
@@ -40,7 +40,7 @@ class Check:
     """
 
     name: str
-    verdict: Verdict
+    verdict: CheckVerdict
     sentence: str
     fix: str = ""
 
@@ -62,8 +62,8 @@ def machine_checks(settings: Settings) -> Iterator[Check]:
 def _python() -> Check:
     version = ".".join(str(part) for part in sys.version_info[:3])
     if sys.version_info < _OLDEST_PYTHON:
-        return Check("Python", Verdict.WRONG, f"Python {version} is too old.", "Install Python 3.11 or newer.")
-    return Check("Python", Verdict.OK, f"Python {version}.")
+        return Check("Python", CheckVerdict.WRONG, f"Python {version} is too old.", "Install Python 3.11 or newer.")
+    return Check("Python", CheckVerdict.OK, f"Python {version}.")
 
 
 def _git() -> Check:
@@ -71,24 +71,24 @@ def _git() -> Check:
     needed = ".".join(str(part) for part in OLDEST_GIT)
     fix = f"Install git {needed} or newer, on Debian and Ubuntu: apt install git."
     if version is None:
-        return Check("git", Verdict.WRONG, "git is not on PATH.", fix)
+        return Check("git", CheckVerdict.WRONG, "git is not on PATH.", fix)
     found = ".".join(str(part) for part in version)
     if version < OLDEST_GIT:
-        return Check("git", Verdict.WRONG, f"git {found} is too old.", fix)
-    return Check("git", Verdict.OK, f"git {found}.")
+        return Check("git", CheckVerdict.WRONG, f"git {found} is too old.", fix)
+    return Check("git", CheckVerdict.OK, f"git {found}.")
 
 
 def _temporal_program(settings: Settings) -> Check:
     name = "Temporal program"
     if settings.temporal_address:
-        return Check(name, Verdict.OK, f"Not needed: the server at {settings.temporal_address} is used.")
+        return Check(name, CheckVerdict.OK, f"Not needed: the server at {settings.temporal_address} is used.")
     try:
         path = temporal_binary(settings)
     except CliError as error:
-        return Check(name, Verdict.WRONG, error.sentence, error.hint or "")
+        return Check(name, CheckVerdict.WRONG, error.sentence, error.hint or "")
     if not os.access(path, os.X_OK):
-        return Check(name, Verdict.WRONG, f"{path} may not be executed.", f"chmod +x {path}")
-    return Check(name, Verdict.OK, f"{path}.")
+        return Check(name, CheckVerdict.WRONG, f"{path} may not be executed.", f"chmod +x {path}")
+    return Check(name, CheckVerdict.OK, f"{path}.")
 
 
 def _home(home: Path) -> Check:
@@ -96,26 +96,28 @@ def _home(home: Path) -> Check:
     if not home.exists():
         parent = _nearest(home)
         if not os.access(parent, os.W_OK | os.X_OK):
-            return Check("home", Verdict.WRONG, f"{home} is not there, and {parent} cannot be written.", own)
-        return Check("home", Verdict.OK, f"{home} is not there yet; `{typed('up')}` makes it.")
+            return Check("home", CheckVerdict.WRONG, f"{home} is not there, and {parent} cannot be written.", own)
+        return Check("home", CheckVerdict.OK, f"{home} is not there yet; `{typed('up')}` makes it.")
     if not home.is_dir():
-        return Check("home", Verdict.WRONG, f"{home} is not a folder.", "Set EDGEWRIGHT_HOME to a folder.")
+        return Check("home", CheckVerdict.WRONG, f"{home} is not a folder.", "Set EDGEWRIGHT_HOME to a folder.")
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        return Check("home", Verdict.WRONG, f"{home} cannot be written by this user.", own)
+        return Check("home", CheckVerdict.WRONG, f"{home} cannot be written by this user.", own)
     mode = home.stat().st_mode & 0o777
     if mode & 0o077:
-        return Check("home", Verdict.WRONG, f"{home} is open to other users (mode {mode:04o}).", f"chmod 700 {home}")
-    return Check("home", Verdict.OK, f"{home}, mode {mode:04o}.")
+        return Check(
+            "home", CheckVerdict.WRONG, f"{home} is open to other users (mode {mode:04o}).", f"chmod 700 {home}"
+        )
+    return Check("home", CheckVerdict.OK, f"{home}, mode {mode:04o}.")
 
 
 def _disk(home: Path) -> Check:
     free = shutil.disk_usage(_nearest(home)).free
     sentence = f"{free / 1024**3:.1f} GiB free where the home is."
     if free < _NO_SPACE:
-        return Check("disk", Verdict.WRONG, sentence, "Free some space: databases and repositories will fail.")
+        return Check("disk", CheckVerdict.WRONG, sentence, "Free some space: databases and repositories will fail.")
     if free < _LITTLE_SPACE:
-        return Check("disk", Verdict.WARNING, sentence, "Free some space before it is full.")
-    return Check("disk", Verdict.OK, sentence)
+        return Check("disk", CheckVerdict.WARNING, sentence, "Free some space before it is full.")
+    return Check("disk", CheckVerdict.OK, sentence)
 
 
 def _clock(home: Path) -> Check:
@@ -126,11 +128,11 @@ def _clock(home: Path) -> Check:
     if ahead > _CLOCK_SLACK_SECONDS:
         return Check(
             "clock",
-            Verdict.WRONG,
+            CheckVerdict.WRONG,
             f"The clock is {ahead:.0f} s behind files in the home; tokens and leases would be judged wrongly.",
             "Set the clock, and let NTP keep it.",
         )
-    return Check("clock", Verdict.OK, time.strftime("%Y-%m-%d %H:%M:%S UTC.", time.gmtime(now)))
+    return Check("clock", CheckVerdict.OK, time.strftime("%Y-%m-%d %H:%M:%S UTC.", time.gmtime(now)))
 
 
 def _ports(settings: Settings) -> Iterator[Check]:
@@ -142,14 +144,14 @@ def _ports(settings: Settings) -> Iterator[Check]:
 def _port(wish: PortWish, ours: frozenset[int]) -> Check:
     name = f"port of {wish.part}"
     if wish.port == 0:
-        return Check(name, Verdict.OK, "Any free one is taken.")
+        return Check(name, CheckVerdict.OK, "Any free one is taken.")
     try:
         resolve_ports([wish])
     except CliError as error:
         if listener_pid(wish.port) in ours:
-            return Check(name, Verdict.OK, f"{wish.port}, in use by {wish.part}.")
-        return Check(name, Verdict.WRONG, error.sentence, error.hint or "")
-    return Check(name, Verdict.OK, f"{wish.port} is free.")
+            return Check(name, CheckVerdict.OK, f"{wish.port}, in use by {wish.part}.")
+        return Check(name, CheckVerdict.WRONG, error.sentence, error.hint or "")
+    return Check(name, CheckVerdict.OK, f"{wish.port} is free.")
 
 
 def _variables() -> Check:
@@ -158,9 +160,9 @@ def _variables() -> Check:
     known = {f"EDGEWRIGHT_{name.upper()}" for name in fields}
     unknown = sorted(name for name in os.environ if name.startswith("EDGEWRIGHT_") and name not in known)
     if not unknown:
-        return Check("variables", Verdict.OK, "Every variable EDGEWRIGHT_… is one that is known.")
+        return Check("variables", CheckVerdict.OK, "Every variable EDGEWRIGHT_… is one that is known.")
     sentence = f"Nobody reads {', '.join(unknown)}."
-    return Check("variables", Verdict.WARNING, sentence, "Correct its spelling, or unset it.")
+    return Check("variables", CheckVerdict.WARNING, sentence, "Correct its spelling, or unset it.")
 
 
 def _external_url(settings: Settings) -> Check:
@@ -168,11 +170,11 @@ def _external_url(settings: Settings) -> Check:
     if settings.external_url_is_loopback:
         return Check(
             "external URL",
-            Verdict.WARNING,
+            CheckVerdict.WARNING,
             f"{url} reaches nobody but this machine, so no other can be bootstrapped.",
             "Set EDGEWRIGHT_EXTERNAL_URL to the https URL under which edges reach the gateway.",
         )
-    return Check("external URL", Verdict.OK, f"{url}.")
+    return Check("external URL", CheckVerdict.OK, f"{url}.")
 
 
 def _tls(settings: Settings) -> Iterator[Check]:
@@ -185,9 +187,11 @@ def _tls(settings: Settings) -> Iterator[Check]:
         if path is None:
             continue
         if os.access(path, os.R_OK):
-            yield Check(variable, Verdict.OK, f"{path}.")
+            yield Check(variable, CheckVerdict.OK, f"{path}.")
         else:
-            yield Check(variable, Verdict.WRONG, f"{path} cannot be read.", "Correct the path, or the file's mode.")
+            yield Check(
+                variable, CheckVerdict.WRONG, f"{path} cannot be read.", "Correct the path, or the file's mode."
+            )
 
 
 def _nearest(path: Path) -> Path:

@@ -34,7 +34,7 @@ _EXIT_BY_STATUS = {
 }
 
 
-class Gateway:
+class GatewayClient:
     """An open connection. Every call raises ``CliError`` unless it succeeds.
 
     Args:
@@ -200,7 +200,7 @@ class Gateway:
         return CliError(sentence, str(hint) if hint else None, exit_code, code=str(code) if code else None)
 
 
-def connect() -> Gateway:
+def connect() -> GatewayClient:
     """The gateway that the environment names, or the one that runs on this machine.
 
     Raises:
@@ -213,7 +213,7 @@ def connect() -> Gateway:
     if settings.url:
         url = checked_url(settings.url, allow_plain_http=settings.allow_plain_http)
         token = read_token(settings.token_file) if settings.token_file else None
-        return Gateway(url, token, ca_bundle=settings.ca_bundle)
+        return GatewayClient(url, token, ca_bundle=settings.ca_bundle)
     endpoints = read_endpoints(settings.home)
     if endpoints is None:
         raise CliError(
@@ -222,7 +222,7 @@ def connect() -> Gateway:
             ExitCode.UNAVAILABLE,
         )
     token = read_token(settings.token_file or settings.home / "admin-token")
-    return Gateway(endpoints.gateway, token, ca_bundle=settings.ca_bundle)
+    return GatewayClient(endpoints.gateway, token, ca_bundle=settings.ca_bundle)
 
 
 def starter() -> str:

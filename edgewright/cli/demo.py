@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from edgewright.cli.client import Gateway
+from edgewright.cli.client import GatewayClient
 from edgewright.cli.client_settings import read_token
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.local import gateway_url
@@ -31,7 +31,7 @@ def commission_demo(settings: Settings) -> float:
         CliError: it was not created, or not ready within a minute; the demo stays due unless it was created.
     """
     token = read_token(settings.home / "admin-token")
-    with Gateway(gateway_url(settings), token, ca_bundle=settings.ca_bundle) as gateway:
+    with GatewayClient(gateway_url(settings), token, ca_bundle=settings.ca_bundle) as gateway:
         began = time.monotonic()
         uuid = _created(gateway)
         (settings.home / _DUE).unlink(missing_ok=True)
@@ -39,7 +39,7 @@ def commission_demo(settings: Settings) -> float:
         return time.monotonic() - began
 
 
-def _created(gateway: Gateway) -> str:
+def _created(gateway: GatewayClient) -> str:
     try:
         return str(gateway.post("/v1/cluster", {"name": DEMO_NAME})["uuid"])
     except CliError as error:
@@ -50,7 +50,7 @@ def _created(gateway: Gateway) -> str:
     return next(str(item["uuid"]) for item in items if item["name"].lower() == DEMO_NAME)
 
 
-def _await_ready(gateway: Gateway, uuid: str, *, until: float) -> None:
+def _await_ready(gateway: GatewayClient, uuid: str, *, until: float) -> None:
     path = f"/v1/cluster/{uuid}/ready"
     while True:
         answer = gateway.request("GET", path, params={"wait": 10}, accept=frozenset({503}))

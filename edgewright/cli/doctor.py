@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from edgewright.cli.checks import Check, Verdict, machine_checks
+from edgewright.cli.checks import Check, CheckVerdict, machine_checks
 from edgewright.cli.failures import ExitCode, of_settings
 from edgewright.cli.local import local_settings
 
-_STYLES = {Verdict.OK: "green", Verdict.WARNING: "yellow", Verdict.WRONG: "bold red"}
+_STYLES = {CheckVerdict.OK: "green", CheckVerdict.WARNING: "yellow", CheckVerdict.WRONG: "bold red"}
 
 
 def doctor(
@@ -30,7 +30,7 @@ def doctor(
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
         _show(checks)
-    if any(check.verdict is Verdict.WRONG for check in checks):
+    if any(check.verdict is CheckVerdict.WRONG for check in checks):
         raise typer.Exit(ExitCode.FAILED)
 
 
@@ -39,7 +39,7 @@ def _examine(*, repositories: bool) -> list[Check]:
         settings = local_settings()
     except ValidationError as error:
         trouble = of_settings(error)
-        return [Check("settings", Verdict.WRONG, trouble.sentence, trouble.hint or "")]
+        return [Check("settings", CheckVerdict.WRONG, trouble.sentence, trouble.hint or "")]
     from edgewright.cli.service_checks import service_checks  # noqa: PLC0415 - slow, and useless without settings
 
     checks = [*machine_checks(settings), *asyncio.run(service_checks(settings))]
@@ -57,7 +57,7 @@ def _show(checks: Sequence[Check]) -> None:
         line.append(f"{check.verdict:<8}", style=_STYLES[check.verdict])
         line.append(f"{check.name:<28} {check.sentence}")
         screen.print(line)
-        if check.fix and check.verdict is not Verdict.OK:
+        if check.fix and check.verdict is not CheckVerdict.OK:
             screen.print(Text(f"{'':<8}{'':<28} {check.fix}", style="dim"))
-    wrong = sum(check.verdict is Verdict.WRONG for check in checks)
+    wrong = sum(check.verdict is CheckVerdict.WRONG for check in checks)
     screen.print(Text(f"\n{wrong} wrong." if wrong else "\nNothing is wrong."))

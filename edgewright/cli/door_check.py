@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from edgewright.adapters.database.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine import Database
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.reach import Door
 from edgewright.ports.edge_reports import Elsewhere
 from edgewright.settings import Settings
@@ -20,7 +20,9 @@ async def door_checks(database: Database, settings: Settings) -> list[Check]:
     try:
         door = settings.read_door()
     except (OSError, UnicodeDecodeError):
-        return [Check(NAME, Verdict.WRONG, "The CA bundle cannot be read.", "Correct its path, or the file's mode.")]
+        return [
+            Check(NAME, CheckVerdict.WRONG, "The CA bundle cannot be read.", "Correct its path, or the file's mode.")
+        ]
     return [] if door is None else [_finding(door, await SqlEdgeReports(database).elsewhere(door))]
 
 
@@ -29,11 +31,11 @@ def _finding(door: Door, elsewhere: Sequence[Elsewhere]) -> Check:
         shown = "; ".join(_line(each) for each in elsewhere[:MOST_NAMES])
         more = f"; and {len(elsewhere) - MOST_NAMES} more" if len(elsewhere) > MOST_NAMES else ""
         sentence = f"{len(elsewhere)} not known to reach {door.url} with its present certificates: {shown}{more}."
-        return Check(NAME, Verdict.WARNING, sentence, _WAIT)
+        return Check(NAME, CheckVerdict.WARNING, sentence, _WAIT)
     if door.is_settled:
-        return Check(NAME, Verdict.OK, f"All reach {door.url}.")
+        return Check(NAME, CheckVerdict.OK, f"All reach {door.url}.")
     fix = "Rename the settings EDGEWRIGHT_NEXT_…: they lose their NEXT. docs/operations.md says how."
-    return Check(NAME, Verdict.WARNING, f"All reach {door.url}, and the old way is not used any more.", fix)
+    return Check(NAME, CheckVerdict.WARNING, f"All reach {door.url}, and the old way is not used any more.", fix)
 
 
 def _line(each: Elsewhere) -> str:

@@ -9,7 +9,7 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.presence import age_of_sweep
 from edgewright.adapters.database.stored_moments import moments_ahead
 from edgewright.adapters.database.tables import clusters
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.invocation import typed
 from edgewright.domain.conditions import late_sweep
 
@@ -35,14 +35,14 @@ async def fleet_checks(database: Database, sweep_every: timedelta) -> AsyncItera
     if silence is not None and silence >= late_sweep(sweep_every):
         fix = f"Is a worker running, and the schedule edgewright-sweep paused? `{typed('admin init')}` makes it anew."
         sentence = f"No round has ended for {silence.total_seconds():.0f} s: no lease expires, lost nudges stay lost."
-        yield Check("sweep", Verdict.WRONG, sentence, fix)
+        yield Check("sweep", CheckVerdict.WRONG, sentence, fix)
     if ahead:
         sentence = f"Moments in the future are stored, of {', '.join(ahead)}: a clock was wrong."
         fix = "The sweep takes them for now, but those of events stay. Let NTP keep the clock."
-        yield Check("moments", Verdict.WARNING, sentence, fix)
+        yield Check("moments", CheckVerdict.WARNING, sentence, fix)
     if drifted:
         more = f" and {len(drifted) - MOST_NAMES} more" if len(drifted) > MOST_NAMES else ""
         named = f"{', '.join(drifted[:MOST_NAMES])}{more}"
         sentence = f"An earlier copy of the repository or the database was put back: {named}."
         fix = f"`{typed('cluster get')} NAME` says in the condition Drifted what is lost, and what to do."
-        yield Check("drift", Verdict.WRONG, sentence, fix)
+        yield Check("drift", CheckVerdict.WRONG, sentence, fix)

@@ -15,7 +15,7 @@ from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bundles import repository_of
 from edgewright.adapters.git.inspection import damage_of, places
 from edgewright.adapters.git.layout import ARCHIVE
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.cluster import Desired
 from edgewright.errors import EdgewrightError
 from edgewright.settings import Settings
@@ -49,7 +49,7 @@ def repository_checks(settings: Settings) -> list[Check]:
         return damaged[:MOST_NAMED] + rest
     archived = sum(place.startswith(ARCHIVE) for place in found)
     sentence = f"Each object of {len(found)} repositories, {archived} of them archived, is what was written."
-    return [Check("repositories", Verdict.OK, sentence)]
+    return [Check("repositories", CheckVerdict.OK, sentence)]
 
 
 async def _known(settings: Settings) -> Mapping[UUID, Known]:
@@ -88,4 +88,4 @@ def _absent(found: Sequence[str], known: Mapping[UUID, Known]) -> Iterator[Check
 
 
 def _wrong(name: str, sentence: str) -> Check:
-    return Check(name, Verdict.WRONG, sentence, _FIX)
+    return Check(name, CheckVerdict.WRONG, sentence, _FIX)

@@ -34,7 +34,7 @@ _TERMINATE = """temporal workflow terminate --query "WorkflowType = 'ManagedClus
 
 
 @dataclass(frozen=True)
-class Places:
+class InstallationPlaces:
     """Where the parts of an installation are.
 
     Args:
@@ -77,7 +77,9 @@ def restore_backup(
     Raises:
         CliError, EdgewrightError: before anything has changed places, if a part cannot be made ready.
     """
-    places = Places(settings.home, settings.effective_git_root, sqlite_file(settings.effective_database_url))
+    places = InstallationPlaces(
+        settings.home, settings.effective_git_root, sqlite_file(settings.effective_database_url)
+    )
     there = _repositories_in(places.root) if keep_repositories else set()
     wanted = [kept for kept in manifest.repositories if repository_of(kept.place) not in there]
     drafts = {place.parent / _DRAFT for place in (places.home / "x", places.root / "x", places.database) if place}
@@ -107,7 +109,9 @@ def _repositories_in(root: Path) -> set[UUID]:
     return {repository_of(place) for place in (*in_service(root), *archived(root))}
 
 
-def _in_the_way(places: Places, wanted: Sequence[str], manifest: Manifest, *, whole_root: bool) -> Iterator[Path]:
+def _in_the_way(
+    places: InstallationPlaces, wanted: Sequence[str], manifest: Manifest, *, whole_root: bool
+) -> Iterator[Path]:
     """What is moved aside if it is there. Temporal's file always: it knows things that the database does not.
     A key that the backup does not hold stays: it is of an installation that had none yet."""
     yield from places.database_files
@@ -120,12 +124,12 @@ def _in_the_way(places: Places, wanted: Sequence[str], manifest: Manifest, *, wh
         yield from (places.root / place for place in wanted)
 
 
-def _home_drafts(backup: Path, manifest: Manifest, places: Places) -> list[tuple[Path, Path]]:
+def _home_drafts(backup: Path, manifest: Manifest, places: InstallationPlaces) -> list[tuple[Path, Path]]:
     draft = _fresh(places.home / _DRAFT)
     return [(_copied(backup / name, draft / name), places.home / name) for name in manifest.home]
 
 
-def _database_draft(backup: Path, manifest: Manifest, places: Places) -> list[tuple[Path, Path]]:
+def _database_draft(backup: Path, manifest: Manifest, places: InstallationPlaces) -> list[tuple[Path, Path]]:
     if places.database is None or manifest.database is None:
         return []
     draft = places.database.parent / _DRAFT

@@ -20,7 +20,7 @@ from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
 from edgewright.cli.admin_token import holds_valid_token
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.door_check import door_checks
 from edgewright.cli.endpoints import Endpoints, read_endpoints
 from edgewright.cli.fleet_checks import fleet_checks
@@ -48,7 +48,7 @@ async def service_checks(settings: Settings) -> list[Check]:
     stored = [check async for check in _stored(settings)]
     if endpoints is None and settings.temporal_address is None:
         fix = f"Start it with `{typed('up')}`."
-        return [*stored, Check("running", Verdict.WARNING, "Edgewright does not run on this home.", fix)]
+        return [*stored, Check("running", CheckVerdict.WARNING, "Edgewright does not run on this home.", fix)]
     running = [check async for check in _temporal(settings, endpoints)]
     return [*stored, *running, *await asyncio.to_thread(_gateway, endpoints)]
 
@@ -56,14 +56,14 @@ async def service_checks(settings: Settings) -> list[Check]:
 async def _stored(settings: Settings) -> AsyncIterator[Check]:
     url = make_url(settings.effective_database_url)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():  # noqa: ASYNC240 - one look
-        yield Check("database", Verdict.OK, f"{url.database} is not there yet; `{typed('up')}` makes it.")
+        yield Check("database", CheckVerdict.OK, f"{url.database} is not there yet; `{typed('up')}` makes it.")
         return
     try:
         async with open_database(settings.effective_database_url) as database:
             findings = [check async for check in _database(database, timedelta(seconds=settings.sweep_seconds))]
             for check in findings:
                 yield check
-            if findings[0].verdict is Verdict.OK:  # else there is no table to look a token up in
+            if findings[0].verdict is CheckVerdict.OK:  # else there is no table to look a token up in
                 yield await _token(database, settings.home / "admin-token")
                 yield await _flux(database)
                 for check in await door_checks(database, settings):
@@ -79,17 +79,17 @@ async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator
         present, newest = await connection.run_sync(present_revisions), known_revisions()[-1:]
         ahead = (datetime.now(UTC) - await database.now(connection)).total_seconds()
     if present == newest:
-        yield Check("database", Verdict.OK, f"Reachable, schema {'+'.join(present)}.")
+        yield Check("database", CheckVerdict.OK, f"Reachable, schema {'+'.join(present)}.")
     else:
         have, want = "+".join(present) or "none", "+".join(newest)
         fix = f"`{typed('admin init')}` migrates it; a newer schema than this program's wants a newer program."
-        yield Check("database", Verdict.WRONG, f"Its schema is {have}; this program works with {want}.", fix)
+        yield Check("database", CheckVerdict.WRONG, f"Its schema is {have}; this program works with {want}.", fix)
     if present == newest:
         async for check in fleet_checks(database, sweep_every):
             yield check
     if abs(ahead) > _CLOCK_SLACK_SECONDS:
         sentence = f"This machine's clock is {ahead:+.0f} s off the database's, which decides."
-        yield Check("database clock", Verdict.WRONG, sentence, "Let NTP keep the clocks of both machines.")
+        yield Check("database clock", CheckVerdict.WRONG, sentence, "Let NTP keep the clocks of both machines.")
 
 
 async def _token(database: Database, file: Path) -> Check:
@@ -98,24 +98,26 @@ async def _token(database: Database, file: Path) -> Check:
         mode = file.stat().st_mode & 0o777  # noqa: ASYNC240 - one look
         valid = await holds_valid_token(SqlOperatorTokens(database), file)
     except FileNotFoundError:
-        return Check("admin token", Verdict.WRONG, f"{file} is not there.", new)
+        return Check("admin token", CheckVerdict.WRONG, f"{file} is not there.", new)
     except PermissionError:
-        return Check("admin token", Verdict.WRONG, f"{file} cannot be read.", f"Correct its owner; or {new}")
+        return Check("admin token", CheckVerdict.WRONG, f"{file} cannot be read.", f"Correct its owner; or {new}")
     if not valid:
-        return Check("admin token", Verdict.WRONG, f"{file} holds no valid token of this database.", new)
+        return Check("admin token", CheckVerdict.WRONG, f"{file} holds no valid token of this database.", new)
     if mode & 0o077:
         sentence = f"{file} can be read by other users (mode {mode:04o})."
-        return Check("admin token", Verdict.WRONG, sentence, f"chmod 600 {file}; then revoke the token if in doubt.")
-    return Check("admin token", Verdict.OK, f"{file} is valid.")
+        return Check(
+            "admin token", CheckVerdict.WRONG, sentence, f"chmod 600 {file}; then revoke the token if in doubt."
+        )
+    return Check("admin token", CheckVerdict.OK, f"{file} is valid.")
 
 
 async def _flux(database: Database) -> Check:
     entry = await SqlConfigStore(database).get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
     if entry is None:
         fix = f"`{typed('flux import')} install.yaml --sha256 HEX`; docs/edge.md says where that file is."
-        return Check("Flux for edges", Verdict.WARNING, "None: edges have to bring their own.", fix)
+        return Check("Flux for edges", CheckVerdict.WARNING, "None: edges have to bring their own.", fix)
     flux = ImportedFlux.model_validate(entry.body)
-    return Check("Flux for edges", Verdict.OK, f"{flux.named}, imported {entry.modified_at:%Y-%m-%d}.")
+    return Check("Flux for edges", CheckVerdict.OK, f"{flux.named}, imported {entry.modified_at:%Y-%m-%d}.")
 
 
 async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIterator[Check]:
@@ -125,23 +127,27 @@ async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIte
         idle = [queue for queue in _QUEUES if not await _polled(client, queue)]
         paused = await is_paused(client)
     except TimeoutError:
-        yield Check("Temporal", Verdict.WRONG, f"{address} does not answer within 5 s.", _log(settings, "temporal"))
+        yield Check(
+            "Temporal", CheckVerdict.WRONG, f"{address} does not answer within 5 s.", _log(settings, "temporal")
+        )
         return
     except RPCError as error:
         sentence = f"{address} refuses: {error.message}."
-        yield Check("Temporal", Verdict.WRONG, sentence, _log(settings, "temporal"))
+        yield Check("Temporal", CheckVerdict.WRONG, sentence, _log(settings, "temporal"))
         return
     except EdgewrightError as error:
         yield _from_error("Temporal", error)
         return
-    yield Check("Temporal", Verdict.OK, f"{address} answers, namespace {settings.temporal_namespace}.")
+    yield Check("Temporal", CheckVerdict.OK, f"{address} answers, namespace {settings.temporal_namespace}.")
     if paused:
         sentence = "Its schedule edgewright-sweep is paused: no lease expires, lost nudges stay lost."
-        yield Check("sweep schedule", Verdict.WRONG, sentence, "Unpause it in Temporal's Web UI, under Schedules.")
+        yield Check(
+            "sweep schedule", CheckVerdict.WRONG, sentence, "Unpause it in Temporal's Web UI, under Schedules."
+        )
     if idle:
-        yield Check("worker", Verdict.WRONG, f"Nobody polls {', '.join(idle)}.", _log(settings, "worker"))
+        yield Check("worker", CheckVerdict.WRONG, f"Nobody polls {', '.join(idle)}.", _log(settings, "worker"))
     else:
-        yield Check("worker", Verdict.OK, "Polls all task queues.")
+        yield Check("worker", CheckVerdict.OK, "Polls all task queues.")
     # A client that is dropped at once may crash its process at exit (temporalio/sdk-python issue 300).
     await asyncio.sleep(0.2)
 
@@ -173,16 +179,16 @@ def _gateway(endpoints: Endpoints | None) -> list[Check]:
         report = answer.json() if answer.content else {}
     except (httpx.HTTPError, ValueError):
         fix = f"Restart with `{typed('down')}` and `{typed('up')}`; its log is logs/gateway.log in the home."
-        return [Check("gateway", Verdict.WRONG, f"{endpoints.gateway} does not answer.", fix)]
+        return [Check("gateway", CheckVerdict.WRONG, f"{endpoints.gateway} does not answer.", fix)]
     if not answer.is_success:
         detail = report.get("detail") if isinstance(report, dict) else None
         sentence = f"{endpoints.gateway} is not ready: {detail or answer.status_code}"
-        return [Check("gateway", Verdict.WRONG, sentence, "Read logs/gateway.log in the home.")]
+        return [Check("gateway", CheckVerdict.WRONG, sentence, "Read logs/gateway.log in the home.")]
     degraded = report.get("degraded") if isinstance(report, dict) else None
     if degraded:
         sentence = f"{endpoints.gateway} answers, degraded: {', '.join(degraded)}."
-        return [Check("gateway", Verdict.WARNING, sentence, "See what is said above about that part.")]
-    return [Check("gateway", Verdict.OK, f"{endpoints.gateway} is ready.")]
+        return [Check("gateway", CheckVerdict.WARNING, sentence, "See what is said above about that part.")]
+    return [Check("gateway", CheckVerdict.OK, f"{endpoints.gateway} is ready.")]
 
 
 def _log(settings: Settings, part: str) -> str:
@@ -192,4 +198,4 @@ def _log(settings: Settings, part: str) -> str:
 
 
 def _from_error(name: str, error: EdgewrightError) -> Check:
-    return Check(name, Verdict.WRONG, error.detail, error.hint or "")
+    return Check(name, CheckVerdict.WRONG, error.detail, error.hint or "")

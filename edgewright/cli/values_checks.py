@@ -20,7 +20,7 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.rendering import Templates, read_templates
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.cluster import Desired
 from edgewright.domain.rendering import ChartRelease, releases_of_shared_charts
 from edgewright.errors import EdgewrightError
@@ -98,14 +98,14 @@ async def values_checks(database: Database, settings: Settings) -> AsyncIterator
 def _findings(verdicts: _Verdicts, left: int) -> Iterator[Check]:
     if verdicts.misfits:
         sentence = f"The chart does not take them, so the next release fails: {_named(verdicts.misfits)}"
-        yield Check(NAME, Verdict.WRONG, sentence, _FIX)
+        yield Check(NAME, CheckVerdict.WRONG, sentence, _FIX)
     if left:
         sentence = f"Those of {left} more clusters were not looked at: it took more than {MOST_SECONDS:.0f} s."
-        yield Check(NAME, Verdict.WARNING, sentence, "Run it again when the machine has less to do.")
+        yield Check(NAME, CheckVerdict.WARNING, sentence, "Run it again when the machine has less to do.")
     if verdicts.unchecked:
         told = " ".join(sorted(verdicts.unchecked)[:MOST_NAMES])
         fix = "Correct values.schema.json of the chart in shared/helm-charts."
-        yield Check(SCHEMA_NAME, Verdict.WARNING, f"Values are stored unchecked. {told}", fix)
+        yield Check(SCHEMA_NAME, CheckVerdict.WARNING, f"Values are stored unchecked. {told}", fix)
 
 
 def _named(found: Sequence[str]) -> str:

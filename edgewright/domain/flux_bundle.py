@@ -126,11 +126,11 @@ def read_flux_bundle(content: bytes) -> FluxBundle:
     )
 
 
-class _Loader(yaml.CSafeLoader):
+class _BundleLoader(yaml.CSafeLoader):
     """PyYAML's safe loader, which leaves dates as the texts that they are in JSON."""
 
 
-_Loader.yaml_implicit_resolvers = {
+_BundleLoader.yaml_implicit_resolvers = {
     first: [resolver for resolver in resolvers if resolver[0] != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
@@ -139,9 +139,9 @@ _Loader.yaml_implicit_resolvers = {
 def _manifests(content: bytes) -> Sequence[JsonObject]:
     try:
         text = content.decode()
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)):
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_BundleLoader)):
             raise _invalid("It has YAML aliases, with which a small file can become a huge one.")
-        documents = [document for document in yaml.load_all(text, Loader=_Loader) if document is not None]
+        documents = [document for document in yaml.load_all(text, Loader=_BundleLoader) if document is not None]
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
         raise _invalid("It is not YAML.") from error
     if not 0 < len(documents) <= MAX_MANIFESTS:

@@ -40,7 +40,7 @@ class SigningSecrets(Protocol):
 
 
 @dataclass(frozen=True)
-class Answer:
+class WebhookAnswer:
     """What came of sending one notification.
 
     Args:
@@ -55,5 +55,5 @@ class Answer:
 
 
 class WebhookSender(Protocol):
-    async def send(self, url: str, secret: SigningSecret, event: UUID, body: Notification) -> Answer:
+    async def send(self, url: str, secret: SigningSecret, event: UUID, body: Notification) -> WebhookAnswer:
         """Signs and sends one notification, once, within a bounded time; raises nothing."""

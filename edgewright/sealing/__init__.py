@@ -4,7 +4,7 @@ from edgewright.sealing.certificate import SealingCertificate, parse_certificate
 from edgewright.sealing.envelope import Scope, label, plaintext_size, seal
 from edgewright.sealing.plaintext import Plaintext
 from edgewright.sealing.resealed import (
-    Answer,
+    ResealingAnswer,
     ciphertext_digest,
     judge_answers,
     replace_values,
@@ -25,8 +25,8 @@ from edgewright.sealing.unopened import still_unopened
 
 __all__ = [
     "SECRET_LIMIT",
-    "Answer",
     "Plaintext",
+    "ResealingAnswer",
     "Scope",
     "SealedFile",
     "SealedValue",

@@ -27,7 +27,7 @@ UNUSABLE = "Its file in the driving repository cannot be used."
 
 
 @dataclass(frozen=True)
-class Answer:
+class ResealingAnswer:
     """What an edge says of one Secret.
 
     Args:
@@ -65,7 +65,7 @@ def stale_secrets(git: GitServer, repository: UUID, fingerprint: str) -> list[st
 
 
 def judge_answers(
-    git: GitServer, repository: UUID, certificate: SealingCertificate, answers: Sequence[Answer]
+    git: GitServer, repository: UUID, certificate: SealingCertificate, answers: Sequence[ResealingAnswer]
 ) -> list[Verdict]:
     """What to make of answers, in the light of what the repository holds now. Blocks: run it in a thread.
 
@@ -78,7 +78,7 @@ def judge_answers(
 
 
 def _judge(
-    git: GitServer, repository: UUID, head: CommitId | None, certificate: SealingCertificate, answer: Answer
+    git: GitServer, repository: UUID, head: CommitId | None, certificate: SealingCertificate, answer: ResealingAnswer
 ) -> Verdict:
     path, secret = secret_path(answer.namespace, answer.name), f"{answer.namespace}/{answer.name}"
     document = git.read(repository, path, at=head) if head else None
@@ -91,7 +91,9 @@ def _judge(
     return judge(secret, values, certificate, answer)
 
 
-def judge(secret: str, values: Mapping[str, SealedValue], certificate: SealingCertificate, answer: Answer) -> Verdict:
+def judge(
+    secret: str, values: Mapping[str, SealedValue], certificate: SealingCertificate, answer: ResealingAnswer
+) -> Verdict:
     """What to make of an answer.
 
     Args:

@@ -15,7 +15,7 @@ from api.durations import duration
 from api.heartbeats import HeartbeatBatch
 from api.nudges import PATIENCE_SECONDS, Nudges
 from api.problems import TooManyWrongCredentials
-from api.secret_lane import SecretLane
+from api.secret_lane import SecretLanes
 from api.wrong_credentials import ADDRESS_LIMIT, WINDOW_SECONDS, WRONG_LIMIT, WrongCredentials
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Role
@@ -68,9 +68,9 @@ def watch_of(commits: Commits) -> CommitWatch:
     return CommitWatch(commits, lambda: commits.stamp)  # type: ignore[arg-type] # staging, as far as it is asked
 
 
-def lane_of(fleet: Fleet, deadline: float = 20.0, commits: Commits | None = None) -> SecretLane:
+def lane_of(fleet: Fleet, deadline: float = 20.0, commits: Commits | None = None) -> SecretLanes:
     watch = watch_of(commits or Commits())
-    return SecretLane(fleet, watch, deadline=deadline)  # type: ignore[arg-type] # a fleet of what the lane calls
+    return SecretLanes(fleet, watch, deadline=deadline)  # type: ignore[arg-type] # a fleet of what the lane calls
 
 
 async def until(holds: Any) -> None:

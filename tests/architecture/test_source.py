@@ -6,7 +6,8 @@ import io
 import pkgutil
 import re
 import tokenize
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -74,6 +75,26 @@ def test_no_name_says_only_that_something_is_handled(root: Path, product_modules
             if _words(name) & EMPTY_WORDS or name.strip("_").lower() in EMPTY_NAMES
         ]
     assert found == []
+
+
+def _repeated_classes(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """Names that more than one class has, and the files they are in."""
+    places = defaultdict[str, list[str]](list)
+    for place, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(place)
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_two_classes_of_the_product_share_a_name(root: Path, product_modules: list[Path]) -> None:
+    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text("utf-8")) for path in product_modules}
+    assert _repeated_classes(trees) == {}
+
+
+def test_a_class_name_that_occurs_twice_would_be_found() -> None:
+    trees = {"one.py": ast.parse("class Lane: ...\nclass Door: ..."), "two.py": ast.parse("class Lane: ...")}
+    assert _repeated_classes(trees) == {"Lane": ["one.py", "two.py"]}
 
 
 def test_every_suppressed_rule_has_its_code_and_its_reason(root: Path, all_modules: list[Path]) -> None:

@@ -23,7 +23,7 @@ from edgewright.domain import lifecycle
 from edgewright.domain.cluster import StepName
 from edgewright.domain.lifecycle import WAITS
 from edgewright.messages import names
-from workflows.causes import CauseInterceptor
+from workflows.causes import WorkflowCauseInterceptor
 from workflows.plugin import WORKFLOWS
 
 HISTORIES = Path(__file__).parent / "histories"
@@ -54,7 +54,7 @@ async def replay(path: Path, *, causes: bool = True) -> None:
     """Replays a history. ``causes``: with what hands request IDs and traces on, as a worker has it."""
     replayer = Replayer(
         workflows=WORKFLOWS,
-        interceptors=[CauseInterceptor()] if causes else [],
+        interceptors=[WorkflowCauseInterceptor()] if causes else [],
         workflow_runner=sandboxed(),
         data_converter=pydantic_data_converter,
         build_id="replay",

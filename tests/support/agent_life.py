@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.fetching import Fetching
+from edgewright.agent.fetching import FluxFetching
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
 from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
@@ -114,7 +114,7 @@ class Life:
             rotation=Rotation(NoSecrets(), namespace="edgewright"),
             leaving=Leaving(self, namespace="edgewright"),
             moving=Moving(NoSecrets(), namespace="edgewright", clock=self.clock),
-            fetching=Fetching(self, namespace="edgewright", clock=self.clock, hurry=self.expected.append),
+            fetching=FluxFetching(self, namespace="edgewright", clock=self.clock, hurry=self.expected.append),
             clock=self.clock,
             chance=chance,
             reseal=lambda secrets, _centre: self.resealed.append(tuple(secrets)),

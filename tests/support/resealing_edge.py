@@ -17,8 +17,8 @@ from edgewright.ports.git_server import GitServer
 from edgewright.ports.resealing import ResealedValue
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import (
-    Answer,
     Plaintext,
+    ResealingAnswer,
     Scope,
     SealingCertificate,
     judge_answers,
@@ -180,7 +180,7 @@ async def answer(ports: Any, edge: ResealingEdge, *, most: int = 50) -> Resealin
     """What the edge hands in for what is wanted."""
     wanted = await ports.resealings.wanted(edge.cluster, limit=most)
     answers = [
-        Answer(
+        ResealingAnswer(
             namespace=said["namespace"],
             name=said["name"],
             values={each: ResealedValue(**value) for each, value in said["values"].items()},

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.observation import Kustomized, Released
 from edgewright.agent.opening import Opening, Stage, openings_to_json
 
@@ -24,11 +24,11 @@ def schema(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "beat",
     [
-        Heartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce"),
-        Heartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce", "main@sha1:a", "digest", "ab" * 32, True),
+        SentHeartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce"),
+        SentHeartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce", "main@sha1:a", "digest", "ab" * 32, True),
     ],
 )
-def test_a_heartbeat_is_one_that_the_gateway_takes(beat: Heartbeat) -> None:
+def test_a_heartbeat_is_one_that_the_gateway_takes(beat: SentHeartbeat) -> None:
     jsonschema.validate(beat.to_json(), schema("HeartbeatWish"))
     assert beat.to_json().keys() <= schema("HeartbeatWish")["properties"].keys()
 
@@ -59,5 +59,5 @@ def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
 
 
 def test_each_field_of_the_answer_is_one_that_the_gateway_gives() -> None:
-    read = {field.name for field in fields(HeartbeatAnswer)}
+    read = {field.name for field in fields(ReceivedHeartbeatAnswer)}
     assert read == schema("HeartbeatAnswer")["properties"].keys()

@@ -14,7 +14,7 @@ from webhook_receiver import Receiver
 
 from edgewright.adapters.webhook.sender import HttpWebhookSender, open_sender
 from edgewright.domain.notifications import Notification, NotificationFacts, NotificationType, NotifiedCluster
-from edgewright.ports.webhook_delivery import Answer, SigningSecret
+from edgewright.ports.webhook_delivery import SigningSecret, WebhookAnswer
 from tools.production.certificates import make_certificates
 
 SECRET, EVENT = SigningSecret(b"x" * 32), UUID(int=7)
@@ -24,7 +24,7 @@ NEWS = Notification(
     data=NotificationFacts(cluster=NotifiedCluster(uuid=UUID(int=8), name="press-shop"), message="It has joined."),
 )
 PATIENCE = 0.5
-TOO_LATE = Answer(None, "The receiver did not answer within 0.5 s.")
+TOO_LATE = WebhookAnswer(None, "The receiver did not answer within 0.5 s.")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def endless(head: bytes, more: bytes) -> Callable[[socket], None]:
 
 
 async def test_the_body_is_sent_whole_and_signed(sender: HttpWebhookSender, receiver: Receiver) -> None:
-    assert await sender.send(receiver.url, SECRET, EVENT, NEWS) == Answer(204)
+    assert await sender.send(receiver.url, SECRET, EVENT, NEWS) == WebhookAnswer(204)
     [told] = receiver.asked
     assert (told.body, told.id) == (NEWS.octets(), str(EVENT))
     assert told.headers["content-type"] == "application/json"
@@ -97,7 +97,7 @@ async def test_a_redirect_is_not_followed(sender: HttpWebhookSender, receiver: R
         receiver.headers["location"] = internal.url
         receiver.answering = lambda _request: status
         answer = await sender.send(receiver.url, SECRET, EVENT, NEWS)
-        assert answer == Answer(status, f"The receiver answered {status}. Redirects are not followed.")
+        assert answer == WebhookAnswer(status, f"The receiver answered {status}. Redirects are not followed.")
         assert internal.asked == []
 
 
@@ -121,7 +121,7 @@ async def test_the_rest_that_a_receiver_asks_for_is_heard_within_reason(
     receiver.answering = lambda _request: 429
     async with open_sender(patience=PATIENCE, clock=lambda: NOON) as sender:
         answer = await sender.send(receiver.url, SECRET, EVENT, NEWS)
-    assert answer == Answer(429, "The receiver answered 429.", rest)
+    assert answer == WebhookAnswer(429, "The receiver answered 429.", rest)
 
 
 async def test_no_cookie_is_kept(sender: HttpWebhookSender, receiver: Receiver) -> None:
@@ -133,7 +133,7 @@ async def test_no_cookie_is_kept(sender: HttpWebhookSender, receiver: Receiver) 
 
 async def test_what_stands_in_an_answer_is_not_waited_for(sender: HttpWebhookSender) -> None:
     with answering(endless(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n", b"x" * 65536)) as url:
-        assert await sender.send(url, SECRET, EVENT, NEWS) == Answer(200)
+        assert await sender.send(url, SECRET, EVENT, NEWS) == WebhookAnswer(200)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ async def test_what_stands_in_an_answer_is_not_waited_for(sender: HttpWebhookSen
 async def test_what_is_no_answer_is_none(sender: HttpWebhookSender, respond: Callable[[socket], None]) -> None:
     with answering(respond) as url:
         answer = await sender.send(url, SECRET, EVENT, NEWS)
-    assert answer == Answer(None, "The exchange with the receiver broke off (RemoteProtocolError).")
+    assert answer == WebhookAnswer(None, "The exchange with the receiver broke off (RemoteProtocolError).")
 
 
 async def test_an_answer_that_never_comes_to_an_end_is_none(sender: HttpWebhookSender) -> None:
@@ -168,7 +168,7 @@ async def test_a_certificate_of_an_authority_that_nobody_trusts_is_refused(tmp_p
     with Receiver(tls=tls).serving() as receiver:
         async with open_sender() as sender:
             refused = await sender.send(receiver.url, SECRET, EVENT, NEWS)
-        assert refused == Answer(None, "The receiver's certificate is not one that this machine trusts.")
+        assert refused == WebhookAnswer(None, "The receiver's certificate is not one that this machine trusts.")
         assert receiver.asked == []
         async with open_sender(ca_bundle=tmp_path / "ca.pem") as sender:
-            assert await sender.send(receiver.url, SECRET, EVENT, NEWS) == Answer(204)
+            assert await sender.send(receiver.url, SECRET, EVENT, NEWS) == WebhookAnswer(204)

@@ -14,7 +14,7 @@ from temporalio.worker import Replayer
 from temporalio.worker.workflow_sandbox import RestrictedWorkflowAccessError
 
 import workflows
-from workflows.causes import CauseInterceptor
+from workflows.causes import WorkflowCauseInterceptor
 from workflows.plugin import WORKFLOWS
 
 MODULES = sorted(name for _, name, _ in pkgutil.walk_packages(workflows.__path__, "workflows."))
@@ -88,7 +88,7 @@ async def test_a_run_that_does_so_does_not_replay(module: str, taint: Taint) -> 
     history = HISTORIES / "0.1.0" / "commissioning.json"
     replayer = Replayer(
         workflows=WORKFLOWS,
-        interceptors=[CauseInterceptor()],
+        interceptors=[WorkflowCauseInterceptor()],
         workflow_runner=sandboxed(),
         data_converter=pydantic_data_converter,
         build_id="replay",

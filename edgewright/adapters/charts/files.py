@@ -58,7 +58,7 @@ def yaml_object(content: bytes, file: str) -> JsonObject:
     try:
         text = content.decode("utf-8-sig")
         _check_events(text, file)
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+        value = yaml.load(text, Loader=_ValuesLoader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError):
         raise Unusable(f"{file} is not YAML") from None
     _check_extent(value, file)
@@ -99,12 +99,12 @@ def _check_schema(schema: Any, draft: Draft, file: str) -> None:
         raise Unusable(f"{file} is no JSON Schema: {violation.message}")
 
 
-class _Loader(yaml.CSafeLoader):
+class _ValuesLoader(yaml.CSafeLoader):
     """PyYAML's safe loader, for values that become JSON."""
 
 
 for _tag in _TAGGED_AS_TEXT:
-    _Loader.add_constructor(_tag, lambda _loader, node: str(node.value))
+    _ValuesLoader.add_constructor(_tag, lambda _loader, node: str(node.value))
 
 
 def _check_events(text: str, file: str) -> None:

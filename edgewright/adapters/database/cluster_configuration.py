@@ -17,7 +17,7 @@ from edgewright.adapters.database.cluster_rows import (
     staying_row,
 )
 from edgewright.adapters.database.configuration_writes import (
-    Order,
+    ConfigurationWrite,
     change_cluster,
     check_chart,
     create_cluster,
@@ -73,11 +73,11 @@ class ClusterConfiguration:
         await self._schemas.check_all(documents)
         spec = await asyncio.to_thread(spec_from, body)
         check_cluster_name(spec.name)
-        order = Order(cluster, body, spec, settings, precondition, create_object, actor)
+        order = ConfigurationWrite(cluster, body, spec, settings, precondition, create_object, actor)
         return await self._carry_out(order)
 
     @again_after_collision
-    async def _carry_out(self, order: Order) -> Written:
+    async def _carry_out(self, order: ConfigurationWrite) -> Written:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await find_row(connection, order.cluster)

@@ -24,14 +24,14 @@ Parameters = Mapping[str, Any]
 Statement = SelectBase | Insert | Update | Delete
 
 
-class Answer(IteratorResult[Any]):
+class StatementResult(IteratorResult[Any]):
     """Rows, as SQLAlchemy gives them, and how many rows a statement has changed."""
 
     rowcount: int
 
 
 @dataclass(frozen=True)
-class Ready:
+class BoundStatement:
     """One execution, ready for the driver."""
 
     text: str
@@ -57,24 +57,26 @@ class CompiledStatement:
         self._width = len(columns)
         self.returns_rows = bool(columns)
 
-    def ready(self, key: CacheKey, parameters: Parameters) -> Ready:
+    def ready(self, key: CacheKey, parameters: Parameters) -> BoundStatement:
         """The text, and the values in the order and of the types that the driver takes."""
         values = self._compiled.construct_params(parameters, extracted_parameters=key.bindparams)
         if not self.expands:
-            return Ready(self._compiled.string, self._in_order(self._names, values, self._to_driver))
+            return BoundStatement(self._compiled.string, self._in_order(self._names, values, self._to_driver))
         expanded = self._compiled.construct_expanded_state(values)
         assert expanded.positiontup is not None  # noqa: S101 - both drivers take parameters by position
         converters = {**self._to_driver, **expanded.processors}
-        return Ready(expanded.statement, self._in_order(expanded.positiontup, expanded.parameters, converters))
+        return BoundStatement(
+            expanded.statement, self._in_order(expanded.positiontup, expanded.parameters, converters)
+        )
 
-    def answer(self, rows: Sequence[Sequence[Any]], rowcount: int) -> Answer:
+    def answer(self, rows: Sequence[Sequence[Any]], rowcount: int) -> StatementResult:
         """What the driver has answered, as SQLAlchemy would give it. A row is converted when it is looked at.
 
         Whoever reads many rows in portions thereby converts them in portions too.
         """
         if rows and len(rows[0]) != self._width:
             raise InvalidRequestError("A column is selected twice: give one of the two a label.")
-        answer = Answer(self._shape, self._read(rows))
+        answer = StatementResult(self._shape, self._read(rows))
         answer.rowcount = rowcount
         return answer
 

@@ -59,7 +59,7 @@ from edgewright.ports.config_store import Entry, Precondition
 
 
 @dataclass(frozen=True)
-class Order:
+class ConfigurationWrite:
     """One request to write a configuration, checked as far as that goes without the row."""
 
     cluster: UUID
@@ -71,7 +71,7 @@ class Order:
     actor: str
 
 
-async def create_cluster(connection: AsyncConnection, at: datetime, order: Order) -> Written:
+async def create_cluster(connection: AsyncConnection, at: datetime, order: ConfigurationWrite) -> Written:
     """A cluster that did not exist before.
 
     Raises:
@@ -116,7 +116,7 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Order
 
 
 async def change_cluster(
-    connection: AsyncConnection, at: datetime, order: Order, row: ClusterRecord, before: Entry | None
+    connection: AsyncConnection, at: datetime, order: ConfigurationWrite, row: ClusterRecord, before: Entry | None
 ) -> Written:
     """A cluster that exists: its change, its recreation if it was removed, or nothing if nothing differs.
 
@@ -242,7 +242,7 @@ async def _keep_settings(connection: AsyncConnection, at: datetime, cluster: UUI
     await put_entry(connection, at, APP_CLUSTER_SETTINGS, cluster, settings.entry())
 
 
-def _first_row(at: datetime, order: Order, key: str, settings: ClusterSettings) -> ClusterChanges:
+def _first_row(at: datetime, order: ConfigurationWrite, key: str, settings: ClusterSettings) -> ClusterChanges:
     timetable_of(settings)
     return {
         **HARDWARE_UNKNOWN,

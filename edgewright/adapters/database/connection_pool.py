@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from edgewright.adapters.database.direct_connection import DirectConnection, Kind, Lost
+from edgewright.adapters.database.direct_connection import DirectConnection, Lost, TransactionKind
 
 
 class ConnectionPool:
@@ -27,7 +27,7 @@ class ConnectionPool:
         self._closed = False
 
     @asynccontextmanager
-    async def transaction(self, kind: Kind) -> AsyncIterator[DirectConnection]:
+    async def transaction(self, kind: TransactionKind) -> AsyncIterator[DirectConnection]:
         """A transaction, committed at its end, or rolled back after an error."""
         await self._take_place()
         connection = await self._begun(kind)
@@ -76,7 +76,7 @@ class ConnectionPool:
             raise
         return connection
 
-    async def _begun(self, kind: Kind) -> DirectConnection:
+    async def _begun(self, kind: TransactionKind) -> DirectConnection:
         """A connection whose transaction has begun. One that was lost while it lay idle is no error.
 
         Whoever finds one lost gives up all that lie idle: they went to the same server.

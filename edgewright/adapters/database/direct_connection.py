@@ -23,7 +23,7 @@ Given = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
 @dataclass(frozen=True)
-class Kind:
+class TransactionKind:
     """What a transaction is for.
 
     Args:
@@ -63,7 +63,7 @@ class DirectConnection(AsyncConnection):
     # --- the driver's part ---------------------------------------------------------------------------------
 
     @abstractmethod
-    async def begins(self, kind: Kind) -> None:
+    async def begins(self, kind: TransactionKind) -> None:
         """Begins a transaction.
 
         Raises:
@@ -88,7 +88,7 @@ class DirectConnection(AsyncConnection):
 
     # --- transactions --------------------------------------------------------------------------------------
 
-    async def open_transaction(self, kind: Kind) -> None:
+    async def open_transaction(self, kind: TransactionKind) -> None:
         """See ``begins``."""
         await self.begins(kind)
         if self.sync_engine.dispatch.begin:

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from edgewright.adapters.database.compiled_statements import CompiledStatements
 from edgewright.adapters.database.connection_pool import ConnectionPool
-from edgewright.adapters.database.direct_connection import DirectConnection, Kind
+from edgewright.adapters.database.direct_connection import DirectConnection, TransactionKind
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import demand_present, upgrade
 from edgewright.adapters.database.postgresql_engine import (
@@ -205,8 +205,8 @@ def sqlite_file(database_url: str) -> Path | None:
     return Path(url.database).resolve()
 
 
-def _kind(*, long: bool, writes: bool = False, patience: float = LOCK_WAIT_SECONDS) -> Kind:
-    return Kind(writes, long, patience, LONG_SECONDS if long else TRANSACTION_SECONDS)
+def _kind(*, long: bool, writes: bool = False, patience: float = LOCK_WAIT_SECONDS) -> TransactionKind:
+    return TransactionKind(writes, long, patience, LONG_SECONDS if long else TRANSACTION_SECONDS)
 
 
 def _shown(url: URL) -> str:

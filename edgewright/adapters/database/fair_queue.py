@@ -14,7 +14,7 @@ MOST_ALIKE = 4
 """Notifications of one type that wait for one cluster; more than that become one, the newest."""
 
 
-class Turns:
+class QueueTurns:
     """Numbers for new notifications: those of one cluster come one turn after the other.
 
     Args:
@@ -33,14 +33,14 @@ class Turns:
         return turn
 
 
-async def next_turns(connection: AsyncConnection, of: Collection[UUID]) -> Turns:
+async def next_turns(connection: AsyncConnection, of: Collection[UUID]) -> QueueTurns:
     """The turns of some clusters, as things are."""
     now = await connection.scalar(select(func.min(notifications.c.turn)))
     waiting = select(notifications.c.cluster, func.max(notifications.c.turn).label("last")).group_by(
         notifications.c.cluster
     )
     rows = await connection.execute(waiting.where(notifications.c.cluster.in_(of)))
-    return Turns(now or 0, {row.cluster: row.last for row in rows})
+    return QueueTurns(now or 0, {row.cluster: row.last for row in rows})
 
 
 async def coalesce(connection: AsyncConnection, of: Collection[UUID]) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from edgewright.adapters.database.compiled_statements import CompiledStatements
-from edgewright.adapters.database.direct_connection import Answered, DirectConnection, Kind, Lost
+from edgewright.adapters.database.direct_connection import Answered, DirectConnection, Lost, TransactionKind
 
 CONNECT_SECONDS = 5.0
 PING_SECONDS = 3.0
@@ -45,7 +45,7 @@ class PostgresqlConnection(DirectConnection):
         super().__init__(engine, statements)
         self._timer: asyncio.TimerHandle | None = None
 
-    async def begins(self, kind: Kind) -> None:
+    async def begins(self, kind: TransactionKind) -> None:
         try:
             with _cut_off_after(PING_SECONDS, self.driver):
                 await self.driver.execute("BEGIN" if kind.writes else _READING)

@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from edgewright.adapters.database.direct_connection import Answered, DirectConnection, Kind
+from edgewright.adapters.database.direct_connection import Answered, DirectConnection, TransactionKind
 from edgewright.adapters.database.sqlite_connection import LoopConnection
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ T = TypeVar("T")
 class SqliteConnection(DirectConnection):
     """One connection to a file."""
 
-    async def begins(self, kind: Kind) -> None:
+    async def begins(self, kind: TransactionKind) -> None:
         # A reader that became a writer would be refused when another process has written since; writers say so first.
         text = "BEGIN IMMEDIATE" if kind.writes else "BEGIN"
         self.driver.begins(patience=kind.patience, in_thread=kind.long and not kind.writes, writes=kind.writes)

@@ -20,7 +20,7 @@ Staged = Sequence[StagedChange]
 
 
 @dataclass(frozen=True, eq=False)
-class _Waiting:
+class _WaitingRequest:
     """The changes of one request, and who waits for them to be staged."""
 
     request: UUID
@@ -35,20 +35,20 @@ class StagingTogether:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingRequest] = []
         self._runner: asyncio.Task[None] | None = None
 
     async def stage(self, changes: Staged) -> Staged:
         """See ``SecretStaging.stage``. Whoever is cancelled before its transaction began has staged nothing."""
         [(request, cluster, generation)] = {(change.request, change.cluster, change.generation) for change in changes}
-        waiting = _Waiting(request, cluster, generation, changes)
+        waiting = _WaitingRequest(request, cluster, generation, changes)
         self._waiting.append(waiting)
         if self._runner is None:
             self._runner = asyncio.create_task(self._run())
         return await waiting.outcome
 
     async def _run(self) -> None:
-        together: list[_Waiting] = []
+        together: list[_WaitingRequest] = []
         try:
             while self._waiting:
                 together, self._waiting = [each for each in self._waiting if not each.outcome.done()], []
@@ -62,7 +62,7 @@ class StagingTogether:
             for each in (*together, *self._waiting):
                 each.outcome.cancel()  # only if this task itself was cancelled: nobody may wait for it
 
-    async def _stage(self, together: Sequence[_Waiting]) -> None:
+    async def _stage(self, together: Sequence[_WaitingRequest]) -> None:
         if not together:
             return
         async with self._database.write() as connection:
@@ -71,12 +71,12 @@ class StagingTogether:
             _settle(each, outcome)
 
 
-async def _staged(connection: AsyncConnection, together: Sequence[_Waiting]) -> list[Staged | EdgewrightError]:
+async def _staged(connection: AsyncConnection, together: Sequence[_WaitingRequest]) -> list[Staged | EdgewrightError]:
     """What came of each request, in the order given; a refusal of one does not touch the others."""
     owners = {cluster: await _owner(connection, cluster) for cluster in sorted({each.cluster for each in together})}
     staged = await of_requests(connection, [each.request for each in together])
-    fresh: dict[UUID, _Waiting] = {}
-    refusals: dict[_Waiting, EdgewrightError] = {}
+    fresh: dict[UUID, _WaitingRequest] = {}
+    refusals: dict[_WaitingRequest, EdgewrightError] = {}
     for each in together:
         owner = owners[each.cluster]
         if isinstance(owner, EdgewrightError):
@@ -104,7 +104,7 @@ async def _owner(connection: AsyncConnection, cluster: UUID) -> ClusterRecord | 
         return refusal
 
 
-def _settle(waiting: _Waiting, outcome: "Staged | Exception") -> None:
+def _settle(waiting: _WaitingRequest, outcome: "Staged | Exception") -> None:
     if waiting.outcome.done():
         return
     if isinstance(outcome, Exception):

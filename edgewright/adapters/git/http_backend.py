@@ -34,7 +34,7 @@ from edgewright.adapters.git.http_protocol import (
 )
 from edgewright.adapters.git.http_push import (
     PushContext,
-    Receipt,
+    PushReceipt,
     explain_memory_limit,
     push_settings,
     refuse_as_too_large,
@@ -43,7 +43,7 @@ from edgewright.adapters.git.http_push import (
 from edgewright.adapters.git.http_relay import PACE_SECONDS, ClientTooSlow, Relay
 from edgewright.adapters.git.kept_bytes import KeptBytes
 from edgewright.adapters.git.memory_limit import FETCH_MEMORY, MIB, PUSH_MEMORY, ran_out_of_memory
-from edgewright.adapters.git.turns import Guest, KeepLimits, Room, Turns
+from edgewright.adapters.git.turns import GitTurns, Guest, KeepLimits, Room
 from edgewright.errors import Forbidden, Refused, TooLarge
 
 FETCH_LIMIT = 16 * MIB
@@ -110,7 +110,7 @@ class GitHttp:
         on_memory_limit: Callable[[str], None] = lambda _operation: None,
     ) -> None:
         self._server = server
-        self._turns = Turns(processes, patience=patience)
+        self._turns = GitTurns(processes, patience=patience)
         self.room = Room(keep)
         self._deadline = deadline
         self._pace_seconds = pace_seconds
@@ -256,7 +256,7 @@ class GitHttp:
     async def _push(
         self, folder: Path, protocol: str, request: KeptBytes, relay: Relay, *, guest: Guest, push: PushContext
     ) -> None:
-        receipt = Receipt.blank(install_hooks(self._server.root))
+        receipt = PushReceipt.blank(install_hooks(self._server.root))
         arguments = [*push_settings(receipt.hooks, push.limit), *command("git-receive-pack"), str(folder)]
         env = {**_environment(protocol), **receipt.environment(push.own)}
         answer = b""

@@ -51,7 +51,7 @@ class PushContext:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class PushReceipt:
     """The file in which the ``post-receive`` hook says what has moved.
 
     Args:
@@ -63,7 +63,7 @@ class Receipt:
     path: Path
 
     @classmethod
-    def blank(cls, hooks: Path) -> "Receipt":
+    def blank(cls, hooks: Path) -> "PushReceipt":
         """A receipt for one push."""
         return cls(hooks, hooks / f"receipt-{secrets.token_hex(8)}")
 
@@ -123,7 +123,7 @@ def explain_memory_limit(answer: bytes, complaints: IO[bytes]) -> bytes | None:
     return None
 
 
-async def settle_push(exchange: Exchange, receipt: Receipt, push: PushContext, *, grace: float) -> int:
+async def settle_push(exchange: Exchange, receipt: PushReceipt, push: PushContext, *, grace: float) -> int:
     """Ends the exchange and tells of the push if it went through; returns git's exit code.
 
     Args:

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
     sys.path.append(os.environ["EDGEWRIGHT_PACKAGES"])
 
-from edgewright.adapters.git.push_changes import ABSENT, Entry, TooMuch, Unreadable, changed_entries
+from edgewright.adapters.git.push_changes import ABSENT, TooMuch, TreeDifference, UnreadableTree, changed_entries
 from edgewright.adapters.git.push_objects import reason_against_objects
 from edgewright.adapters.git.push_size import reason_against_size
 from edgewright.adapters.git.tree_format import EXECUTABLE, FILE, SUBMODULE, SYMLINK
@@ -73,17 +73,17 @@ def reason_against(update: Update) -> str | None:
         )
     except TooMuch:
         return _TOO_MANY
-    except Unreadable:
+    except UnreadableTree:
         return "The push could not be checked: git could not compare it with main; push again."
 
 
-def reason_against_entries(entries: Iterable[Entry]) -> str | None:
+def reason_against_entries(entries: Iterable[TreeDifference]) -> str | None:
     """The same for what a push changes.
 
     Args:
         entries: folders included, each before what is in it.
     """
-    folder_outside: Entry | None = None
+    folder_outside: TreeDifference | None = None
     for number, entry in enumerate(entries, 1):
         if number > MAX_CHANGED:
             return _TOO_MANY
@@ -124,18 +124,18 @@ def _reason_against_history(update: Update) -> str | None:
     return None
 
 
-def _is_inside(entry: Entry) -> bool:
+def _is_inside(entry: TreeDifference) -> bool:
     return entry.path.startswith(FOLDER + "/") or (entry.path == FOLDER and entry.is_folder)
 
 
-def _outside(entry: Entry) -> str:
+def _outside(entry: TreeDifference) -> str:
     return (
         f"{printable(entry.path)} was changed, but only files below {FOLDER}/ may be pushed: "
         f"undo that change, and use Edgewright's API for the rest of the repository."
     )
 
 
-def _reason_against_entry(entry: Entry) -> str | None:
+def _reason_against_entry(entry: TreeDifference) -> str | None:
     if entry.mode == ABSENT:
         return _MISSING_FOLDER if entry.path == FOLDER else None
     shown = printable(entry.path)

@@ -16,7 +16,7 @@ ABSENT = b""
 _MAX_FOLDER_BYTES = 4 * 1024 * 1024
 
 
-class Unreadable(Exception):
+class UnreadableTree(Exception):
     """Git could not read one of the trees; what came so far says nothing about the rest."""
 
 
@@ -24,7 +24,7 @@ class TooMuch(Exception):
     """One folder alone lists more than anyone has."""
 
 
-class Entry(NamedTuple):
+class TreeDifference(NamedTuple):
     """One name that differs between two trees, with its modes (``b""`` where it is not there) and object IDs."""
 
     old_mode: bytes
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
         return FOLDER in self[:2] and set(self[:2]) <= {FOLDER, ABSENT}
 
 
-def changed_entries(old: str, new: str) -> Iterator[Entry]:
+def changed_entries(old: str, new: str) -> Iterator[TreeDifference]:
     """What differs between two commits, folders included, each before what is in it.
 
     Paths that are not UTF-8 have surrogates in them.
@@ -59,7 +59,7 @@ def changed_entries(old: str, new: str) -> Iterator[Entry]:
                 if (old_mode, old_id) == (mode, new_id):
                     continue
                 path = prefix + name.decode(errors="surrogateescape")
-                yield Entry(old_mode, mode, path, old_id, new_id)
+                yield TreeDifference(old_mode, mode, path, old_id, new_id)
                 if FOLDER in {old_mode, mode}:
                     old_tree = old_id if old_mode == FOLDER else ""
                     pending.append((path + "/", old_tree, new_id if mode == FOLDER else ""))
@@ -90,7 +90,7 @@ class Trees:
         try:
             return decode_entries(self._content(tree, b"tree", _MAX_FOLDER_BYTES))
         except ValueError as error:
-            raise Unreadable from error
+            raise UnreadableTree from error
 
     def file(self, blob: str) -> bytes:
         """What is in a file, whose size the rules for pushes bound."""
@@ -99,17 +99,17 @@ class Trees:
     def _content(self, name: str, kind: bytes, limit: int | None) -> bytes:
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
-            raise Unreadable
+            raise UnreadableTree
         requests.write(name.encode() + b"\n")
         requests.flush()
         match answers.readline().split():
             case [_, found, digits] if found == kind:
                 size = int(digits)
             case _:
-                raise Unreadable
+                raise UnreadableTree
         if limit is not None and size > limit:
             raise TooMuch
         content = answers.read(size + 1)[:-1]
         if len(content) != size:
-            raise Unreadable
+            raise UnreadableTree
         return content

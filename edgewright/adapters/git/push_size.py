@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from edgewright.adapters.git.push_changes import Trees, Unreadable
+from edgewright.adapters.git.push_changes import Trees, UnreadableTree
 from edgewright.adapters.git.tree_format import FOLDER
 
 MIB = 1024 * 1024
@@ -91,12 +91,12 @@ def _sizes() -> Iterator[Callable[[str], int]]:
 
         def size_of(object_id: str) -> int:
             if requests is None or answers is None:
-                raise Unreadable
+                raise UnreadableTree
             requests.write(object_id.encode() + b"\n")
             requests.flush()
             answer = answers.readline().strip()
             if not answer.isdigit():
-                raise Unreadable
+                raise UnreadableTree
             return int(answer)
 
         try:
@@ -117,7 +117,7 @@ def _pushed_sizes() -> Iterator[int]:
     ) as process:
         for line in process.stdout or ():
             if not line.strip().isdigit():
-                raise Unreadable
+                raise UnreadableTree
             yield int(line)
     if process.returncode != 0:
-        raise Unreadable
+        raise UnreadableTree

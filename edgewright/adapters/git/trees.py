@@ -25,7 +25,7 @@ _FILES = (FILE, EXECUTABLE)
 
 
 @dataclass
-class Change:
+class TreeChange:
     """What is to become of one name in a folder, as a trie over path segments.
 
     Args:
@@ -36,7 +36,7 @@ class Change:
 
     content: bytes | None = None
     is_file: bool = False
-    below: dict[str, "Change"] = field(default_factory=dict)
+    below: dict[str, "TreeChange"] = field(default_factory=dict)
 
     @property
     def writes(self) -> bool:
@@ -44,22 +44,22 @@ class Change:
         return (self.is_file and self.content is not None) or any(c.writes for c in self.below.values())
 
 
-def change_tree(changes: Mapping[str, bytes | None]) -> Change:
+def change_tree(changes: Mapping[str, bytes | None]) -> TreeChange:
     """The changes as a trie.
 
     Raises:
         Invalid: code ``path_invalid``: a path that is not portable, or both a file and a folder.
     """
-    root = Change()
+    root = TreeChange()
     for path, content in changes.items():
         node = root
         for segment in check_path(path):
-            node = node.below.setdefault(segment, Change())
+            node = node.below.setdefault(segment, TreeChange())
         node.content, node.is_file = content, True
     return root
 
 
-def amend(objects: ObjectStore, tree: str | None, change: Change, *, folder: str = "") -> str | None:
+def amend(objects: ObjectStore, tree: str | None, change: TreeChange, *, folder: str = "") -> str | None:
     """Writes the trees and blobs that the change needs.
 
     Args:
@@ -81,7 +81,7 @@ def amend(objects: ObjectStore, tree: str | None, change: Change, *, folder: str
     return objects.write("tree", encode_entries(entries)) if entries else None
 
 
-def _amend_name(objects: ObjectStore, entries: Entries, name: str, node: Change, folder: str) -> None:
+def _amend_name(objects: ObjectStore, entries: Entries, name: str, node: TreeChange, folder: str) -> None:
     path, key = folder + name, name.encode()
     mode, _ = entries.get(key, (b"", ""))
     if node.is_file and node.content is None and mode not in {b"", FOLDER}:
@@ -96,7 +96,7 @@ def _amend_name(objects: ObjectStore, entries: Entries, name: str, node: Change,
     entries[key] = (mode if mode in _FILES else FILE, objects.write("blob", node.content))
 
 
-def _amend_below(objects: ObjectStore, entries: Entries, key: bytes, node: Change, path: str) -> bytes:
+def _amend_below(objects: ObjectStore, entries: Entries, key: bytes, node: TreeChange, path: str) -> bytes:
     """Amends the folder of that name; returns the mode of what now bears the name, empty if nothing does."""
     mode, object_id = entries.get(key, (b"", ""))
     if mode not in {b"", FOLDER}:

@@ -28,7 +28,7 @@ class Guest:
     is_edge: bool
 
 
-class Turns:
+class GitTurns:
     """Bounds how many git processes there are at a time.
 
     Args:

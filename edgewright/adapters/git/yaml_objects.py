@@ -43,14 +43,14 @@ class Budget:
             raise TooLong
 
 
-class Named(NamedTuple):
+class NamedObject(NamedTuple):
     """One object that a file names. ``unpruned``: it says that Flux is to leave it when it leaves the file."""
 
     key: ObjectKey
     unpruned: bool
 
 
-def named_objects(content: bytes, names: Collection[str], budget: Budget) -> Iterator[Named]:
+def named_objects(content: bytes, names: Collection[str], budget: Budget) -> Iterator[NamedObject]:
     """The objects in a file of YAML or JSON; of a document that is neither, none: the edge says what is wrong there.
 
     Args:
@@ -71,7 +71,7 @@ def named_objects(content: bytes, names: Collection[str], budget: Budget) -> Ite
         raise TooLong from None
 
 
-def _objects(document: str, budget: Budget) -> Iterator[Named]:
+def _objects(document: str, budget: Budget) -> Iterator[NamedObject]:
     if document.lstrip().startswith("{"):  # JSON, which may be indented with tabs
         document = document.replace("\t", " ")
     for root in list(_roots(document, budget)):
@@ -93,7 +93,7 @@ def _objects(document: str, budget: Budget) -> Iterator[Named]:
                 group, slash, _ = version.partition("/")
                 key = ObjectKey(group if slash else "", kind, _text(metadata, "namespace"), name)
                 note = _text(_member(metadata, "annotations"), PRUNE_ANNOTATION)
-                yield Named(key, note.lower() == UNPRUNED[PRUNE_ANNOTATION])
+                yield NamedObject(key, note.lower() == UNPRUNED[PRUNE_ANNOTATION])
 
 
 class _Opened:

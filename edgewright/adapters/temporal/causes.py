@@ -20,14 +20,14 @@ from edgewright.messages.cause import Cause, header_of
 _PROPAGATOR = TraceContextTextMapPropagator()
 
 
-class CauseInterceptor(Interceptor):
+class ClientCauseInterceptor(Interceptor):
     """Adds the header to starts, signals and updates."""
 
     def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 - the SDK's name
-        return _Outbound(next)
+        return _ClientOutbound(next)
 
 
-class _Outbound(OutboundInterceptor):
+class _ClientOutbound(OutboundInterceptor):
     async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:  # noqa: A002 - the SDK's name
         input.headers = {**input.headers, **header_of(present_cause())}
         return await super().start_workflow(input)

@@ -5,7 +5,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import Runtime
 from temporalio.service import GrpcCompression, RPCError
 
-from edgewright.adapters.temporal.causes import CauseInterceptor
+from edgewright.adapters.temporal.causes import ClientCauseInterceptor
 from edgewright.ports.fleet import FleetUnavailable
 
 
@@ -26,7 +26,7 @@ async def connect(address: str, namespace: str, *, lazy: bool = False, runtime: 
             data_converter=pydantic_data_converter,
             grpc_compression=GrpcCompression.NONE,
             lazy=lazy,
-            interceptors=[CauseInterceptor()],
+            interceptors=[ClientCauseInterceptor()],
             runtime=runtime,
         )
     except (RPCError, RuntimeError) as error:

@@ -15,7 +15,7 @@ import httpx
 from edgewright import __version__
 from edgewright.adapters.webhook.signature import signed_headers
 from edgewright.domain.notifications import GONE, LONGEST_REST, Notification
-from edgewright.ports.webhook_delivery import Answer, SigningSecret
+from edgewright.ports.webhook_delivery import SigningSecret, WebhookAnswer
 from edgewright.retry_after import seconds_asked_for
 
 TIMEOUT_SECONDS = 15.0
@@ -32,7 +32,7 @@ class HttpWebhookSender:
         self._patience = patience
         self._clock = clock
 
-    async def send(self, url: str, secret: SigningSecret, event: UUID, body: Notification) -> Answer:
+    async def send(self, url: str, secret: SigningSecret, event: UUID, body: Notification) -> WebhookAnswer:
         """See the port."""
         octets = body.octets()
         headers = {"content-type": "application/json", **signed_headers(secret, event, self._clock(), octets)}
@@ -43,13 +43,13 @@ class HttpWebhookSender:
             ):
                 return _answered(answer, self._clock())
         except (TimeoutError, httpx.TimeoutException):
-            return Answer(None, f"The receiver did not answer within {self._patience:g} s.")
+            return WebhookAnswer(None, f"The receiver did not answer within {self._patience:g} s.")
         except httpx.ConnectError as error:
             if _is_of_certificate(error):
-                return Answer(None, "The receiver's certificate is not one that this machine trusts.")
-            return Answer(None, "The receiver cannot be reached.")
+                return WebhookAnswer(None, "The receiver's certificate is not one that this machine trusts.")
+            return WebhookAnswer(None, "The receiver cannot be reached.")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:  # its text may hold the URL
-            return Answer(None, f"The exchange with the receiver broke off ({type(error).__name__}).")
+            return WebhookAnswer(None, f"The exchange with the receiver broke off ({type(error).__name__}).")
 
 
 @asynccontextmanager
@@ -91,17 +91,17 @@ def _authorities_and(bundle: Path) -> ssl.SSLContext:
     return trusted
 
 
-def _answered(answer: httpx.Response, at: datetime) -> Answer:
+def _answered(answer: httpx.Response, at: datetime) -> WebhookAnswer:
     status = answer.status_code
     if answer.is_success:
-        return Answer(status)
+        return WebhookAnswer(status)
     more = ""
     if httpx.codes.is_redirect(status):
         more = " Redirects are not followed."
     elif status == GONE:
         more = " It wants no more: nothing is sent until the webhook is set again."
     rest = min(seconds_asked_for(answer.headers.get("retry-after"), now=at), LONGEST_REST.total_seconds())
-    return Answer(status, f"The receiver answered {status}.{more}", rest)
+    return WebhookAnswer(status, f"The receiver answered {status}.{more}", rest)
 
 
 def _is_of_certificate(error: BaseException | None) -> bool:

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, spoken
-from edgewright.cli.commands.naming import Named, named
+from edgewright.cli.commands.naming import NamedCluster, named
 from edgewright.cli.commands.options import (
     DEFAULT_TIMEOUT,
     AsJson,
@@ -65,7 +65,7 @@ def create(
         began = time.monotonic()
         given = {field: value for field, value in wish.items() if value is not None}
         document = send_once(gateway, "POST", "/v1/cluster", body=given).json()
-        cluster = Named(document["uuid"], document["name"])
+        cluster = NamedCluster(document["uuid"], document["name"])
         (say if as_json else result)(f"Created {cluster.text}, {cluster.uuid}.")
         _end(gateway, cluster, document, wait=wait, seconds=seconds, began=began, as_json=as_json)
         if wait and not as_json:
@@ -100,7 +100,7 @@ def recreate(
     }
     with connect() as gateway:
         document = gateway.get(named(gateway, cluster).path)
-        meant = Named(document["uuid"], document["name"])
+        meant = NamedCluster(document["uuid"], document["name"])
         if not yes:
             say(f"{meant.text} ({document['phase']}) will be commissioned anew on the same repository.")
         if new_hardware and not yes:
@@ -132,7 +132,7 @@ def wait(
     with connect() as gateway:
         began = time.monotonic()
         document = gateway.get(named(gateway, cluster).path)
-        meant = Named(document["uuid"], document["name"])
+        meant = NamedCluster(document["uuid"], document["name"])
         wait_for(gateway, meant, goal, known=document, seconds=seconds)
         if as_json:
             show_json(gateway.get(meant.path))
@@ -141,7 +141,14 @@ def wait(
 
 
 def _end(
-    gateway: Gateway, cluster: Named, document: Document, *, wait: bool, seconds: int, began: float, as_json: bool
+    gateway: GatewayClient,
+    cluster: NamedCluster,
+    document: Document,
+    *,
+    wait: bool,
+    seconds: int,
+    began: float,
+    as_json: bool,
 ) -> Document:
     """Waits if that is wanted, and shows the outcome; returns the cluster as it was seen last."""
     shown = document

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.asking import require_name
 from edgewright.cli.commands.cluster_views import whole_timeline
 from edgewright.cli.commands.durations import seconds_of, spoken
-from edgewright.cli.commands.naming import Named, named
+from edgewright.cli.commands.naming import NamedCluster, named
 from edgewright.cli.commands.options import AsJson, ClusterName, Wait, Yes
 from edgewright.cli.commands.screen import Document, clean, result, say, show_json
 from edgewright.cli.commands.sending import send_once
@@ -56,7 +56,7 @@ def delete(
     seconds = None if timeout is None else seconds_of(timeout, "--timeout")
     with connect() as gateway:
         document = gateway.get(named(gateway, cluster).path)
-        meant = Named(document["uuid"], document["name"])
+        meant = NamedCluster(document["uuid"], document["name"])
         for line in _pruned(gateway, document, keep_workloads=keep_workloads, force=force, purge=purge):
             say(line)
         require_name(meant.text, yes=yes)
@@ -85,7 +85,9 @@ def undelete(cluster: ClusterName, as_json: AsJson = False) -> None:
         result(f"The deletion of {document['name']} was taken back.")
 
 
-def _pruned(gateway: Gateway, document: Document, *, keep_workloads: bool, force: bool, purge: bool) -> list[str]:
+def _pruned(
+    gateway: GatewayClient, document: Document, *, keep_workloads: bool, force: bool, purge: bool
+) -> list[str]:
     """What the deletion of a cluster ends, line by line."""
     hosts = [str(host.get("hostname", "?")) for host in document["hosts"]]
     secrets = gateway.get(f"/v1/cluster/{document['uuid']}/secret")["items"]
@@ -128,14 +130,14 @@ def _counted(names: list[str]) -> str:
     return f"{len(names)} ({', '.join(names[:_MOST_NAMES])}{more})"
 
 
-def _say_residue(gateway: Gateway, cluster: Named) -> None:
+def _say_residue(gateway: GatewayClient, cluster: NamedCluster) -> None:
     for item in gateway.get("/v1/residue")["items"]:
         if item["cluster"] == cluster.uuid:
             for left in item["residue"]:
                 say(f"Left behind at {left['step']}: {clean(left['reason'])}")
 
 
-def _say_purge(gateway: Gateway, cluster: Named) -> None:
+def _say_purge(gateway: GatewayClient, cluster: NamedCluster) -> None:
     for event in whole_timeline(gateway, cluster)["items"]:
         if event["kind"] in {"edge.purged", "edge.not_purged"}:
             say(clean(event["message"]))

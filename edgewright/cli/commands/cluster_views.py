@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.cluster_page import show_page
-from edgewright.cli.commands.naming import Named, named, pages
+from edgewright.cli.commands.naming import NamedCluster, named, pages
 from edgewright.cli.commands.options import AsJson, ClusterName, labels_of
 from edgewright.cli.commands.screen import (
     Document,
@@ -178,7 +178,7 @@ def _line(item: Document) -> tuple[str, ...]:
     )
 
 
-def whole_timeline(gateway: Gateway, cluster: Named) -> dict[str, Any]:
+def whole_timeline(gateway: GatewayClient, cluster: NamedCluster) -> dict[str, Any]:
     """The timeline as one document."""
     items: list[Document] = []
     after: int | None = 0
@@ -191,7 +191,7 @@ def whole_timeline(gateway: Gateway, cluster: Named) -> dict[str, Any]:
     return {**page, "items": items}
 
 
-def _show_growing(gateway: Gateway, cluster: Named, items: list[Document], *, as_json: bool) -> None:
+def _show_growing(gateway: GatewayClient, cluster: NamedCluster, items: list[Document], *, as_json: bool) -> None:
     """Shows events line by line until the cluster is deleted, or Ctrl-C."""
     try:
         newest = max((event["position"] for event in items), default=0)
@@ -206,7 +206,7 @@ def _show_growing(gateway: Gateway, cluster: Named, items: list[Document], *, as
         raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
-def _events(gateway: Gateway, cluster: Named, position: int) -> Iterator[Document]:
+def _events(gateway: GatewayClient, cluster: NamedCluster, position: int) -> Iterator[Document]:
     """Events behind a position as they happen; a connection that breaks is made anew."""
     connected = False
     while True:

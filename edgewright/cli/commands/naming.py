@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgewright.cli.client import Gateway
+from edgewright.cli.client import GatewayClient
 from edgewright.cli.commands.screen import Document, clean, moment
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
@@ -18,7 +18,7 @@ _SUGGESTIONS = 3
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedCluster:
     """A cluster that somebody named. ``text``: how to name it in the next command."""
 
     uuid: str
@@ -30,7 +30,7 @@ class Named:
         return f"/v1/cluster/{self.uuid}"
 
 
-def named(gateway: Gateway, text: str, *, also_deleted: bool = False) -> Named:
+def named(gateway: GatewayClient, text: str, *, also_deleted: bool = False) -> NamedCluster:
     """The cluster that has that UUID, or that name whatever the case.
 
     Args:
@@ -41,7 +41,7 @@ def named(gateway: Gateway, text: str, *, also_deleted: bool = False) -> Named:
             up: the request itself will tell.
     """
     if _UUID.fullmatch(text):
-        return Named(text.lower(), text.lower())
+        return NamedCluster(text.lower(), text.lower())
     similar: list[str] = []
     phases: tuple[str | None, ...] = (None, Phase.REMOVED, Phase.DELETED)
     for phase in phases:
@@ -57,14 +57,14 @@ def named(gateway: Gateway, text: str, *, also_deleted: bool = False) -> Named:
         if found and phase == Phase.DELETED and not also_deleted:
             raise _deleted(found)
         if len(found) == 1:
-            return Named(str(found[0]["uuid"]), str(found[0]["name"]))
+            return NamedCluster(str(found[0]["uuid"]), str(found[0]["name"]))
         if found:
             raise _several(text, found)
     hint = f"Did you mean {' or '.join(map(clean, similar))}?" if similar else f"`{typed('cluster list')}` shows all."
     raise CliError(f"There is no cluster called {clean(text)}.", hint, ExitCode.NOT_FOUND, code="cluster_unknown")
 
 
-def pages(gateway: Gateway, filters: Mapping[str, Any], *, limit: int | None = None) -> Iterator[Document]:
+def pages(gateway: GatewayClient, filters: Mapping[str, Any], *, limit: int | None = None) -> Iterator[Document]:
     """The pages of the list of clusters that pass the filters.
 
     Args:

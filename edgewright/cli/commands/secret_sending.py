@@ -10,9 +10,9 @@ from urllib.parse import quote
 import httpx
 import typer
 
-from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.durations import seconds_of, spoken
-from edgewright.cli.commands.naming import Named, named
+from edgewright.cli.commands.naming import NamedCluster, named
 from edgewright.cli.commands.screen import clean, result, say, show_json
 from edgewright.cli.commands.secret_waiting import wait_until_opened
 from edgewright.cli.commands.sending import send_once
@@ -107,25 +107,25 @@ def template_of(
     )
 
 
-def secret_url(cluster: Named, place: tuple[str, str]) -> str:
+def secret_url(cluster: NamedCluster, place: tuple[str, str]) -> str:
     """Of one Secret, at the gateway."""
     return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in place)])
 
 
-def key_path(cluster: Named, place: tuple[str, str], key: str) -> str:
+def key_path(cluster: NamedCluster, place: tuple[str, str], key: str) -> str:
     """Of one key, at the gateway."""
     return f"{secret_url(cluster, place)}/{quote(key, safe='')}"
 
 
-def put_value(gateway: Gateway, path: str, value: bytes, how: How) -> httpx.Response:
+def put_value(gateway: GatewayClient, path: str, value: bytes, how: How) -> httpx.Response:
     """Sets the key at ``path``."""
     octets = {"Content-Type": "application/octet-stream"}
     return send_once(gateway, "PUT", path, params=how.params, content=value, headers=octets)
 
 
 def set_values(
-    gateway: Gateway,
-    meant: Named,
+    gateway: GatewayClient,
+    meant: NamedCluster,
     place: tuple[str, str],
     values: Mapping[str, bytes],
     *,
@@ -147,7 +147,9 @@ def set_values(
     return _change(gateway, meant, body, {"dryrun": "true"} if how.dry_run else None)
 
 
-def delete_keys(gateway: Gateway, meant: Named, place: tuple[str, str], keys: Sequence[str]) -> str | None:
+def delete_keys(
+    gateway: GatewayClient, meant: NamedCluster, place: tuple[str, str], keys: Sequence[str]
+) -> str | None:
     """Deletes keys of one Secret in one request; returns the commit."""
     secret = {"namespace": place[0], "name": place[1]}
     answer = _change(gateway, meant, {"changes": [{**secret, "key": key, "delete": True} for key in keys]})
@@ -165,7 +167,9 @@ def seal_secret(cluster: str, secret: str, values: Mapping[str, bytes], template
         tell_sealed(gateway, meant, answer, secret=secret, keys=keys, how=how)
 
 
-def tell_sealed(gateway: Gateway, meant: Named, answer: httpx.Response, *, secret: str, keys: str, how: How) -> None:
+def tell_sealed(
+    gateway: GatewayClient, meant: NamedCluster, answer: httpx.Response, *, secret: str, keys: str, how: How
+) -> None:
     """Says what has become of values of a Secret; waits for the edge if that is asked for.
 
     Raises:
@@ -198,7 +202,7 @@ def show_commit(commit: str | None, what: str, done: str, *, as_json: bool, coul
 
 
 def _change(
-    gateway: Gateway, meant: Named, body: Mapping[str, Any], params: Mapping[str, str] | None = None
+    gateway: GatewayClient, meant: NamedCluster, body: Mapping[str, Any], params: Mapping[str, str] | None = None
 ) -> httpx.Response:
     return send_once(gateway, "POST", f"{meant.path}/secret", params=params, body=body)
 

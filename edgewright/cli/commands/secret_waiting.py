@@ -1,7 +1,7 @@
 """`edgewright secret put --wait`: until the edge has opened what was put."""
 
-from edgewright.cli.client import Gateway
-from edgewright.cli.commands.naming import Named
+from edgewright.cli.client import GatewayClient
+from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.screen import Document, clean
 from edgewright.cli.commands.waiting import demand_present, until
 from edgewright.cli.failures import CliError, ExitCode
@@ -17,7 +17,9 @@ _PATIENT_REASONS = frozenset({"Behind", "UpToDate", "NotReported"})
 """Of *Synced*, while a commit is on its way as it should be."""
 
 
-def wait_until_opened(gateway: Gateway, cluster: Named, namespace: str, name: str, *, seconds: float) -> None:
+def wait_until_opened(
+    gateway: GatewayClient, cluster: NamedCluster, namespace: str, name: str, *, seconds: float
+) -> None:
     """Returns once the edge has opened what the repository holds of a Secret.
 
     Raises:
@@ -48,7 +50,7 @@ def wait_until_opened(gateway: Gateway, cluster: Named, namespace: str, name: st
     until(look, cluster, f"has not opened {place}", known=known, seconds=seconds, hint=hint)
 
 
-def _refused(cluster: Named, place: str, refusal: object) -> CliError:
+def _refused(cluster: NamedCluster, place: str, refusal: object) -> CliError:
     return CliError(
         f"The edge of {cluster.text} does not open {place}: {clean(refusal or 'it does not say why.')}",
         "Mend that on the edge, then put the value again: its controller does not try the same one twice.",
@@ -57,7 +59,7 @@ def _refused(cluster: Named, place: str, refusal: object) -> CliError:
     )
 
 
-def _untold(cluster: Named) -> CliError:
+def _untold(cluster: NamedCluster) -> CliError:
     return CliError(
         f"It is committed, but the agent of {cluster.text} does not say which secrets are opened.",
         "It is of an older version, or may not list SealedSecrets: run a fresh bootstrap line on the edge.",

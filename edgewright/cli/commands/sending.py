@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 
-from edgewright.cli.client import Gateway, Params
+from edgewright.cli.client import GatewayClient, Params
 from edgewright.cli.commands.durations import spoken
 from edgewright.cli.commands.screen import say
 from edgewright.cli.failures import CliError, ExitCode
@@ -22,7 +22,7 @@ FIRST_PAUSE_SECONDS = 0.25
 
 
 def send_once(
-    gateway: Gateway,
+    gateway: GatewayClient,
     method: str,
     path: str,
     *,

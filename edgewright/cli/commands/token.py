@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.durations import seconds_of, until
 from edgewright.cli.commands.options import AsJson, example
 from edgewright.cli.commands.screen import Document, moment, result, say, show_json, show_table
@@ -71,7 +71,7 @@ def revoke(token: Annotated[str, typer.Argument(metavar="NAME|ID", help="Which o
     result(f"The token {meant['name']} is revoked.")
 
 
-def _meant(gateway: Gateway, text: str) -> Document:
+def _meant(gateway: GatewayClient, text: str) -> Document:
     tokens = gateway.get("/v1/token")["items"]
     for field in ("id", "name"):
         for token in tokens:

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from edgewright.cli.client import Gateway
+from edgewright.cli.client import GatewayClient
 from edgewright.cli.commands.durations import spoken
-from edgewright.cli.commands.naming import Named
+from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.screen import Document, clean, say
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
@@ -46,7 +46,7 @@ _CONDITIONS = {
 }
 
 
-def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, known: Document, seconds: float) -> None:
+def wait_for(gateway: GatewayClient, cluster: NamedCluster, goal: Goal, *, known: Document, seconds: float) -> None:
     """Returns once the goal is reached.
 
     Args:
@@ -78,7 +78,7 @@ def wait_for(gateway: Gateway, cluster: Named, goal: Goal, *, known: Document, s
     until(look, cluster, f"is not {goal}", known=known, seconds=seconds, hint=hint)
 
 
-def wait_until_gone(gateway: Gateway, cluster: Named, *, known: Document, seconds: float | None) -> None:
+def wait_until_gone(gateway: GatewayClient, cluster: NamedCluster, *, known: Document, seconds: float | None) -> None:
     """Returns once the deletion has finished.
 
     Args:
@@ -121,7 +121,7 @@ def state_of(document: Document, *, otherwise: str = "") -> str:
     return clean(" · ".join(parts))
 
 
-def demand_present(cluster: Named, document: Document) -> None:
+def demand_present(cluster: NamedCluster, document: Document) -> None:
     """Makes sure that there is something to wait for.
 
     Raises:
@@ -138,7 +138,9 @@ def demand_present(cluster: Named, document: Document) -> None:
     )
 
 
-def until(look: Look, cluster: Named, complaint: str, *, known: Document, seconds: float | None, hint: str) -> None:
+def until(
+    look: Look, cluster: NamedCluster, complaint: str, *, known: Document, seconds: float | None, hint: str
+) -> None:
     """Looks again and again, and shows what is going on, until ``look`` gives None.
 
     Args:

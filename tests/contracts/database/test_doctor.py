@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from database_stores import Store
 
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.fleet_checks import MOST_NAMES, fleet_checks
 
 EVERY = timedelta(seconds=30)
@@ -29,7 +29,7 @@ async def test_a_sweep_that_stands_still_is_wrong(timed: Store) -> None:
         timed.clock.advance(seconds=10)
         await timed.reports.keep_listening()
     found = (await findings(timed))["sweep"]
-    assert (found.verdict, "600 s" in found.sentence) == (Verdict.WRONG, True)
+    assert (found.verdict, "600 s" in found.sentence) == (CheckVerdict.WRONG, True)
     assert "admin init" in found.fix
 
 
@@ -38,7 +38,7 @@ async def test_moments_in_the_future_are_a_warning_that_names_them(timed: Store)
     await timed.reports.sweep_ended()
     timed.clock.advance(days=-400)
     found = (await findings(timed))["moments"]
-    assert (found.verdict, "the sweep" in found.sentence) == (Verdict.WARNING, True)
+    assert (found.verdict, "the sweep" in found.sentence) == (CheckVerdict.WARNING, True)
 
 
 async def test_clusters_that_have_drifted_are_named(timed: Store) -> None:
@@ -46,6 +46,6 @@ async def test_clusters_that_have_drifted_are_named(timed: Store) -> None:
         cluster = await timed.create(f"shop-{number:02}")
         await timed.clusters.record_drift(cluster, "Put back.", event=uuid4())
     found = (await findings(timed))["drift"]
-    assert found.verdict is Verdict.WRONG
+    assert found.verdict is CheckVerdict.WRONG
     assert "shop-00, shop-01" in found.sentence and found.sentence.endswith("shop-19 and 2 more.")
     assert "cluster get" in found.fix

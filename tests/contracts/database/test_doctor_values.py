@@ -11,7 +11,7 @@ from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.cli import values_checks as checked
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
 from edgewright.settings import Settings
@@ -57,7 +57,7 @@ async def test_clusters_whose_values_do_not_fit_are_named_without_what_they_hold
     for number in range(checked.MOST_NAMES + 2):
         await store.create(f"shop-{number:02}", values={"replicas": "s3cr3t"})
     found = (await findings(store, settings))[checked.NAME]
-    assert found.verdict is Verdict.WRONG
+    assert found.verdict is CheckVerdict.WRONG
     assert "shop-00 (replicas: there is no such value); shop-01" in found.sentence
     assert found.sentence.endswith("; and 2 more.")
     assert not any(word in found.sentence for word in ("fits", "removed", "s3cr3t"))
@@ -76,7 +76,7 @@ async def test_a_schema_that_cannot_be_used_is_told(store: Store, settings: Sett
     await store.create("unchecked", values={"replicas": 2})
     push(git, b'{"type": 3}')
     [found] = (await findings(store, settings)).values()
-    assert (found.name, found.verdict) == (checked.SCHEMA_NAME, Verdict.WARNING)
+    assert (found.name, found.verdict) == (checked.SCHEMA_NAME, CheckVerdict.WARNING)
     assert "edge-cluster: The chart's values.schema.json is no JSON Schema" in found.sentence
 
 
@@ -91,7 +91,7 @@ async def test_looking_at_values_ends(
     await store.create("late", values={"replicas": 2})
     monkeypatch.setattr(checked, "MOST_SECONDS", 0.0)
     found = (await findings(store, settings))[checked.NAME]
-    assert (found.verdict, "1 more" in found.sentence) == (Verdict.WARNING, True)
+    assert (found.verdict, "1 more" in found.sentence) == (CheckVerdict.WARNING, True)
 
 
 async def test_a_chart_of_an_installations_own_decides(store: Store, settings: Settings, git: BareGitServer) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from database_stores import Store
 
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.door_check import door_checks
 from edgewright.domain.reach import Reach
 from edgewright.ports.edge_reports import Heartbeat
@@ -31,15 +31,15 @@ async def test_a_move_is_followed_to_its_end(timed: Store) -> None:
     await timed.reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(OLD, None, "It is away."))])
     assert await checks(timed) == []
     [settled] = await checks(timed, external_url=OLD)
-    assert (settled.verdict, OLD in settled.sentence) == (Verdict.OK, True)
+    assert (settled.verdict, OLD in settled.sentence) == (CheckVerdict.OK, True)
     [under_way] = await checks(timed, external_url=OLD, next_external_url=NEW)
-    assert under_way.verdict is Verdict.WARNING
+    assert under_way.verdict is CheckVerdict.WARNING
     assert f"press-shop (uses {OLD}, last heard" in under_way.sentence and "It is away." in under_way.sentence
     await timed.reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(NEW))])
     [ready] = await checks(timed, external_url=OLD, next_external_url=NEW)
-    assert (ready.verdict, "NEXT" in (ready.fix or "")) == (Verdict.WARNING, True)
+    assert (ready.verdict, "NEXT" in (ready.fix or "")) == (CheckVerdict.WARNING, True)
     [done] = await checks(timed, external_url=NEW)
-    assert done.verdict is Verdict.OK
+    assert done.verdict is CheckVerdict.OK
 
 
 async def test_certificates_count_too_and_have_to_be_readable(timed: Store, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_certificates_count_too_and_have_to_be_readable(timed: Store, tmp_
     await timed.reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(OLD))])
     bundle = tmp_path / "ca.pem"
     [wrong] = await checks(timed, external_url=OLD, next_ca_bundle=bundle)
-    assert wrong.verdict is Verdict.WRONG
+    assert wrong.verdict is CheckVerdict.WRONG
     bundle.write_text("PEM")
     [missing] = await checks(timed, external_url=OLD, next_ca_bundle=bundle)
-    assert (missing.verdict, "press-shop" in missing.sentence) == (Verdict.WARNING, True)
+    assert (missing.verdict, "press-shop" in missing.sentence) == (CheckVerdict.WARNING, True)

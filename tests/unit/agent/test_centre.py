@@ -12,7 +12,7 @@ from scripted_centre import Reply, ScriptedCentre, answer, scripted_centre
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import LARGEST_ANSWER, Centre
-from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.urls import trusted_by
 from edgewright.errors import (
     EdgewrightError,
@@ -28,7 +28,7 @@ from edgewright.errors import (
 from tools.production.certificates import make_certificates
 
 PASSWORD = "ewa_" + "5ec2e7" * 10
-BEAT = Heartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce-1", "main@sha1:a", "digest")
+BEAT = SentHeartbeat(datetime(2026, 1, 1, tzinfo=UTC), "nonce-1", "main@sha1:a", "digest")
 
 
 def attachment(url: str, authority: str | None = None) -> Attachment:
@@ -53,7 +53,7 @@ async def test_a_heartbeat_says_who_when_and_what_was_applied(centre: ScriptedCe
         "observed_revision": "main@sha1:a",
         "status_digest": "digest",
     }
-    assert told == HeartbeatAnswer("active", 100, status_due=True, detach=True, nonce="nonce-1")
+    assert told == ReceivedHeartbeatAnswer("active", 100, status_due=True, detach=True, nonce="nonce-1")
 
 
 async def test_a_status_is_answered_with_its_digest(centre: ScriptedCentre, calls: Centre) -> None:

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from edgewright.agent.check_in import LATITUDE, SPREAD, WEEK, CheckIn, read_spans
+from edgewright.agent.check_in import LATITUDE, SPREAD, WEEK, CheckInTimes, read_spans
 
 HOUR, DAY = 3600.0, 86400.0
 
 
-def agent(*spans: tuple[float, float], told_at: float = 0.0) -> CheckIn:
+def agent(*spans: tuple[float, float], told_at: float = 0.0) -> CheckInTimes:
     """One that has started long ago."""
-    check_in = CheckIn(Random(7), -DAY)
+    check_in = CheckInTimes(Random(7), -DAY)
     check_in.told(spans, told_at)
     return check_in
 
@@ -45,7 +45,7 @@ def test_one_that_was_open_when_it_was_told_is_still() -> None:
 
 
 def test_after_its_start_it_calls_at_any_time_for_a_while() -> None:
-    fresh = CheckIn(Random(7), started=50.0)
+    fresh = CheckInTimes(Random(7), started=50.0)
     fresh.told(((DAY, 2 * DAY),), 60.0)
     assert fresh.postponed(60.0, 100.0) == 60.0
     assert fresh.postponed(50 + LATITUDE, 100.0) >= DAY

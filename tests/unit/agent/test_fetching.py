@@ -6,7 +6,7 @@ import pytest
 from scripted_centre import QuickClock
 from structlog.testing import capture_logs
 
-from edgewright.agent.fetching import Fetching
+from edgewright.agent.fetching import FluxFetching
 from edgewright.agent.observation import Fetched, Observation
 from edgewright.errors import EdgewrightError, Forbidden, Waiting
 
@@ -39,7 +39,7 @@ class Edge:
     def __init__(self) -> None:
         self.flux, self.clock = Flux(), QuickClock(1e9)
         self.expected: list[str] = []
-        self.fetching = Fetching(self.flux, namespace="line-4", clock=self.clock, hurry=self.expected.append)
+        self.fetching = FluxFetching(self.flux, namespace="line-4", clock=self.clock, hurry=self.expected.append)
 
     async def hears(self, seen: Observation = SEEN, **revisions: str) -> list[tuple[str, str]]:
         """What Flux is asked then."""

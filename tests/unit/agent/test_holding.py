@@ -6,7 +6,7 @@ import pytest
 from scripted_centre import START, QuickClock
 
 from edgewright.agent.holding import HASTY_CALLS, HASTY_SECONDS, LONGEST_WAIT, SPREAD, Holding
-from edgewright.agent.messages import Heartbeat, HeartbeatAnswer
+from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.errors import Forbidden, Waiting
 
 INTERVAL = 100.0
@@ -20,16 +20,16 @@ class Talk:
         self.clock = QuickClock(1e9)
         self.holding = Holding(self.clock, Random(5))
 
-    def beat(self) -> Heartbeat:
+    def beat(self) -> SentHeartbeat:
         holding = self.holding
-        return Heartbeat(
+        return SentHeartbeat(
             START, "n", wait=holding.offer(INTERVAL), wants_digest=holding.known_digest, revisions=holding.revisions
         )
 
     def heard(self, seconds: float, digest: str | None = "same", **revisions: str) -> float:
         beat = self.beat()
         told = {"wants_digest": digest, "revisions": revisions} if beat.wait > 0 else {}
-        return self.holding.answered(beat, HeartbeatAnswer("active", INTERVAL, **told), seconds)
+        return self.holding.answered(beat, ReceivedHeartbeatAnswer("active", INTERVAL, **told), seconds)
 
     def cut(self, seconds: float, trouble: Exception = AWAY) -> float | None:
         assert isinstance(trouble, Waiting | Forbidden)
@@ -147,7 +147,7 @@ def test_no_pause_is_longer_than_a_short_lease_lets_it_be() -> None:
     pauses = []
     for _ in range(100):
         talk.holding.offer(5)
-        beat = Heartbeat(START, "n", wait=5, wants_digest="same", revisions={})
-        pauses.append(talk.holding.answered(beat, HeartbeatAnswer("active", 5, wants_digest="same"), 0.1))
+        beat = SentHeartbeat(START, "n", wait=5, wants_digest="same", revisions={})
+        pauses.append(talk.holding.answered(beat, ReceivedHeartbeatAnswer("active", 5, wants_digest="same"), 0.1))
         pauses.append(talk.holding.was_cut(beat, AWAY, 3.0) or 0.0)
     assert max(pauses) <= 5.5

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.resealing import LARGEST_BODY, MOST_SECRETS, Resealing, fingerprint_of
+from edgewright.agent.resealing import LARGEST_BODY, MOST_SECRETS, Resealer, fingerprint_of
 from edgewright.agent.sealing_controller import APART, MOST_TURNS, SealedSecret, SealingController, Unreadable
 from edgewright.errors import EdgewrightError, Waiting
 
@@ -81,7 +81,7 @@ async def reseal(edge: Edge, controller: ScriptedCentre, centre: Any, wanted: Se
     """One round; returns what was logged."""
     clock = QuickClock(lasts=10_000)
     served = SealingController(controller.url, clock)
-    resealing = Resealing(edge, served, edge.certificate)
+    resealing = Resealer(edge, served, edge.certificate)
     with capture_logs() as logged:
         running = asyncio.create_task(resealing.run())
         resealing.want(wanted, centre)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment, read_attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.fetching import Fetching
+from edgewright.agent.fetching import FluxFetching
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.moving import Moving
 from edgewright.agent.observation import Observation
@@ -56,7 +56,7 @@ class Life:
             rotation=Rotation(self.secrets, namespace="edgewright"),
             leaving=Leaving(NoDetacher(), namespace="edgewright"),
             moving=Moving(self.secrets, namespace="edgewright", clock=clock),
-            fetching=Fetching(NoFlux(), namespace="edgewright", clock=clock),
+            fetching=FluxFetching(NoFlux(), namespace="edgewright", clock=clock),
             clock=clock,
             chance=Random(7),
         )

@@ -14,7 +14,7 @@ from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.passwords import HeldSecret
-from edgewright.agent.sealing_certificate import LARGEST, SealingCertificate
+from edgewright.agent.sealing_certificate import LARGEST, SealingCertificateSource
 from edgewright.agent.watch import Watch
 from edgewright.errors import EdgewrightError, Forbidden, Waiting
 
@@ -193,7 +193,7 @@ async def test_the_certificate_is_what_the_controller_hands_out(
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # within the cluster no proxy is wanted
     centre.reply = lambda _request: Reply(200, PEM.encode())
-    ask = SealingCertificate(centre.url)
+    ask = SealingCertificateSource(centre.url)
     assert await ask() == PEM
     assert centre.requests[0].path == "/v1/cert.pem"
     await ask.close()
@@ -205,7 +205,7 @@ async def test_the_certificate_is_what_the_controller_hands_out(
 )
 async def test_anything_else_is_no_certificate(centre: ScriptedCentre, reply: Reply) -> None:
     centre.reply = lambda _request: reply
-    ask = SealingCertificate(centre.url)
+    ask = SealingCertificateSource(centre.url)
     with pytest.raises(Waiting) as trouble:
         await asyncio.wait_for(ask(), 20)
     assert trouble.value.code == "no_sealing_certificate"

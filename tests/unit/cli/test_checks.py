@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edgewright.cli import checks
-from edgewright.cli.checks import Check, Verdict, machine_checks
+from edgewright.cli.checks import Check, CheckVerdict, machine_checks
 from edgewright.settings import Settings
 
 
@@ -32,14 +32,14 @@ def found(findings: Sequence[Check], name: str) -> Check:
 
 
 def test_good_machine_has_nothing_wrong(home: Path) -> None:
-    assert [check for check in examined(home) if check.verdict is Verdict.WRONG] == []
+    assert [check for check in examined(home) if check.verdict is CheckVerdict.WRONG] == []
 
 
 def test_everything_wrong_comes_with_a_fix(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.chmod(0o755)
     monkeypatch.setenv("PATH", "/nonexistent")
     findings = examined(home, tls_cert=home / "absent", tls_key=home / "absent", temporal_binary=home / "absent")
-    wrong = [check for check in findings if check.verdict is not Verdict.OK]
+    wrong = [check for check in findings if check.verdict is not CheckVerdict.OK]
     assert {check.name for check in wrong} >= {"git", "home", "Temporal program", "EDGEWRIGHT_TLS_CERT"}
     assert all(check.fix for check in wrong)
 
@@ -47,46 +47,48 @@ def test_everything_wrong_comes_with_a_fix(home: Path, monkeypatch: pytest.Monke
 def test_home_that_others_can_read_is_wrong(home: Path) -> None:
     home.chmod(0o750)
     check = found(examined(home), "home")
-    assert check.verdict is Verdict.WRONG
+    assert check.verdict is CheckVerdict.WRONG
     assert check.fix == f"chmod 700 {home}"
 
 
 def test_home_that_is_not_there_yet_is_fine(home: Path) -> None:
-    assert found(examined(home / "later"), "home").verdict is Verdict.OK
+    assert found(examined(home / "later"), "home").verdict is CheckVerdict.OK
 
 
 def test_taken_port_is_wrong_and_names_who_has_it(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         check = found(examined(home, gateway_port=taken.getsockname()[1]), "port of the gateway")
-    assert check.verdict is Verdict.WRONG
+    assert check.verdict is CheckVerdict.WRONG
     assert str(os.getpid()) in check.sentence
 
 
 def test_loopback_url_is_a_warning_only(home: Path) -> None:
-    assert found(examined(home), "external URL").verdict is Verdict.WARNING
+    assert found(examined(home), "external URL").verdict is CheckVerdict.WARNING
     better = examined(home, external_url="https://edge.example.com")
-    assert found(better, "external URL").verdict is Verdict.OK
+    assert found(better, "external URL").verdict is CheckVerdict.OK
 
 
 def test_misspelt_variable_is_pointed_out(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDGEWRIGHT_LOG_LEVEL", "DEBUG")
     monkeypatch.setenv("EDGEWRIGHT_TOKEN_FILE", "x")
-    assert found(examined(home), "variables").verdict is Verdict.OK
+    assert found(examined(home), "variables").verdict is CheckVerdict.OK
     monkeypatch.setenv("EDGEWRIGHT_GATWAY_PORT", "1")
     check = found(examined(home), "variables")
-    assert (check.verdict, "EDGEWRIGHT_GATWAY_PORT" in check.sentence) == (Verdict.WARNING, True)
+    assert (check.verdict, "EDGEWRIGHT_GATWAY_PORT" in check.sentence) == (CheckVerdict.WARNING, True)
 
 
 def test_clock_that_was_set_back_is_noticed(home: Path) -> None:
     (home / "edgewright.db").write_text("")
     ahead = time.time() + 3600
     os.utime(home / "edgewright.db", (ahead, ahead))
-    assert found(examined(home), "clock").verdict is Verdict.WRONG
+    assert found(examined(home), "clock").verdict is CheckVerdict.WRONG
 
 
-@pytest.mark.parametrize(("free", "verdict"), [(1024, Verdict.WRONG), (10**9, Verdict.WARNING), (10**11, Verdict.OK)])
+@pytest.mark.parametrize(
+    ("free", "verdict"), [(1024, CheckVerdict.WRONG), (10**9, CheckVerdict.WARNING), (10**11, CheckVerdict.OK)]
+)
 def test_little_disk_space_is_said_before_it_is_gone(
-    home: Path, monkeypatch: pytest.MonkeyPatch, free: int, verdict: Verdict
+    home: Path, monkeypatch: pytest.MonkeyPatch, free: int, verdict: CheckVerdict
 ) -> None:
     class Usage:
         pass

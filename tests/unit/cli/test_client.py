@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from edgewright.cli.client import Gateway, connect
+from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.client_settings import read_token
 from edgewright.cli.endpoints import Endpoints, write_endpoints
 from edgewright.cli.failures import CliError, ExitCode
@@ -31,8 +31,8 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("EDGEWRIGHT_HOME", str(tmp_path))
 
 
-def answering(answer: Callable[[httpx.Request], httpx.Response]) -> Gateway:
-    return Gateway("http://127.0.0.1:1", TOKEN, transport=httpx.MockTransport(answer))
+def answering(answer: Callable[[httpx.Request], httpx.Response]) -> GatewayClient:
+    return GatewayClient("http://127.0.0.1:1", TOKEN, transport=httpx.MockTransport(answer))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_proxy_of_the_company_is_not_asked_for_this_machine(monkeypatch: pytest.
     monkeypatch.delenv("no_proxy", raising=False)
     with HTTPServer(("127.0.0.1", 0), Answer) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        with Gateway(f"http://127.0.0.1:{server.server_port}", None) as gateway:
+        with GatewayClient(f"http://127.0.0.1:{server.server_port}", None) as gateway:
             assert gateway.get("/") == {}
 
 

@@ -12,7 +12,7 @@ from edgewright.adapters.database.clusters import SqlClusters
 from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.cli.checks import Check, Verdict
+from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.initialise import initialise_storage
 from edgewright.cli.repository_checks import MOST_NAMED, repository_checks
 from edgewright.domain.cluster import Desired
@@ -47,8 +47,8 @@ def cluster(settings: Settings, name: str, **columns: object) -> UUID:
 
 
 def wrong(found: Sequence[Check]) -> list[tuple[str, str]]:
-    assert all(check.fix for check in found if check.verdict is Verdict.WRONG)
-    return [(check.name, check.sentence) for check in found if check.verdict is Verdict.WRONG]
+    assert all(check.fix for check in found if check.verdict is CheckVerdict.WRONG)
+    return [(check.name, check.sentence) for check in found if check.verdict is CheckVerdict.WRONG]
 
 
 def test_whole_repositories_are_one_line(settings: Settings) -> None:
@@ -56,7 +56,7 @@ def test_whole_repositories_are_one_line(settings: Settings) -> None:
     cluster(settings, "one")
     before.archive(cluster(settings, "two", desired=Desired.DELETED))
     [check] = repository_checks(settings)
-    assert check.verdict is Verdict.OK
+    assert check.verdict is CheckVerdict.OK
     assert ", 1 of them archived," in check.sentence
 
 
@@ -107,5 +107,5 @@ def test_repositories_are_read_without_a_database(settings: Settings) -> None:
 
 def test_a_home_without_anything_stays_without_anything(tmp_path: Path) -> None:
     [check] = repository_checks(Settings(home=tmp_path))
-    assert check.verdict is Verdict.OK
+    assert check.verdict is CheckVerdict.OK
     assert list(tmp_path.iterdir()) == []

@@ -7,12 +7,12 @@ import httpx
 import pytest
 from command_line import CommandLine
 
-from edgewright.cli.client import Gateway
-from edgewright.cli.commands.naming import Named
+from edgewright.cli.client import GatewayClient
+from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.secret_waiting import wait_until_opened
 from edgewright.cli.failures import CliError, ExitCode
 
-CLUSTER = Named("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
+CLUSTER = NamedCluster("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
 HEARD = {"type": "Available", "status": "True", "reason": "LeaseCurrent", "message": ""}
 SILENT = {"type": "Available", "status": "Unknown", "reason": "LeaseExpired", "message": "Last heard yesterday."}
 SYNCED = {"type": "Synced", "status": "True", "reason": "UpToDate", "message": ""}
@@ -43,7 +43,7 @@ def waits(items: Iterator[Item | None], *conditions: dict[str, str], desired: st
             return httpx.Response(200, json={"items": [] if found is None else [found]})
         return httpx.Response(200, json={**shown, "conditions": list(conditions or (HEARD, SYNCED))})
 
-    with Gateway("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)) as gateway:
+    with GatewayClient("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)) as gateway:
         wait_until_opened(gateway, CLUSTER, "default", "db", seconds=1.5)
 
 

@@ -14,15 +14,15 @@ import httpx
 import pytest
 from command_line import CommandLine, ServedCentre, Terminal
 
-from edgewright.cli.client import Gateway
-from edgewright.cli.commands.naming import Named
+from edgewright.cli.client import GatewayClient
+from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import Goal, state_of, wait_for
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, StepName
 from edgewright.domain.projection import StepRecord
 
-CLUSTER = Named("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
+CLUSTER = NamedCluster("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
 UNDER_WAY = {"name": "press-shop", "desired": "present", "phase": "Commissioning", "steps": [], "waiting_for": ""}
 PROBLEM = {"detail": "Not yet.", "code": "not_ready"}
 
@@ -31,7 +31,7 @@ def true(kind: ConditionType) -> tuple[Condition, ...]:
     return (Condition(type=kind, status=ConditionStatus.TRUE, reason="Reported", since=datetime.now(UTC)),)
 
 
-def answering(answers: Iterator[Any]) -> Gateway:
+def answering(answers: Iterator[Any]) -> GatewayClient:
     """A gateway that gives one answer after the other; an exception is a connection that fails."""
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -41,7 +41,7 @@ def answering(answers: Iterator[Any]) -> Gateway:
         assert isinstance(given, httpx.Response)
         return given
 
-    return Gateway("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer))
+    return GatewayClient("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_cluster_that_vanishes_ends_a_wait() -> None:
 # --- requests that are sent again ------------------------------------------------------------------------------
 
 
-def recorded(*answers: Any) -> tuple[Gateway, list[str]]:
+def recorded(*answers: Any) -> tuple[GatewayClient, list[str]]:
     """A gateway that gives these answers, and the idempotency keys that it sees."""
     keys: list[str] = []
     left = iter(answers)
@@ -175,7 +175,7 @@ def recorded(*answers: Any) -> tuple[Gateway, list[str]]:
         assert isinstance(given, httpx.Response)
         return given
 
-    return Gateway("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)), keys
+    return GatewayClient("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)), keys
 
 
 def test_request_whose_answer_is_lost_is_sent_again_with_the_same_key() -> None:

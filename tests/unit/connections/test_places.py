@@ -7,7 +7,7 @@ import pytest
 
 from api.connections.limits import ConnectionLimits, limits_for
 from api.connections.places import Connection, Places, Standing, source_of
-from api.connections.refusals import Reason, TooManyConnections
+from api.connections.refusals import RefusalReason, TooManyConnections
 from api.metrics import Metrics
 
 LIMITS = ConnectionLimits(overall=16, per_address=3, per_cluster=2, trusted_proxies=("10.9.0.0/16",))
@@ -25,7 +25,7 @@ class Port:
         assert reason is None
         return connection
 
-    def try_to_connect(self, address: str) -> tuple[Connection, Reason | None]:
+    def try_to_connect(self, address: str) -> tuple[Connection, RefusalReason | None]:
         connection = Connection(address, close=lambda: self.closed.append(connection))
         return connection, self.places.enter(connection)
 
@@ -56,7 +56,7 @@ def test_one_address_gives_up_its_own_idle_connections(port: Port) -> None:
 def test_an_address_whose_connections_are_all_busy_gets_no_more(port: Port) -> None:
     for _ in range(3):
         port.busy(port.connect("192.0.2.2"))
-    assert port.try_to_connect("192.0.2.2")[1] is Reason.ADDRESS_LIMIT
+    assert port.try_to_connect("192.0.2.2")[1] is RefusalReason.ADDRESS_LIMIT
     assert port.try_to_connect("192.0.2.3")[1] is None
 
 
@@ -85,7 +85,7 @@ def test_operators_never_take_more_than_a_half(port: Port) -> None:
     one_too_many = port.busy(port.connect("192.0.2.9"))
     with pytest.raises(TooManyConnections) as refused:
         port.places.identify(one_too_many, Standing.OPERATOR)
-    assert (refused.value.reason, refused.value.status) == (Reason.OPERATOR_LIMIT, 503)
+    assert (refused.value.reason, refused.value.status) == (RefusalReason.OPERATOR_LIMIT, 503)
     port.edge("192.0.2.9")
 
 
@@ -110,7 +110,7 @@ def test_when_all_is_full_strangers_give_way_first_then_operators_then_idle_edge
     port.busy(port.edge("192.0.2.6"))
     port.busy(port.edge("192.0.2.7"))
     assert port.closed == [stranger, operator, edge]
-    assert port.try_to_connect("192.0.2.8")[1] is Reason.OVERALL_LIMIT
+    assert port.try_to_connect("192.0.2.8")[1] is RefusalReason.OVERALL_LIMIT
 
 
 def test_one_cluster_has_few_connections_from_however_many_addresses(port: Port) -> None:
@@ -119,7 +119,7 @@ def test_one_cluster_has_few_connections_from_however_many_addresses(port: Port)
         port.places.identify(port.busy(port.connect(f"192.0.2.{number}")), Standing.EDGE, cluster)
     with pytest.raises(TooManyConnections) as refused:
         port.places.identify(port.busy(port.connect("192.0.2.9")), Standing.EDGE, cluster)
-    assert (refused.value.reason, refused.value.status) == (Reason.CLUSTER_LIMIT, 429)
+    assert (refused.value.reason, refused.value.status) == (RefusalReason.CLUSTER_LIMIT, 429)
 
 
 def test_one_token_has_few_connections_from_however_many_addresses(port: Port) -> None:
@@ -127,7 +127,7 @@ def test_one_token_has_few_connections_from_however_many_addresses(port: Port) -
         port.places.identify(port.busy(port.connect(f"192.0.2.{number}")), Standing.OPERATOR, "token a")
     with pytest.raises(TooManyConnections) as refused:
         port.places.identify(port.busy(port.connect("192.0.2.9")), Standing.OPERATOR, "token a")
-    assert (refused.value.reason, refused.value.status) == (Reason.TOKEN_LIMIT, 429)
+    assert (refused.value.reason, refused.value.status) == (RefusalReason.TOKEN_LIMIT, 429)
     port.places.identify(port.busy(port.connect("192.0.2.10")), Standing.OPERATOR, "token b")
 
 
@@ -144,7 +144,7 @@ def test_a_proxy_has_no_limit_of_its_own_but_counts_among_all(port: Port) -> Non
     for _ in range(16):
         port.busy(port.edge("10.9.8.7"))
     assert port.closed == []
-    assert port.try_to_connect("10.9.8.7")[1] is Reason.OVERALL_LIMIT
+    assert port.try_to_connect("10.9.8.7")[1] is RefusalReason.OVERALL_LIMIT
 
 
 def test_requests_through_a_proxy_count_for_whoever_sent_them(port: Port) -> None:
@@ -153,7 +153,7 @@ def test_requests_through_a_proxy_count_for_whoever_sent_them(port: Port) -> Non
         port.places.act_for(connection, "198.51.100.1")
     with pytest.raises(TooManyConnections) as refused:
         port.places.act_for(passed_on[3], "198.51.100.1")
-    assert (refused.value.reason, refused.value.status) == (Reason.ADDRESS_LIMIT, 429)
+    assert (refused.value.reason, refused.value.status) == (RefusalReason.ADDRESS_LIMIT, 429)
     port.places.act_for(passed_on[3], "198.51.100.2")
     port.places.act_for(passed_on[0], None)
     port.places.act_for(passed_on[3], "198.51.100.1")
@@ -210,9 +210,9 @@ def test_a_flood_is_counted_whole_and_told_now_and_again(capsys: pytest.CaptureF
     metrics = Metrics()
     places = Places(LIMITS, metrics, clock=clock)
     for _ in range(1000):
-        places.note(Reason.ADDRESS_LIMIT, "192.0.2.1")
+        places.note(RefusalReason.ADDRESS_LIMIT, "192.0.2.1")
     now = 11.0
-    places.note(Reason.ADDRESS_LIMIT, "192.0.2.1")
+    places.note(RefusalReason.ADDRESS_LIMIT, "192.0.2.1")
     lines = [line for line in capsys.readouterr().out.splitlines() if "closed early" in line]
     assert len(lines) == 2
     assert "999" in lines[1]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from edgewright.adapters.git.yaml_objects import Budget, Named, TooLong, named_objects
+from edgewright.adapters.git.yaml_objects import Budget, NamedObject, TooLong, named_objects
 from edgewright.domain.own_objects import ObjectKey
 
 SPACE = ObjectKey("", "Namespace", "", "plant")
@@ -14,7 +14,7 @@ POD_YAML = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  namespace: plant
 SPACE_JSON = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plant"}}
 
 
-def named(text: str | bytes, *names: str, seconds: float = 10.0) -> list[Named]:
+def named(text: str | bytes, *names: str, seconds: float = 10.0) -> list[NamedObject]:
     content = text if isinstance(text, bytes) else text.encode()
     return list(named_objects(content, names or ("plant",), Budget(seconds)))
 
@@ -88,13 +88,13 @@ def test_names_inside_of_other_texts_are_no_objects() -> None:
 
 
 def test_documents_that_have_no_name_of_ours_in_them_are_read_over() -> None:
-    assert named(f"{SPACE_YAML}---\n{POD_YAML}", "agent") == [Named(POD, unpruned=False)]
+    assert named(f"{SPACE_YAML}---\n{POD_YAML}", "agent") == [NamedObject(POD, unpruned=False)]
 
 
 @pytest.mark.parametrize(("value", "unpruned"), [("disabled", True), ("Disabled", True), ("enabled", False)])
 def test_it_says_whether_flux_is_to_leave_it(value: str, *, unpruned: bool) -> None:
     noted = f"metadata: {{name: plant, annotations: {{kustomize.toolkit.fluxcd.io/prune: {value}}}}}"
-    assert named(f"apiVersion: v1\nkind: Namespace\n{noted}\n") == [Named(SPACE, unpruned)]
+    assert named(f"apiVersion: v1\nkind: Namespace\n{noted}\n") == [NamedObject(SPACE, unpruned)]
 
 
 def test_aliases_are_not_expanded() -> None:
