@@ -63,7 +63,7 @@ class Run:
         generation: int = 1,
         uninstalls: bool = False,
     ) -> None:
-        self._gate = site.folder / f"gate-{time.monotonic_ns()}"
+        self._gate: Path = site.folder / f"gate-{time.monotonic_ns()}"
         gated = {"GATE_FILE": str(self._gate), "GATE_AT": str(at), "GATE": then}
         self._running = subprocess.Popen(
             [*site.shell, "-s", "--", "--yes"],

@@ -11,7 +11,7 @@ from typing import Any
 
 Secrets = Callable[[str], Mapping[str, str] | None]
 """The data of a Secret in the pod's namespace, in base64, by the Secret's name; None if there is none."""
-PROXY_KEYS = [
+PROXY_KEYS: list[dict[str, Any]] = [
     {"name": name, "valueFrom": {"secretKeyRef": {"name": "edgewright-proxy", "key": name, "optional": True}}}
     for name in ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
 ]

@@ -77,4 +77,5 @@ class KubectlState:
 def _compiled() -> str:
     compiled = Path(tempfile.mkdtemp(prefix="edgewright-kubectl-")) / "fake_kubectl.pyc"
     atexit.register(shutil.rmtree, compiled.parent)
-    return py_compile.compile(str(SOURCE), str(compiled), doraise=True)
+    py_compile.compile(str(SOURCE), str(compiled), doraise=True)
+    return str(compiled)

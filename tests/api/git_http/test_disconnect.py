@@ -5,12 +5,13 @@ import errno
 import os
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import psutil
 import pytest
+from git_http_centre import Centre, Git
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitAnswer, GitHttp
@@ -36,14 +37,14 @@ def git_processes(root: Path) -> list[psutil.Process]:
     return found
 
 
-def wait_until(condition, *, seconds: float = 15.0) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = 15.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true"
         time.sleep(0.02)
 
 
-async def eventually(condition, *, seconds: float = 15.0) -> None:
+async def eventually(condition: Callable[[], bool], *, seconds: float = 15.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true"
@@ -59,14 +60,14 @@ def request(url: str, path: str, headers: dict[str, str], body: bytes) -> socket
     return connection
 
 
-def test_client_that_leaves_during_its_push_leaves_nothing_behind(centre) -> None:
+def test_client_that_leaves_during_its_push_leaves_nothing_behind(centre: Centre) -> None:
     repository, url = centre.repository()
     head = centre.server.head(repository)
     command = f"{head} {'1' * 40} refs/heads/main\0report-status side-band-64k".encode()
     body = b"%04x%b0000PACK\0\0\0\2\0\0\1\0" % (len(command) + 4, command)
     headers = {"Content-Type": PUSH, "Content-Length": "600000"}
     connection = request(url, f"/{repository}/git-receive-pack", headers, body + bytes(500_000))
-    wait_until(lambda: centre.engine.room.taken)
+    wait_until(lambda: centre.engine.room.taken > 0)
     assert not git_processes(centre.server.root), "git begins when the push is there"
     connection.close()
     wait_until(lambda: not centre.engine.room.taken)
@@ -76,7 +77,7 @@ def test_client_that_leaves_during_its_push_leaves_nothing_behind(centre) -> Non
     assert not list((centre.server.folder(repository) / "objects").glob("tmp_objdir*"))
 
 
-def test_client_that_leaves_during_its_clone_ends_git(centre) -> None:
+def test_client_that_leaves_during_its_clone_ends_git(centre: Centre) -> None:
     repository, url = centre.repository()
     big = {f"by-hand/{number}": os.urandom(2_000_000) for number in range(10)}
     new = centre.server.commit(repository, big, BY_CENTRE, expected_head=centre.server.head(repository))
@@ -142,7 +143,7 @@ async def test_request_that_is_cancelled_leaves_nothing(server: BareGitServer, r
     body = pieces(*[bytes(65_000)] * 10, then=asyncio.Event())
     coming = engine.rpc(repository, "git-upload-pack", body, guest=SOMEBODY, media_type=FETCH)
     running = asyncio.create_task(coming)
-    await eventually(lambda: engine.room.taken)
+    await eventually(lambda: engine.room.taken > 0)
     assert not git_processes(server.root)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -214,7 +215,7 @@ async def test_full_disk_keeps_nobody_from_a_large_answer(
 
 
 async def test_push_is_told_of_even_when_its_client_has_left(
-    server: BareGitServer, repository: UUID, git, tmp_path: Path
+    server: BareGitServer, repository: UUID, git: Git, tmp_path: Path
 ) -> None:
     """The request came in whole; the answer finds nobody."""
     git("clone", "-q", server.folder(repository), "work")

@@ -9,6 +9,7 @@ from uuid import UUID
 import httpx
 import pytest
 from delta_bomb import delta_bomb, push_body, top_rows
+from git_http_centre import Centre, Git, Work
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.memory_limit import PUSH_MEMORY
@@ -64,15 +65,17 @@ def most_memory_of_git(server: BareGitServer, repository: UUID, body: bytes) -> 
     return int(told.stdout)
 
 
-def rows_of(git, folder: Path) -> dict[str, bytes]:
+def rows_of(git: Git, folder: Path) -> dict[str, bytes]:
     return top_rows(git(f"--git-dir={folder}", "ls-tree", "main").stdout)
 
 
 @pytest.mark.parametrize("blocks", [20 * 16, 400 * 16])
-def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(centre, git, blocks: int) -> None:
+def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
+    centre: Centre, git: Git, blocks: int
+) -> None:
     """20 MiB are more than a file may have, and 400 MiB more than git may allocate."""
     repository, url = centre.repository()
-    head = centre.server.head(repository)
+    head = centre.head(repository)
     new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), blocks)
     assert len(content) < 16 * 1024
     answer = push(url, head, new, content)
@@ -84,32 +87,34 @@ def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
 
 
 @pytest.mark.parametrize("asking_for", ["report-status", "report-status side-band-64k"])
-def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(centre, git, asking_for: str) -> None:
+def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(
+    centre: Centre, git: Git, asking_for: str
+) -> None:
     repository, url = centre.repository()
-    head = centre.server.head(repository)
+    head = centre.head(repository)
     new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 400 * 16)
     answer = push(url, head, new, content, asking_for=asking_for)
     assert b"The push needs more memory to unpack than the centre gives to it (256 MiB): push less" in answer.content
     assert centre.starved == ["push"]
 
 
-def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre, git) -> None:
+def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre: Centre, git: Git) -> None:
     repository, url = centre.repository()
-    head = centre.server.head(repository)
+    head = centre.head(repository)
     new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 20 * 16)
     assert b"more memory" not in push(url, head, new, content).content
     assert centre.starved == []
 
 
-def test_delta_within_the_limits_is_accepted(centre, git) -> None:
+def test_delta_within_the_limits_is_accepted(centre: Centre, git: Git) -> None:
     repository, url = centre.repository()
-    head = centre.server.head(repository)
+    head = centre.head(repository)
     new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 16)
     assert b"ok refs/heads/main" in push(url, head, new, content).content
     assert centre.server.head(repository) == new
 
 
-def replace_by_hand(work, by_hand: str) -> None:
+def replace_by_hand(work: Work, by_hand: str) -> None:
     """Commits the head's tree with another ``by-hand``."""
     rows = [row for row in work.git("ls-tree", "HEAD").stdout.splitlines() if not row.endswith("\tby-hand")]
     tree = work.git("mktree", stdin="\n".join([*rows, f"040000 tree {by_hand}\tby-hand"]) + "\n").stdout.strip()
@@ -117,12 +122,12 @@ def replace_by_hand(work, by_hand: str) -> None:
     work.git("update-ref", "refs/heads/main", commit)
 
 
-def folder_of(work, names: Sequence[str], blob: str) -> str:
+def folder_of(work: Work, names: Sequence[str], blob: str) -> str:
     rows = "".join(f"100644 blob {blob}\t{name}\n" for name in names)
     return str(work.git("mktree", stdin=rows).stdout.strip())
 
 
-def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre, work) -> None:
+def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre: Centre, work: Work) -> None:
     (work.path / "by-hand/mebibyte").write_bytes(bytes(MIB))
     blob = work.git("hash-object", "-w", "by-hand/mebibyte").stdout.strip()
     replace_by_hand(work, folder_of(work, [f"copy{number}" for number in range(64)], blob))
@@ -135,7 +140,7 @@ def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre, work) -
     )
 
 
-def test_files_of_several_pushes_are_counted_together(centre, work) -> None:
+def test_files_of_several_pushes_are_counted_together(centre: Centre, work: Work) -> None:
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     half = folder_of(work, [f"f{number}" for number in range(6000)], blob)
     replace_by_hand(work, work.git("mktree", stdin=f"040000 tree {half}\ta\n").stdout.strip())
@@ -146,7 +151,7 @@ def test_files_of_several_pushes_are_counted_together(centre, work) -> None:
     assert work.refusal() == "by-hand/ would have 12000 files, more than 10000: push fewer."
 
 
-def test_folders_in_each_other_are_bounded(work) -> None:
+def test_folders_in_each_other_are_bounded(work: Work) -> None:
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     folder = folder_of(work, ["f"], blob)
     for _ in range(64):
@@ -158,7 +163,7 @@ def test_folders_in_each_other_are_bounded(work) -> None:
     work.git("push", "-q", "origin", "main")
 
 
-def test_large_file_is_refused_although_a_later_commit_removes_it(work) -> None:
+def test_large_file_is_refused_although_a_later_commit_removes_it(work: Work) -> None:
     (work.path / "by-hand/large").write_bytes(bytes(17 * MIB))
     work.commit_all()
     (work.path / "by-hand/large").unlink()

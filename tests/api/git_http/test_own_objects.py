@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from git_http_centre import Centre, Work
 
 from edgewright.bootstrap import installed_objects
 from edgewright.domain.own_objects import ObjectKey
@@ -20,17 +21,17 @@ GENERATED = (
 
 
 @pytest.fixture(autouse=True)
-def own(centre):
+def own(centre: Centre) -> None:
     centre.own = installed_objects("edgewright", SPACES, FLUX)
 
 
-def manifest(api, kind, name, namespace=None):
+def manifest(api: str, kind: str, name: str, namespace: str | None = None) -> str:
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return json.dumps({"apiVersion": api, "kind": kind, "metadata": metadata})
 
 
 @pytest.mark.parametrize(("name", "whose"), [(n, f"{w}'" if w[-1] == "s" else f"{w}'s") for n, w in SPACES.items()])
-def test_a_namespace_that_is_not_the_operators_is_refused(work, name, whose) -> None:
+def test_a_namespace_that_is_not_the_operators_is_refused(work: Work, name: str, whose: str) -> None:
     work.commit(**{"by-hand__spaces.yaml": SPACE.format(name="mine") + "---\n" + SPACE.format(name=name)})
     assert work.refusal() == (
         f"by-hand/spaces.yaml holds the Namespace {name}, which is {whose}: Flux would take it over, and delete it "
@@ -66,19 +67,19 @@ def test_a_namespace_that_is_not_the_operators_is_refused(work, name, whose) -> 
         ),
     ],
 )
-def test_an_object_that_bootstrap_has_made_is_refused(work, text, what) -> None:
+def test_an_object_that_bootstrap_has_made_is_refused(work: Work, text: str, what: str) -> None:
     work.commit(**{"by-hand__deep__one.json": text})
     assert work.refusal().startswith(f"by-hand/deep/one.json holds the {what}")
 
 
-def test_an_object_that_edgewright_generates_is_refused(centre, work) -> None:
+def test_an_object_that_edgewright_generates_is_refused(centre: Centre, work: Work) -> None:
     centre.server.commit(work.id, {"edo/cluster/by-hand.yaml": GENERATED}, BY_CENTRE, expected_head=work.head())
     work.git("pull", "-q")
     work.commit(**{"by-hand__again.yaml": GENERATED.decode()})
     assert work.refusal().startswith("by-hand/again.yaml holds the Kustomization edgewright/by-hand, which is Edgewr")
 
 
-def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre, work) -> None:
+def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre: Centre, work: Work) -> None:
     name = "edo/cluster/secrets/drivers.yaml"
     drivers = b"".join(GENERATED.replace(b"by-hand", b"edge-secrets-n%d" % number) for number in range(250))
     centre.server.commit(work.id, {name: drivers}, BY_CENTRE, expected_head=work.head())
@@ -91,7 +92,7 @@ def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre
     assert work.refusal().startswith("by-hand/again.yaml holds the Kustomization edgewright/edge-secrets-n249, which")
 
 
-def test_one_that_does_not_say_its_namespace_is_refused_with_a_way_out(work) -> None:
+def test_one_that_does_not_say_its_namespace_is_refused_with_a_way_out(work: Work) -> None:
     work.commit(**{"by-hand__one.yaml": manifest("apps/v1", "Deployment", "source-controller")})
     assert work.refusal().endswith(" If yours is in another namespace, say in the file in which.")
 
@@ -109,13 +110,13 @@ def test_one_that_does_not_say_its_namespace_is_refused_with_a_way_out(work) -> 
         ("notes.md", SPACE.format(name="edgewright")),
     ],
 )
-def test_what_is_the_operators_own_or_nothing_is_taken(work, file, text) -> None:
+def test_what_is_the_operators_own_or_nothing_is_taken(work: Work, file: str, text: str) -> None:
     new = work.commit(**{f"by-hand__{file}": text})
     work.git("push", "-q")
     assert work.head() == new
 
 
-def test_one_that_is_there_already_may_stay_and_leaves_in_two_steps(centre, work) -> None:
+def test_one_that_is_there_already_may_stay_and_leaves_in_two_steps(centre: Centre, work: Work) -> None:
     """From before the rule: to take it out at once would have Flux delete it."""
     path, name = "by-hand/spaces.yaml", "by-hand__spaces.yaml"
     before = SPACE.format(name="edgewright").encode()
@@ -141,12 +142,12 @@ def test_one_that_is_there_already_may_stay_and_leaves_in_two_steps(centre, work
     assert work.head() == new
 
 
-def test_a_file_that_takes_too_long_to_read_is_refused(work) -> None:
+def test_a_file_that_takes_too_long_to_read_is_refused(work: Work) -> None:
     work.commit(**{"by-hand__deep.yaml": "edgewright: " + "{a: " * 200_000})
     assert work.refusal() == "by-hand/deep.yaml takes too long to be read: split it, or push less at a time."
 
 
-def test_many_files_that_name_nothing_of_edgewrights_take_no_time_to_speak_of(work) -> None:
+def test_many_files_that_name_nothing_of_edgewrights_take_no_time_to_speak_of(work: Work) -> None:
     for number in range(400):
         (work.path / f"by-hand/{number}.yaml").write_text(manifest("v1", "ConfigMap", f"a{number}", "mine"))
     new = work.commit_all()

@@ -2,17 +2,19 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from git_http_centre import Centre, Git, Work
 
 from edgewright.adapters.git.pre_receive import MAX_CHANGED
-from edgewright.ports.git_server import CommitMessage, HeadMoved
+from edgewright.ports.git_server import CommitId, CommitMessage, HeadMoved
 
 BY_CENTRE = CommitMessage("Change", "edgewright")
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_push_below_by_hand_moves_main_and_is_told(centre, work, version) -> None:
+def test_push_below_by_hand_moves_main_and_is_told(centre: Centre, work: Work, version: int) -> None:
     old, new = work.head(), work.commit(**{"by-hand__deep__a.yaml": "a: 1\n"})
     work.git("-c", f"protocol.version={version}", "push", "-q", "origin", "main")
     assert work.head() == new
@@ -20,14 +22,14 @@ def test_push_below_by_hand_moves_main_and_is_told(centre, work, version) -> Non
     assert centre.server.read(work.id, "by-hand/deep/a.yaml", at=new) == b"a: 1\n"
 
 
-def test_push_larger_than_gits_buffer_streams(centre, work) -> None:
+def test_push_larger_than_gits_buffer_streams(centre: Centre, work: Work) -> None:
     (work.path / "by-hand/random").write_bytes(os.urandom(900_000))
     new = work.commit_all()
     work.git("-c", "http.postBuffer=65536", "push", "-q", "origin", "main")
     assert work.head() == new
 
 
-def test_files_can_be_changed_and_removed_by_push(centre, work) -> None:
+def test_files_can_be_changed_and_removed_by_push(centre: Centre, work: Work) -> None:
     work.commit(**{"by-hand__a": "1", "by-hand__b": "2"})
     work.git("push", "-q")
     (work.path / "by-hand/a").unlink()
@@ -37,7 +39,7 @@ def test_files_can_be_changed_and_removed_by_push(centre, work) -> None:
     assert centre.server.list(work.id, "by-hand", at=new) == ["by-hand/README.md", "by-hand/b"]
 
 
-def test_merge_of_what_the_centre_wrote_can_be_pushed(centre, work) -> None:
+def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: Centre, work: Work) -> None:
     work.commit(**{"by-hand__a": "1"})
     centre.server.commit(work.id, {"edo/x": b"1"}, BY_CENTRE, expected_head=work.head())
     assert "fetch first" in work.git("push", ok=False).stderr
@@ -49,7 +51,7 @@ def test_merge_of_what_the_centre_wrote_can_be_pushed(centre, work) -> None:
 
 
 @pytest.mark.parametrize("change", ["write", "add", "remove"])
-def test_change_outside_by_hand_is_refused(work, change) -> None:
+def test_change_outside_by_hand_is_refused(work: Work, change: str) -> None:
     path = "edo/cluster/more/new.yaml" if change == "add" else "edo/secrets/ns/one.yaml"
     if change == "remove":
         (work.path / path).unlink()
@@ -62,13 +64,13 @@ def test_change_outside_by_hand_is_refused(work, change) -> None:
     )
 
 
-def test_file_named_like_the_folder_is_refused(work) -> None:
+def test_file_named_like_the_folder_is_refused(work: Work) -> None:
     work.git("rm", "-q", "-r", "by-hand")
     work.commit(**{"by-hand": "a file"})
     assert work.refusal().startswith("by-hand was changed, but only files below by-hand/ may be pushed")
 
 
-def test_other_branches_and_tags_are_refused(work) -> None:
+def test_other_branches_and_tags_are_refused(work: Work) -> None:
     work.commit(**{"by-hand__a": "1"})
     assert work.refusal("origin", "main:feature") == (
         "refs/heads/feature is refused: only refs/heads/main takes pushes, so push your work to main."
@@ -78,20 +80,20 @@ def test_other_branches_and_tags_are_refused(work) -> None:
     assert work.refusal("origin", "main", "v1").startswith("refs/tags/v1 is refused")
 
 
-def test_deletion_is_refused(work) -> None:
+def test_deletion_is_refused(work: Work) -> None:
     assert work.refusal("origin", ":main") == (
         "refs/heads/main cannot be deleted: remove your files below by-hand/ instead, and push that."
     )
 
 
-def test_rewritten_history_is_refused(work) -> None:
+def test_rewritten_history_is_refused(work: Work) -> None:
     work.git("commit", "-q", "--amend", "-m", "Rewritten")
     assert work.refusal("--force", "origin", "main") == (
         "refs/heads/main only moves forward: run `git pull --rebase` and push again, without force."
     )
 
 
-def test_first_push_to_an_empty_repository_is_refused(centre, git, tmp_path) -> None:
+def test_first_push_to_an_empty_repository_is_refused(centre: Centre, git: Git, tmp_path: Path) -> None:
     repository, url = centre.repository(populated=False)
     git("clone", "-q", url, "empty")
     (tmp_path / "empty/by-hand").mkdir()
@@ -104,20 +106,20 @@ def test_first_push_to_an_empty_repository_is_refused(centre, git, tmp_path) -> 
     assert centre.server.head(repository) is None
 
 
-def test_symbolic_link_is_refused(work) -> None:
+def test_symbolic_link_is_refused(work: Work) -> None:
     (work.path / "by-hand/link").symlink_to("/etc/passwd")
     work.commit_all()
     assert work.refusal() == "by-hand/link is a symbolic link: push a copy of the file itself."
 
 
-def test_submodule_is_refused(work) -> None:
+def test_submodule_is_refused(work: Work) -> None:
     head = work.git("rev-parse", "HEAD").stdout.strip()
     work.git("update-index", "--add", "--cacheinfo", f"160000,{head},by-hand/sub")
     work.git("commit", "-qm", "Submodule")
     assert work.refusal() == "by-hand/sub is a submodule: push the files themselves."
 
 
-def test_path_that_is_not_portable_is_refused(work) -> None:
+def test_path_that_is_not_portable_is_refused(work: Work) -> None:
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     work.git("update-index", "--add", "--cacheinfo", f"100644,{blob},by-hand/a\\b")
     work.git("commit", "-qm", "Backslash")
@@ -126,7 +128,7 @@ def test_path_that_is_not_portable_is_refused(work) -> None:
     )
 
 
-def test_removing_the_whole_folder_is_refused_because_flux_would_stall(work) -> None:
+def test_removing_the_whole_folder_is_refused_because_flux_would_stall(work: Work) -> None:
     work.git("rm", "-q", "-r", "by-hand")
     work.git("commit", "-qm", "Away")
     assert work.refusal() == (
@@ -135,7 +137,7 @@ def test_removing_the_whole_folder_is_refused_because_flux_would_stall(work) -> 
     )
 
 
-def test_object_that_fails_fsck_is_refused(centre, work) -> None:
+def test_object_that_fails_fsck_is_refused(centre: Centre, work: Work) -> None:
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     inner = work.git("mktree", stdin=f"100644 blob {blob}\t.git\n").stdout.strip()
     _commit_tree(work, inner)
@@ -145,7 +147,7 @@ def test_object_that_fails_fsck_is_refused(centre, work) -> None:
     assert centre.pushes == []
 
 
-def _commit_tree(work, by_hand_tree: str) -> None:
+def _commit_tree(work: Work, by_hand_tree: str) -> None:
     """Commits main's tree with by-hand replaced, past every check of the client."""
     rows = work.git("ls-tree", "HEAD").stdout.splitlines()
     rows = [row for row in rows if not row.endswith("\tby-hand")] + [f"040000 tree {by_hand_tree}\tby-hand"]
@@ -154,19 +156,19 @@ def _commit_tree(work, by_hand_tree: str) -> None:
     work.git("update-ref", "refs/heads/main", commit)
 
 
-def _raw(work, kind: str, content: bytes) -> str:
+def _raw(work: Work, kind: str, content: bytes) -> str:
     """Writes an object past every check of the client."""
     file = work.path.parent / f"raw-{kind}"
     file.write_bytes(content)
     return work.git("hash-object", "-t", kind, "-w", "--literally", file).stdout.strip()
 
 
-def _subtree(work, name: str) -> str:
+def _subtree(work: Work, name: str) -> str:
     return work.git("rev-parse", f"HEAD:{name}").stdout.strip()
 
 
 @pytest.mark.parametrize("mode", ["644", "0", "0040755", "1040000"])
-def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(centre, work, mode) -> None:
+def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(centre: Centre, work: Work, mode: str) -> None:
     """Whoever searches for entries finds the old ``edo`` inside of this tree's last name."""
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     evil = work.git("mktree", stdin=f"100644 blob {blob}\tx\n").stdout.strip()
@@ -185,7 +187,7 @@ def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(centre, work,
     assert centre.pushes == []
 
 
-def test_second_tree_of_a_pushed_commit_counts_for_nobody(centre, work) -> None:
+def test_second_tree_of_a_pushed_commit_counts_for_nobody(centre: Centre, work: Work) -> None:
     """Git reads the first ``tree`` of a commit, and the push rules with it; so do the centre's own commits."""
     hidden = work.commit(**{"edo__secrets__ns__evil.yaml": "x"})
     forged = f"{hidden}^{{tree}}"
@@ -201,7 +203,7 @@ def test_second_tree_of_a_pushed_commit_counts_for_nobody(centre, work) -> None:
     assert len(centre.server.log(work.id, limit=9)) == 3
 
 
-def test_tree_that_names_more_files_than_anyone_has_is_refused(work) -> None:
+def test_tree_that_names_more_files_than_anyone_has_is_refused(work: Work) -> None:
     """Seven objects that name a million folders: nothing may walk them all."""
     tree = work.git("mktree", stdin="").stdout.strip()
     for _ in range(6):
@@ -212,7 +214,7 @@ def test_tree_that_names_more_files_than_anyone_has_is_refused(work) -> None:
 
 
 @pytest.mark.parametrize("buffer", ["65536", "50000000"])
-def test_push_over_the_limit_is_refused_with_the_limit(centre, work, buffer) -> None:
+def test_push_over_the_limit_is_refused_with_the_limit(centre: Centre, work: Work, buffer: str) -> None:
     (work.path / "by-hand/random").write_bytes(os.urandom(2 * centre.push_limit))
     work.commit_all()
     before = work.head()
@@ -224,14 +226,16 @@ def test_push_over_the_limit_is_refused_with_the_limit(centre, work, buffer) -> 
     assert not list((centre.server.folder(work.id) / "objects").glob("tmp_objdir*"))
 
 
-def test_push_that_the_route_does_not_allow_is_forbidden(centre, work) -> None:
+def test_push_that_the_route_does_not_allow_is_forbidden(centre: Centre, work: Work) -> None:
     centre.allow_push = False
     work.commit(**{"by-hand__a": "1"})
     assert work.git("push", ok=False).returncode != 0
     assert centre.statuses[-1] == 403
 
 
-def test_push_is_refused_while_its_rules_cannot_run(centre, work, monkeypatch) -> None:
+def test_push_is_refused_while_its_rules_cannot_run(
+    centre: Centre, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Git ignores a hook that it cannot run; that must not open the door."""
     monkeypatch.setenv("EDGEWRIGHT_PYTHON", "unrelated")
     monkeypatch.setattr("sys.executable", "/nonexistent/python")
@@ -239,7 +243,7 @@ def test_push_is_refused_while_its_rules_cannot_run(centre, work, monkeypatch) -
     assert "cannot" in work.refusal() or "not found" in work.refusal()
 
 
-def test_missing_hook_is_made_again_before_the_next_push(centre, work) -> None:
+def test_missing_hook_is_made_again_before_the_next_push(centre: Centre, work: Work) -> None:
     work.commit(**{"by-hand__a": "1"})
     work.git("push", "-q")
     centre.pushes.clear()
@@ -250,9 +254,9 @@ def test_missing_hook_is_made_again_before_the_next_push(centre, work) -> None:
         assert "only files below by-hand/ may be pushed" in work.refusal()
 
 
-def test_push_and_commit_at_once_never_lose_each_other(centre, work) -> None:
+def test_push_and_commit_at_once_never_lose_each_other(centre: Centre, work: Work) -> None:
     """Whoever is second is told so, and succeeds on top of the first."""
-    rounds, written = 4, []
+    rounds, written = 4, list[CommitId]()
 
     def write() -> None:
         while len(written) < 30:

@@ -16,6 +16,14 @@ import sys
 # ruff: noqa: PTH110, PTH118, PTH123, PTH202, PLC0415, SIM115 - pathlib, re, base64 or json each double the start of this program, and tests
 # start it thousands of times: what only some calls need is imported there
 
+TYPE_CHECKING = False  # type checkers know the name, and typing would have to be imported for theirs
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, NoReturn
+
+    Held = dict[str, Any]
+    Objects = dict[str, Held]
+
 STATE = sys.argv[1]
 CLUSTER = os.path.join(STATE, "cluster")
 ANCHOR = "ClusterRole/edgewright-anchor"
@@ -35,46 +43,46 @@ KINDS = {
 }
 
 
-def note(name, value):
+def note(name: str, value: "Any") -> None:
     with open(os.path.join(STATE, name), "ab") as log:
         log.write(marshal.dumps(value))
 
 
-def say(line):
+def say(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
-def stop(sentence, code=1):
+def stop(sentence: str, code: int = 1) -> "NoReturn":
     sys.stderr.write(sentence + "\n")
     sys.exit(code)
 
 
-def field(text, name, indent="  "):
+def field(text: str, name: str, indent: str = "  ") -> str:
     import re
 
     found = re.search(rf"^{indent}{re.escape(name)}:[ ]*(.*)$", text, re.MULTILINE)
     return found.group(1).strip().strip('"') if found else ""
 
 
-def next_version(cluster):
+def next_version(cluster: "Held") -> str:
     cluster["version_counter"] = cluster.get("version_counter", 100) + 1
     return str(cluster["version_counter"])
 
 
-def version_of(held):
-    return held.get("version", "7")
+def version_of(held: "Held") -> str:
+    return str(held.get("version", "7"))
 
 
-def anchor_uid(objects):
-    return objects[ANCHOR].get("uid", ANCHOR_UID) if ANCHOR in objects else ""
+def anchor_uid(objects: "Objects") -> str:
+    return str(objects[ANCHOR].get("uid", ANCHOR_UID)) if ANCHOR in objects else ""
 
 
-def owner_in(text):
+def owner_in(text: str) -> str:
     found = text.partition('name: edgewright-anchor, uid: "')[2]
     return found.partition('"')[0]
 
 
-def collect(objects):
+def collect(objects: "Objects") -> None:
     """As the garbage collector does it, some calls later: what belongs to an anchor that has gone goes.
 
     A namespace is terminating first, as a real one is: nothing new comes into it then.
@@ -91,14 +99,14 @@ def collect(objects):
             remove(objects, key)
 
 
-def remove(objects, key):
+def remove(objects: "Objects", key: str) -> None:
     objects.pop(key, None)
     if key.startswith("Namespace/"):
         for each in [each for each in objects if each.split("/")[1:2] == [key[10:]] and each.count("/") == 2]:
             del objects[each]
 
 
-def meant(objects, kinds, options):
+def meant(objects: "Objects", kinds: str, options: list[str]) -> "Iterator[tuple[str, str, str, str]]":
     """The keys of the objects that ``get`` or ``delete`` mean."""
     namespace = options[options.index("-n") + 1] if "-n" in options else ""
     wanted = options[options.index("-l") + 1].split(",") if "-l" in options else []
@@ -111,7 +119,7 @@ def meant(objects, kinds, options):
             yield key, kind, scope, name
 
 
-def parsed(text):
+def parsed(text: str) -> "Held":
     import re
 
     labels = dict(re.findall(r'(edgewright\.dev/[a-z-]+): "([^"]*)"', field(text, "labels")))
@@ -123,7 +131,7 @@ def parsed(text):
     return {"labels": labels, "data": values, "text": text, "namespace": field(text, "namespace")}
 
 
-def rehearse(cluster, texts):
+def rehearse(cluster: "Held", texts: list[str]) -> None:
     """As a dry run on the server: each object is judged by itself, as a real one, and nothing is kept.
 
     ``ungranted`` in the state names Roles that the user may not make, ``denied`` objects that an admission plugin
@@ -151,7 +159,7 @@ def rehearse(cluster, texts):
         stop("\n".join(said))
 
 
-def gate():
+def gate() -> None:
     """Counts the calls of a run in GATE_FILE; before the one numbered GATE_AT it waits, or has the run killed."""
     file = os.environ["GATE_FILE"]
     with open(file, "ab") as calls:
@@ -169,7 +177,7 @@ def gate():
         time.sleep(0.005)
 
 
-def main():
+def main() -> None:
     args = sys.argv[2:]
     if "GATE_FILE" in os.environ:
         gate()
@@ -332,8 +340,10 @@ def main():
                 key = "/".join(scoped)
                 if args[0] == "create" and key in objects:
                     stop(f'Error from server (AlreadyExists): {kind} "{name}" already exists')
-                seen = field(text, "resourceVersion")
-                if seen and key in objects and version_of(objects[key]) != seen:  # one that is gone is made, as tried
+                tried = field(text, "resourceVersion")
+                if (
+                    tried and key in objects and version_of(objects[key]) != tried
+                ):  # one that is gone is made, as tried
                     stop(f'Operation cannot be fulfilled on {kind} "{name}": the object has been modified')
                 space = made["namespace"]
                 if key not in objects and space not in ("", "default", "kube-system"):

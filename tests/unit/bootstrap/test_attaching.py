@@ -5,8 +5,10 @@ import re
 import subprocess
 import termios
 from fcntl import ioctl
+from typing import Any
 
 import pytest
+from bootstrap_edge import Centre, Edge
 
 from edgewright.bootstrap import AgentPod
 
@@ -19,16 +21,16 @@ SECRETS = [change for _, secret in WRITTEN for change in (["create", secret], ["
 SELF_LINK = [["apply", "GitRepository/edgewright/self-link"], ["apply", "Kustomization/edgewright/self-link"]]
 
 
-def credentials(request):
+def credentials(request: dict[str, Any]) -> tuple[str, str]:
     return request["flux_secret"], request["agent_secret"]
 
 
-def kept(objects):
+def kept(objects: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """What is there, without the versions and marks that every run leaves."""
     return {key: {name: one[name] for name in ("data", "labels", "namespace")} for key, one in objects.items()}
 
 
-def on_a_terminal(edge, script, keys):
+def on_a_terminal(edge: Edge, script: str, keys: bytes) -> tuple[int, str]:
     """Runs the script with a terminal as /dev/tty, types the keys; returns code and what the terminal showed."""
     ours, theirs = os.openpty()
     with subprocess.Popen(
@@ -42,6 +44,7 @@ def on_a_terminal(edge, script, keys):
     ) as running:
         os.close(theirs)
         os.write(ours, keys)
+        assert running.stdin
         running.stdin.write(script.encode())
         running.stdin.close()
         shown = b""
@@ -58,7 +61,7 @@ def on_a_terminal(edge, script, keys):
     return code, shown.decode()
 
 
-def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge, centre):
+def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge: Edge, centre: Centre) -> None:
     done = edge.run("--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert edge.changes == [ANCHOR, ["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
@@ -86,7 +89,7 @@ def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edg
     assert list(edge.tmp.iterdir()) == []
 
 
-def test_pasted_line_attaches(edge, centre):
+def test_pasted_line_attaches(edge: Edge, centre: Centre) -> None:
     centre.pages["/script"] = edge.render()
     done = subprocess.run(
         ["/bin/sh", "-c", f"curl -sSL '{centre.url}/script' | sh -"],
@@ -99,7 +102,7 @@ def test_pasted_line_attaches(edge, centre):
     assert len(centre.requests) == 1
 
 
-def test_no_program_waits_for_input_that_never_ends(edge):
+def test_no_program_waits_for_input_that_never_ends(edge: Edge) -> None:
     script = edge.render(before="cat")
     with subprocess.Popen(
         [*edge.shell, "-s", "--", "--yes"],
@@ -108,12 +111,13 @@ def test_no_program_waits_for_input_that_never_ends(edge):
         env=edge.environment(),
         start_new_session=True,
     ) as running:
+        assert running.stdin
         running.stdin.write(script.encode())
         running.stdin.flush()
         assert running.wait(timeout=30) == 0  # with its input still open
 
 
-def test_pending_registration_prints_the_short_code_and_goes_on(edge, centre):
+def test_pending_registration_prints_the_short_code_and_goes_on(edge: Edge, centre: Centre) -> None:
     centre.says((202, {"state": "pending", "short_code": "7KQ-2MX", "detail": "An operator has to accept."}))
     done = edge.run("--yes")
     assert done.returncode == 0
@@ -121,7 +125,7 @@ def test_pending_registration_prints_the_short_code_and_goes_on(edge, centre):
     assert edge.changes[-2:] == SELF_LINK
 
 
-def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge, centre):
+def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge: Edge, centre: Centre) -> None:
     detail = 'The token of "press-shop" has expired; C:\\ is no reason.'
     centre.says((403, {"code": "token_expired", "detail": detail, "hint": "Make a new line."}))
     done = edge.run("--yes")
@@ -132,7 +136,7 @@ def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge, centr
     assert not [change for change in edge.changes if "self-link" in change[1]]
 
 
-def test_refusal_leaves_credentials_that_were_there(edge, centre):
+def test_refusal_leaves_credentials_that_were_there(edge: Edge, centre: Centre) -> None:
     edge.run("--yes")
     before, count = edge.cluster["objects"], len(edge.changes)
     centre.says((403, {"detail": "This registration token is spent."}))
@@ -141,17 +145,17 @@ def test_refusal_leaves_credentials_that_were_there(edge, centre):
     assert edge.changes[count:] == [NAMESPACE, *WRITTEN]
 
 
-def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge, centre):
+def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge: Edge, centre: Centre) -> None:
     edge.run("--yes")
     centre.says((409, {"detail": "Another cluster has this identity."}))
     assert edge.run("--yes", script=edge.render(generation=2)).returncode == 1
     flux, agent = credentials(centre.requests[0])
-    assert edge.secret("flux-secrets")["password"] == flux
-    assert edge.secret("edgewright-agent")["password"] == agent
-    assert edge.secret("edgewright-agent")["generation"] == "1"
+    assert edge.held("flux-secrets")["password"] == flux
+    assert edge.held("edgewright-agent")["password"] == agent
+    assert edge.held("edgewright-agent")["generation"] == "1"
 
 
-def test_revoked_credentials_are_replaced_in_the_same_run(edge, centre):
+def test_revoked_credentials_are_replaced_in_the_same_run(edge: Edge, centre: Centre) -> None:
     edge.run("--yes")
     revoked = (409, {"code": "credential_revoked", "detail": "They were revoked."})
     centre.says(revoked, (200, {"state": "accepted"}))
@@ -160,10 +164,10 @@ def test_revoked_credentials_are_replaced_in_the_same_run(edge, centre):
     assert "making new ones" in done.stdout
     first, again, fresh = map(credentials, centre.requests)
     assert first == again and not set(first) & set(fresh)
-    assert fresh == (edge.secret("flux-secrets")["password"], edge.secret("edgewright-agent")["password"])
+    assert fresh == (edge.held("flux-secrets")["password"], edge.held("edgewright-agent")["password"])
 
 
-def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge, centre):
+def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge: Edge, centre: Centre) -> None:
     centre.says((409, {"code": "credential_revoked", "detail": "They were revoked."}))
     done = edge.run("--yes")
     assert done.returncode == 1 and "They were revoked." in done.stderr
@@ -172,17 +176,17 @@ def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge, centre):
     assert edge.secret("flux-secrets") is None and edge.secret("edgewright-agent") is None
 
 
-def test_new_generation_replaces_the_credentials_with_a_notice(edge, centre):
+def test_new_generation_replaces_the_credentials_with_a_notice(edge: Edge, centre: Centre) -> None:
     edge.run("--yes")
     done = edge.run("--yes", script=edge.render(generation=2))
     assert done.returncode == 0
     assert "earlier generation" in done.stdout
     first, second = map(credentials, centre.requests)
     assert not set(first) & set(second)
-    assert edge.secret("edgewright-agent")["generation"] == "2"
+    assert edge.held("edgewright-agent")["generation"] == "2"
 
 
-def test_lost_answer_then_a_repeat_registers_the_same_secrets(edge, centre):
+def test_lost_answer_then_a_repeat_registers_the_same_secrets(edge: Edge, centre: Centre) -> None:
     accepted = (200, {"state": "accepted"})
     centre.says(None, accepted)
     lost = edge.run("--yes")
@@ -190,27 +194,27 @@ def test_lost_answer_then_a_repeat_registers_the_same_secrets(edge, centre):
     assert "run the same line again" in lost.stderr
     assert edge.run("--yes").returncode == 0
     first, second = map(credentials, centre.requests)
-    assert first == second == (edge.secret("flux-secrets")["password"], edge.secret("edgewright-agent")["password"])
+    assert first == second == (edge.held("flux-secrets")["password"], edge.held("edgewright-agent")["password"])
 
 
-def test_interruption_between_the_two_secrets_is_continued(edge, centre):
+def test_interruption_between_the_two_secrets_is_continued(edge: Edge, centre: Centre) -> None:
     edge.set_cluster(refused=["edgewright-agent"])
     assert edge.run("--yes").returncode == 3
-    kept = edge.secret("flux-secrets")["password"]
+    kept = edge.held("flux-secrets")["password"]
     assert centre.requests == []
     edge.set_cluster(refused=[])
     assert edge.run("--yes").returncode == 0
     assert centre.requests[0]["flux_secret"] == kept
 
 
-def test_centre_that_cannot_answer_now_is_tried_again_in_the_same_run(edge, centre):
+def test_centre_that_cannot_answer_now_is_tried_again_in_the_same_run(edge: Edge, centre: Centre) -> None:
     centre.says((503, {"detail": "The database is away."}), (200, {"state": "accepted"}))
     assert edge.run("--yes").returncode == 0
     first, second = map(credentials, centre.requests)
     assert first == second
 
 
-def test_unreachable_centre_keeps_the_secrets_for_the_repeat(edge, centre):
+def test_unreachable_centre_keeps_the_secrets_for_the_repeat(edge: Edge, centre: Centre) -> None:
     done = edge.run("--yes", script=edge.render(external_url="http://127.0.0.1:9"))
     assert done.returncode == 7
     assert "http://127.0.0.1:9" in done.stderr
@@ -218,7 +222,7 @@ def test_unreachable_centre_keeps_the_secrets_for_the_repeat(edge, centre):
 
 
 @pytest.mark.parametrize("page", ["<html>Sign in to the plant's Wi-Fi</html>", ""])
-def test_something_else_that_answers_is_not_taken_for_the_centre(edge, centre, page):
+def test_something_else_that_answers_is_not_taken_for_the_centre(edge: Edge, centre: Centre, page: str) -> None:
     for status in (200, 404):
         centre.answers = [(status, page)]
         done = edge.run("--yes")
@@ -227,7 +231,7 @@ def test_something_else_that_answers_is_not_taken_for_the_centre(edge, centre, p
     assert not [change for change in edge.changes if "self-link" in change[1]]
 
 
-def test_without_flux_it_registers_and_says_how_to_go_on(edge, centre):
+def test_without_flux_it_registers_and_says_how_to_go_on(edge: Edge, centre: Centre) -> None:
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
     done = edge.run("--yes")
@@ -237,7 +241,7 @@ def test_without_flux_it_registers_and_says_how_to_go_on(edge, centre):
     assert edge.changes[-1] == SECRETS[-1]
 
 
-def test_plain_files_come_first_and_may_bring_flux_with_them(edge):
+def test_plain_files_come_first_and_may_bring_flux_with_them(edge: Edge) -> None:
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
     crds = "".join(
@@ -251,7 +255,7 @@ def test_plain_files_come_first_and_may_bring_flux_with_them(edge):
     )
 
 
-def test_existing_namespace_is_left_as_it_is(edge):
+def test_existing_namespace_is_left_as_it_is(edge: Edge) -> None:
     edge.put("Namespace/edgewright")
     before = edge.cluster["objects"]["Namespace/edgewright"]
     assert edge.run("--yes").returncode == 0
@@ -259,13 +263,13 @@ def test_existing_namespace_is_left_as_it_is(edge):
     assert edge.cluster["objects"]["Namespace/edgewright"] == before
 
 
-def test_flux_never_prunes_a_namespace_that_the_script_has_made(edge):
+def test_flux_never_prunes_a_namespace_that_the_script_has_made(edge: Edge) -> None:
     assert edge.run("--yes").returncode == 0
     made = edge.cluster["objects"]["Namespace/edgewright"]
     assert "\n  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}\n" in made["text"]
 
 
-def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_the_next_run(edge):
+def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_the_next_run(edge: Edge) -> None:
     assert edge.run("--yes").returncode == 0
     objects = edge.cluster["objects"]
     made = objects["Namespace/edgewright"]
@@ -277,13 +281,13 @@ def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_th
     assert "Made the namespace" not in done.stdout
 
 
-def test_ca_bundle_goes_into_both_secrets(edge):
+def test_ca_bundle_goes_into_both_secrets(edge: Edge) -> None:
     assert edge.run("--yes", script=edge.render(ca_bundle=PEM)).returncode == 0
-    assert edge.secret("flux-secrets")["ca.crt"] == PEM
-    assert edge.secret("edgewright-agent")["ca.crt"] == PEM
+    assert edge.held("flux-secrets")["ca.crt"] == PEM
+    assert edge.held("edgewright-agent")["ca.crt"] == PEM
 
 
-def test_context_is_used_for_every_call(edge):
+def test_context_is_used_for_every_call(edge: Edge) -> None:
     for environment, options in (({}, ["--context", "other"]), ({"EDGEWRIGHT_CONTEXT": "other"}, [])):
         done = edge.run("--yes", *options, environment=environment)
         assert done.returncode == 0
@@ -292,7 +296,7 @@ def test_context_is_used_for_every_call(edge):
     assert [args for args in calls if args[:2] != ["--context", "other"]] == []
 
 
-def test_hooks_run_around_the_changes_on_the_chosen_context(edge, centre):
+def test_hooks_run_around_the_changes_on_the_chosen_context(edge: Edge, centre: Centre) -> None:
     before = 'kubectl get nodes -o name >/dev/null; echo "before $EDGEWRIGHT_NAMESPACE in $EDGEWRIGHT_CLUSTER"'
     script = edge.render(before=before, after="echo after '$EDGEWRIGHT_NAME' \"$EDGEWRIGHT_NAME\"")
     done = edge.run("--yes", "--context=other", script=script)
@@ -303,12 +307,12 @@ def test_hooks_run_around_the_changes_on_the_chosen_context(edge, centre):
 
 
 @pytest.mark.parametrize("hook", ["false", "echo 'unfinished", "}\nexit 0\n(", "exit 3"])
-def test_failing_first_hook_stops_before_any_change(edge, centre, hook):
+def test_failing_first_hook_stops_before_any_change(edge: Edge, centre: Centre, hook: str) -> None:
     done = edge.run("--yes", script=edge.render(before=hook))
     assert (done.returncode, edge.changes, centre.requests) == (8, [], [])
 
 
-def test_yes_on_the_terminal_attaches(edge, centre):
+def test_yes_on_the_terminal_attaches(edge: Edge, centre: Centre) -> None:
     code, shown = on_a_terminal(edge, edge.render(), b"y\n")
     assert code == 0
     question = (
@@ -318,7 +322,7 @@ def test_yes_on_the_terminal_attaches(edge, centre):
     assert len(centre.requests) == 1
 
 
-def test_anything_else_on_the_terminal_changes_nothing(edge, centre):
+def test_anything_else_on_the_terminal_changes_nothing(edge: Edge, centre: Centre) -> None:
     code, shown = on_a_terminal(edge, edge.render(), b"\n")
     assert (code, edge.changes, centre.requests) == (2, [], [])
     assert "Nothing was changed" in shown
@@ -339,14 +343,14 @@ AGENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: edgewright-ag
 IMAGE = "registry.example.com/edgewright:1.0.0"
 
 
-def offering(edge, centre):
+def offering(edge: Edge, centre: Centre) -> str:
     """A script of a centre that has Flux and an agent for edges."""
     install = f"/v1/cluster/{edge.cluster_uuid}/install"
     centre.pages |= {f"{install}/flux": FLUX, f"{install}/agent": AGENT}
     return edge.render(flux="v2.7.0", agent=AgentPod(IMAGE))
 
 
-def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge, centre):
+def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge: Edge, centre: Centre) -> None:
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
     done = edge.run("--yes", script=offering(edge, centre))
@@ -364,14 +368,14 @@ def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge
     assert "NOTICE" not in done.stdout
 
 
-def test_flux_that_is_there_and_fits_is_used(edge, centre):
+def test_flux_that_is_there_and_fits_is_used(edge: Edge, centre: Centre) -> None:
     done = edge.run("--yes", script=offering(edge, centre))
     assert done.returncode == 0
     assert [path.rpartition("/")[2] for path, _ in centre.fetched] == ["agent"]
     assert not [name for _, name in edge.changes if "CustomResourceDefinition" in name]
 
 
-def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge, centre):
+def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge: Edge, centre: Centre) -> None:
     offered = offering(edge, centre)
     centre.pages.clear()
     done = edge.run("--yes", script=offered)
@@ -382,23 +386,23 @@ def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge, ce
     assert edge.changes == []
 
 
-def test_without_an_agent_it_says_so(edge):
+def test_without_an_agent_it_says_so(edge: Edge) -> None:
     assert "no image of the agent" in edge.run("--yes").stdout
 
 
-def test_proxies_of_this_machine_are_left_for_what_runs_on_the_cluster(edge, centre):
+def test_proxies_of_this_machine_are_left_for_what_runs_on_the_cluster(edge: Edge, centre: Centre) -> None:
     """Its own requests go round the proxy: NO_PROXY says so."""
     proxies = {"HTTPS_PROXY": "http://user:pa55@proxy:3128", "NO_PROXY": "127.0.0.1,.plant.example"}
     done = edge.run("--yes", script=offering(edge, centre), environment=proxies)
     assert done.returncode == 0
-    found = edge.secret("edgewright-proxy")
+    found = edge.held("edgewright-proxy")
     assert found["HTTPS_PROXY"] == proxies["HTTPS_PROXY"]
     assert found["NO_PROXY"].startswith(proxies["NO_PROXY"] + ",.svc,.cluster.local.,")
     assert found["NO_PROXY"].endswith(",10.43.0.1")
     assert not [call for call in edge.calls if "pa55" in str(call["args"])]
 
 
-def test_refusal_takes_back_what_this_run_has_made(edge, centre):
+def test_refusal_takes_back_what_this_run_has_made(edge: Edge, centre: Centre) -> None:
     centre.says((409, {"detail": "Another cluster has this identity."}))
     before = edge.cluster["objects"]
     assert edge.run("--yes").returncode == 1
@@ -406,7 +410,7 @@ def test_refusal_takes_back_what_this_run_has_made(edge, centre):
     assert edge.cluster["objects"] == before
 
 
-def test_something_that_was_there_before_is_not_taken_over(edge):
+def test_something_that_was_there_before_is_not_taken_over(edge: Edge) -> None:
     edge.set_cluster(foreign=True)
     done = edge.run("--yes", script=edge.render(files={"site.yaml": "kind: ConfigMap\nmetadata:\n  name: site\n"}))
     assert done.returncode == 0

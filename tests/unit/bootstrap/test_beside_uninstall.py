@@ -1,7 +1,8 @@
 """A bootstrap line and its uninstallation at the same time: neither says that it is done when it is not."""
 
 import pytest
-from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Run, is_attached
+from bootstrap_edge import Edge
+from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Register, Run, is_attached
 
 UNINSTALLS = 29
 """Requests of an uninstallation; a test below counts them."""
@@ -11,13 +12,13 @@ MARKS = 12
 """The request with which it marks the anchor."""
 
 
-def ours(site) -> list[str]:
+def ours(site: Edge) -> list[str]:
     """What bears our mark on the cluster."""
     objects = site.cluster["objects"]
     return [key for key, held in objects.items() if "edgewright.dev/cluster" in held["labels"]]
 
 
-def test_an_uninstallation_makes_as_many_requests_as_are_tried(site, register) -> None:
+def test_an_uninstallation_makes_as_many_requests_as_are_tried(site: Edge, register: Register) -> None:
     assert Run(site).end()[0] == 0
     leaving = Run(site, uninstalls=True)
     code, said = leaving.end()
@@ -30,7 +31,7 @@ def test_an_uninstallation_makes_as_many_requests_as_are_tried(site, register) -
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1))
-def test_a_run_notices_that_everything_was_taken_away_meanwhile(site, register, at: int) -> None:
+def test_a_run_notices_that_everything_was_taken_away_meanwhile(site: Edge, register: Register, at: int) -> None:
     run = Run(site, at=at)
     assert run.await_gate()
     code, said = Run(site, uninstalls=True).end()
@@ -45,7 +46,9 @@ def test_a_run_notices_that_everything_was_taken_away_meanwhile(site, register, 
 
 
 @pytest.mark.parametrize("at", range(MADE, REQUESTS + 1))
-def test_a_run_that_goes_on_while_an_uninstallation_does_ends_as_one_of_them_says(site, register, at: int) -> None:
+def test_a_run_that_goes_on_while_an_uninstallation_does_ends_as_one_of_them_says(
+    site: Edge, register: Register, at: int
+) -> None:
     run = Run(site, at=at)
     assert run.await_gate()
     leaving = Run(site, at=MARKS + 1, uninstalls=True)
@@ -62,7 +65,7 @@ def test_a_run_that_goes_on_while_an_uninstallation_does_ends_as_one_of_them_say
 
 @pytest.mark.parametrize("at", range(READS, ENDS + 1))
 def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_with_it(
-    site, register, at: int
+    site: Edge, register: Register, at: int
 ) -> None:
     assert Run(site).end()[0] == 0
     leaving = Run(site, at=at, uninstalls=True)
@@ -78,7 +81,7 @@ def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_w
 
 
 @pytest.mark.parametrize("at", range(READS, ENDS + 1))
-def test_an_uninstallation_that_was_killed_is_gone_on_with(site, register, at: int) -> None:
+def test_an_uninstallation_that_was_killed_is_gone_on_with(site: Edge, register: Register, at: int) -> None:
     assert Run(site).end()[0] == 0
     assert Run(site, at=at, then="kill", uninstalls=True).end()[0] != 0
     code, said = Run(site, uninstalls=True).end()
@@ -86,7 +89,7 @@ def test_an_uninstallation_that_was_killed_is_gone_on_with(site, register, at: i
     assert ours(site) == []
 
 
-def test_an_anchor_that_somebody_has_changed_meanwhile_stays(site, register) -> None:
+def test_an_anchor_that_somebody_has_changed_meanwhile_stays(site: Edge, register: Register) -> None:
     """Such as a run of an earlier version of the line, which does not wait."""
     assert Run(site).end()[0] == 0
     leaving = Run(site, at=ENDS, uninstalls=True)

@@ -6,9 +6,11 @@ import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
+from bootstrap_edge import Centre, Edge
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +32,7 @@ HOSTILE = [
 
 
 @pytest.fixture
-def wanted():
+def wanted() -> BootstrapInput:
     return BootstrapInput(
         cluster=UUID("0e7a1d3c-93f7-4a52-8a5e-3f0f5f5f9a10"),
         name="press-shop",
@@ -43,7 +45,7 @@ def wanted():
     )
 
 
-def shellcheck(script, *codes):
+def shellcheck(script: str, *codes: str) -> str:
     tool = Path(sys.executable).with_name("shellcheck")
     excluded = [f"--exclude={','.join(codes)}"] if codes else []
     done = subprocess.run(
@@ -52,7 +54,7 @@ def shellcheck(script, *codes):
     return done.stdout
 
 
-def test_script_is_clean_for_shellcheck(wanted):
+def test_script_is_clean_for_shellcheck(wanted: BootstrapInput) -> None:
     full = replace(
         wanted,
         ca_bundle="-----BEGIN CERTIFICATE-----\n",
@@ -66,32 +68,32 @@ def test_script_is_clean_for_shellcheck(wanted):
     assert shellcheck("echo $x") != ""
 
 
-def test_refusal_is_clean_for_shellcheck():
+def test_refusal_is_clean_for_shellcheck() -> None:
     assert shellcheck(render_refusal("The token has expired.")) == ""
     # single quotes are meant: what is in them must not be expanded
     assert shellcheck(render_refusal('It\'s `x` $(y)\n"z"'), "SC2016") == ""
 
 
-def test_script_is_one_function_called_on_the_last_line(wanted):
+def test_script_is_one_function_called_on_the_last_line(wanted: BootstrapInput) -> None:
     lines = [line for line in render_script(wanted).splitlines() if not line.startswith("#")]
     assert lines[0] == "main() {"
     assert lines[-2:] == ["}", '{ main "$@"; }']
     assert render_script(wanted).endswith('"; }\n')
 
 
-def test_same_input_renders_the_same_bytes(wanted):
+def test_same_input_renders_the_same_bytes(wanted: BootstrapInput) -> None:
     assert render_script(wanted) == render_script(replace(wanted))
 
 
-def test_every_bootstrap_of_a_usual_cluster_leaves_room(wanted):
+def test_every_bootstrap_of_a_usual_cluster_leaves_room(wanted: BootstrapInput) -> None:
     assert len(render_script(wanted)) < MAX_SCRIPT_BYTES * 0.9
 
 
-def test_the_bound_is_the_one_that_is_promised():
+def test_the_bound_is_the_one_that_is_promised() -> None:
     assert MAX_SCRIPT_BYTES == 32_000
 
 
-def test_what_is_written_for_maintainers_is_left_out_and_content_is_not(wanted):
+def test_what_is_written_for_maintainers_is_left_out_and_content_is_not(wanted: BootstrapInput) -> None:
     note = "x: y #- of theirs\n"
     for script in (render_script(replace(wanted, files={"a.yaml": note})), render_uninstall(wanted)):
         assert " #- " not in script.replace(note, "")
@@ -101,7 +103,7 @@ def test_what_is_written_for_maintainers_is_left_out_and_content_is_not(wanted):
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_content_stays_content(edge, centre, tmp_path, hostile):
+def test_hostile_content_stays_content(edge: Edge, centre: Centre, tmp_path: Path, hostile: str) -> None:
     canary = tmp_path / "canary"
     text = hostile.replace("{canary}", str(canary)).replace("{{", "{")
     manifest = f"kind: ConfigMap\nmetadata:\n  name: plain\nvalue: |\n{text}\n"
@@ -116,7 +118,7 @@ def test_hostile_content_stays_content(edge, centre, tmp_path, hostile):
 @pytest.mark.parametrize(
     "hostile", ["It's over.", "`touch {canary}` $(touch {canary})", "'; touch {canary}; '", "a\nb\r\nc"]
 )
-def test_refusal_says_exactly_its_sentence_and_fails(edge, tmp_path, hostile):
+def test_refusal_says_exactly_its_sentence_and_fails(edge: Edge, tmp_path: Path, hostile: str) -> None:
     canary = tmp_path / "canary"
     sentence = hostile.replace("{canary}", str(canary))
     done = edge.run(script=render_refusal(sentence))
@@ -125,7 +127,7 @@ def test_refusal_says_exactly_its_sentence_and_fails(edge, tmp_path, hostile):
     assert not canary.exists()
 
 
-def test_pasted_line_shows_a_refusal_and_fails(edge, centre):
+def test_pasted_line_shows_a_refusal_and_fails(edge: Edge, centre: Centre) -> None:
     centre.pages["/script"] = render_refusal("This registration token has expired.")
     done = subprocess.run(
         ["/bin/sh", "-c", f"curl -sSL '{centre.url}/script' | sh -"],
@@ -140,34 +142,35 @@ def test_pasted_line_shows_a_refusal_and_fails(edge, centre):
 # The first draw builds the table of all characters, which is slow on a busy machine.
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60))
-def test_any_sentence_of_a_refusal_is_printed_as_one_line(text):
+def test_any_sentence_of_a_refusal_is_printed_as_one_line(text: str) -> None:
     sh = shutil.which("sh")
+    assert sh
     done = subprocess.run([sh], input=render_refusal(text).encode(), capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode().count("\n") == 1
 
 
-def test_too_large_script_is_refused(wanted):
+def test_too_large_script_is_refused(wanted: BootstrapInput) -> None:
     with pytest.raises(Stalled) as refused:
         render_script(replace(wanted, files={"big.yaml": "é" * (MAX_SCRIPT_BYTES // 2)}))
     assert refused.value.code == "bootstrap_too_large"
 
 
 @pytest.mark.parametrize("name", ["../x.yaml", "a/b.yaml", "", ".hidden", "a b", "a;b", "-rf", "a\n", "x" * 200])
-def test_file_name_that_could_leave_its_folder_is_refused(wanted, name):
+def test_file_name_that_could_leave_its_folder_is_refused(wanted: BootstrapInput, name: str) -> None:
     with pytest.raises(Stalled) as refused:
         render_script(replace(wanted, files={name: "kind: ConfigMap"}))
     assert (refused.value.code, refused.value.where) == ("bootstrap_file_invalid", name)
 
 
-def test_file_names_that_differ_in_case_only_are_refused(wanted):
+def test_file_names_that_differ_in_case_only_are_refused(wanted: BootstrapInput) -> None:
     with pytest.raises(Stalled):
         render_script(replace(wanted, files={"A.yaml": "", "a.yaml": ""}))
 
 
 @pytest.mark.parametrize("place", ["files", "before", "after"])
-def test_nul_is_refused(wanted, place):
-    held = {"a.yaml": "a\0b"} if place == "files" else "a\0b"
+def test_nul_is_refused(wanted: BootstrapInput, place: str) -> None:
+    held: Any = {"a.yaml": "a\0b"} if place == "files" else "a\0b"
     with pytest.raises(Stalled):
         render_script(replace(wanted, **{place: held}))
 
@@ -192,19 +195,19 @@ def test_nul_is_refused(wanted, place):
         ("ca_bundle", "-----BEGIN CERTIFICATE-----\n\0"),
     ],
 )
-def test_value_that_cannot_be_carried_is_refused_by_field(wanted, field, value):
+def test_value_that_cannot_be_carried_is_refused_by_field(wanted: BootstrapInput, field: str, value: Any) -> None:
     with pytest.raises(Invalid) as refused:
         replace(wanted, **{field: value})
     assert refused.value.where == field
 
 
-def test_token_is_not_in_the_text_form_of_its_input(wanted):
+def test_token_is_not_in_the_text_form_of_its_input(wanted: BootstrapInput) -> None:
     assert wanted.token not in repr(wanted)
 
 
-def test_expiry_is_shown_in_utc(wanted):
+def test_expiry_is_shown_in_utc(wanted: BootstrapInput) -> None:
     assert "2030-01-01T11:00:00Z" in render_script(wanted)
 
 
-def test_url_with_a_final_slash_is_joined_once(wanted):
+def test_url_with_a_final_slash_is_joined_once(wanted: BootstrapInput) -> None:
     assert "url='https://centre.example/ew'\n" in render_script(wanted)

@@ -2,7 +2,8 @@
 
 from itertools import product
 
-from bootstrap_runs import ANCHOR, DEAD, GOOD
+from bootstrap_edge import Centre, Edge
+from bootstrap_runs import ANCHOR, DEAD, GOOD, Register
 
 from edgewright.bootstrap import AgentPod, render_agent
 
@@ -52,14 +53,14 @@ def used_by_change(verb: str, key: str) -> set[tuple[str, str]]:
 
 
 def asked(calls: list[dict[str, list[str]]]) -> set[tuple[str, str]]:
-    return {tuple(args[3:5]) for args in words(calls) if args[:2] == ["auth", "can-i"] and args[3] != "*"}
+    return {(args[3], args[4]) for args in words(calls) if args[:2] == ["auth", "can-i"] and args[3] != "*"}
 
 
 def words(calls: list[dict[str, list[str]]]) -> list[list[str]]:
     return [[arg for arg in call["args"] if not arg.startswith("--request-timeout")] for call in calls]
 
 
-def test_every_right_is_asked_for_that_is_used_and_no_other(site, centre, register) -> None:
+def test_every_right_is_asked_for_that_is_used_and_no_other(site: Edge, centre: Centre, register: Register) -> None:
     site.set_cluster(forbidden=["watch something"])  # no administrator: each right is asked for by itself
     centre.pages[f"/v1/cluster/{site.cluster_uuid}/install/agent"] = render_agent(
         AGENT, namespace="edgewright"

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from bootstrap_edge import Centre, Edge
 
 
-def record_every_program(edge):
+def record_every_program(edge: Edge) -> Path:
     """Puts a recorder of arguments and environment before every program; returns the log's path."""
     log = edge.folder / "programs"
     real = edge.folder / "real"
@@ -23,11 +24,11 @@ def record_every_program(edge):
     return log
 
 
-def forms(marker):
+def forms(marker: str) -> list[str]:
     return [marker, base64.b64encode(marker.encode()).decode().rstrip("=")]
 
 
-def test_no_program_sees_a_secret_in_its_arguments_or_environment(edge, centre):
+def test_no_program_sees_a_secret_in_its_arguments_or_environment(edge: Edge, centre: Centre) -> None:
     log = record_every_program(edge)
     exported = {"token": "", "flux": "", "agent": "", "made": "", "found": ""}  # same names as in the script
     script = edge.render(before="env", after="env", ca_bundle="-----BEGIN CERTIFICATE-----\n")
@@ -48,14 +49,14 @@ def test_no_program_sees_a_secret_in_its_arguments_or_environment(edge, centre):
 
 
 @pytest.mark.parametrize("refused", ["flux-secrets", "edgewright-agent"])
-def test_message_of_kubectl_is_shown_without_the_secret_in_it(edge, refused):
+def test_message_of_kubectl_is_shown_without_the_secret_in_it(edge: Edge, refused: str) -> None:
     edge.set_cluster(refused=[refused])
     done = edge.run("--yes")
     assert done.returncode == 3
     assert f"{refused} is refused: ***" in done.stderr
 
 
-def test_trace_of_the_shell_shows_no_secret(edge, centre):
+def test_trace_of_the_shell_shows_no_secret(edge: Edge, centre: Centre) -> None:
     edge.shell = [*edge.shell, "-x"]
     done = edge.run("--yes")
     assert done.returncode == 0
@@ -63,14 +64,14 @@ def test_trace_of_the_shell_shows_no_secret(edge, centre):
     assert centre.requests[0]["flux_secret"] not in done.stderr
 
 
-def test_answer_of_the_centre_cannot_write_control_characters_to_the_terminal(edge, centre):
+def test_answer_of_the_centre_cannot_write_control_characters_to_the_terminal(edge: Edge, centre: Centre) -> None:
     centre.answers = [(403, '{"detail": "No.\x1b[2J\x07 Really \\u001b[1m no."}')]
     done = edge.run("--yes")
     assert done.returncode == 1
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", done.stderr)
 
 
-def test_two_edges_never_make_the_same_secret(edge, centre):
+def test_two_edges_never_make_the_same_secret(edge: Edge, centre: Centre) -> None:
     edge.run("--yes")
     for name in ("flux-secrets", "edgewright-agent"):
         edge.drop(f"Secret/edgewright/{name}")
@@ -79,7 +80,7 @@ def test_two_edges_never_make_the_same_secret(edge, centre):
     assert len(set(secrets)) == 4
 
 
-def test_hexdump_stands_in_where_there_is_no_od(edge, centre):
+def test_hexdump_stands_in_where_there_is_no_od(edge: Edge, centre: Centre) -> None:
     (edge.bin / "od").unlink()
     fake = edge.folder / "hexdump.py"  # not every machine has hexdump; this is what it prints for these options
     fake.write_text(
@@ -91,14 +92,14 @@ def test_hexdump_stands_in_where_there_is_no_od(edge, centre):
     assert re.fullmatch(r"ewf_[0-9a-f]{64}", centre.requests[0]["flux_secret"])
 
 
-def test_dead_random_source_stops_the_script(edge, centre):
+def test_dead_random_source_stops_the_script(edge: Edge, centre: Centre) -> None:
     edge.program("od", "exit 0")
     done = edge.run("--yes")
     assert done.returncode == 3
     assert centre.requests == []
 
 
-def test_files_of_the_script_are_private_and_removed(edge):
+def test_files_of_the_script_are_private_and_removed(edge: Edge) -> None:
     marks = edge.folder / "marks"
     edge.program("probe", f'cd "$TMPDIR" && {shutil.which("ls")} -ld . hooks/before >{marks}')
     assert edge.run("--yes", script=edge.render(before="probe")).returncode == 0
@@ -107,7 +108,7 @@ def test_files_of_the_script_are_private_and_removed(edge):
     assert list(Path(edge.tmp).iterdir()) == []
 
 
-def test_nothing_is_left_when_whoever_reads_goes_away(edge):
+def test_nothing_is_left_when_whoever_reads_goes_away(edge: Edge) -> None:
     """``… | sh | head -1``: some shells end at once when their output is closed, without their EXIT trap."""
     for options in (["--dry-run"], ["--yes"]):
         running = subprocess.Popen(
@@ -119,6 +120,7 @@ def test_nothing_is_left_when_whoever_reads_goes_away(edge):
             start_new_session=True,
             text=True,
         )
+        assert running.stdout and running.stdin
         running.stdout.close()
         running.stdin.write(edge.render())
         running.stdin.close()

@@ -4,13 +4,14 @@ However they meet, the edge ends with what the centre knows, and a run that is r
 """
 
 import pytest
-from bootstrap_runs import ANCHOR, DEAD, GOOD, MADE, READS, REQUESTS, Run, held_on, is_attached
+from bootstrap_edge import Edge
+from bootstrap_runs import ANCHOR, DEAD, GOOD, MADE, READS, REQUESTS, Register, Run, held_on, is_attached
 
 KILLED = 20
 """Request before which a run is killed that leaves an anchor and no credentials."""
 
 
-def test_a_run_makes_as_many_requests_as_are_tried(site, register) -> None:
+def test_a_run_makes_as_many_requests_as_are_tried(site: Edge, register: Register) -> None:
     run = Run(site, GOOD)
     assert run.end()[0] == 0
     assert run.requests == REQUESTS
@@ -18,7 +19,7 @@ def test_a_run_makes_as_many_requests_as_are_tried(site, register) -> None:
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1))
-def test_a_line_that_was_pasted_twice_attaches_once(site, register, at: int) -> None:
+def test_a_line_that_was_pasted_twice_attaches_once(site: Edge, register: Register, at: int) -> None:
     first = Run(site, GOOD, at=at)
     assert first.await_gate()
     assert Run(site, GOOD).end()[0] == 0
@@ -31,7 +32,9 @@ def test_a_line_that_was_pasted_twice_attaches_once(site, register, at: int) -> 
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1))
-def test_a_refused_run_takes_nothing_from_one_that_was_accepted_meanwhile(site, register, at: int) -> None:
+def test_a_refused_run_takes_nothing_from_one_that_was_accepted_meanwhile(
+    site: Edge, register: Register, at: int
+) -> None:
     refused = Run(site, DEAD, at=at)
     stands = refused.await_gate()  # it has fewer requests than one that is accepted
     assert Run(site, GOOD).end()[0] == 0
@@ -41,7 +44,7 @@ def test_a_refused_run_takes_nothing_from_one_that_was_accepted_meanwhile(site, 
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1))
-def test_a_run_goes_on_although_another_was_refused_meanwhile(site, register, at: int) -> None:
+def test_a_run_goes_on_although_another_was_refused_meanwhile(site: Edge, register: Register, at: int) -> None:
     accepted = Run(site, GOOD, at=at)
     assert accepted.await_gate()
     assert Run(site, DEAD).end()[0] == 1
@@ -51,7 +54,7 @@ def test_a_run_goes_on_although_another_was_refused_meanwhile(site, register, at
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1))
-def test_a_killed_run_is_gone_on_with(site, register, at: int) -> None:
+def test_a_killed_run_is_gone_on_with(site: Edge, register: Register, at: int) -> None:
     assert Run(site, GOOD, at=at, then="kill").end()[0] != 0
     code, said = Run(site, GOOD).end()
     assert code == 0, said
@@ -59,7 +62,9 @@ def test_a_killed_run_is_gone_on_with(site, register, at: int) -> None:
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1, 2))
-def test_a_refused_run_beside_an_anchor_takes_nothing_from_one_that_was_accepted(site, register, at: int) -> None:
+def test_a_refused_run_beside_an_anchor_takes_nothing_from_one_that_was_accepted(
+    site: Edge, register: Register, at: int
+) -> None:
     """A run that was killed has left its anchor, so that the refused one undoes single Secrets."""
     assert Run(site, GOOD, at=KILLED, then="kill").end()[0] != 0
     assert ANCHOR in site.cluster["objects"]
@@ -72,7 +77,9 @@ def test_a_refused_run_beside_an_anchor_takes_nothing_from_one_that_was_accepted
     assert is_attached(site, register)
 
 
-def test_an_answer_that_was_lost_is_asked_for_again_though_the_token_was_spent_meanwhile(site, register) -> None:
+def test_an_answer_that_was_lost_is_asked_for_again_though_the_token_was_spent_meanwhile(
+    site: Edge, register: Register
+) -> None:
     register.lost = True
     code, said = Run(site, GOOD).end()
     assert code == 0, said
@@ -80,7 +87,9 @@ def test_an_answer_that_was_lost_is_asked_for_again_though_the_token_was_spent_m
 
 
 @pytest.mark.parametrize("going", [{"deleted": "2026-01-01T00:00:00Z"}, {"owner": "uid-of-an-anchor-before"}])
-def test_a_namespace_that_goes_or_whose_owner_has_gone_is_waited_for(site, register, going: dict[str, str]) -> None:
+def test_a_namespace_that_goes_or_whose_owner_has_gone_is_waited_for(
+    site: Edge, register: Register, going: dict[str, str]
+) -> None:
     """The garbage collector comes for the second one some time later, and would take along what a run puts there."""
     site.put("Namespace/edgewright")
     objects = site.cluster["objects"]
@@ -92,7 +101,7 @@ def test_a_namespace_that_goes_or_whose_owner_has_gone_is_waited_for(site, regis
     assert is_attached(site, register)
 
 
-def test_a_namespace_that_does_not_go_is_explained(site, register) -> None:
+def test_a_namespace_that_does_not_go_is_explained(site: Edge, register: Register) -> None:
     site.put("Namespace/edgewright")
     objects = site.cluster["objects"]
     objects["Namespace/edgewright"]["deleted"] = "2026-01-01T00:00:00Z"
@@ -103,13 +112,13 @@ def test_a_namespace_that_does_not_go_is_explained(site, register) -> None:
     assert register.held is None
 
 
-def test_another_run_that_has_not_ended_is_told_of(site, register) -> None:
+def test_another_run_that_has_not_ended_is_told_of(site: Edge, register: Register) -> None:
     assert Run(site, GOOD, at=REQUESTS - 4, then="kill").end()[0] != 0
     assert "Another run has not ended here" in Run(site, GOOD).end()[1]
     assert "Another run" not in Run(site, GOOD).end()[1]
 
 
-def test_the_run_that_draws_decides_for_all_that_start_with_it(site, register) -> None:
+def test_the_run_that_draws_decides_for_all_that_start_with_it(site: Edge, register: Register) -> None:
     """No order of ours: they race."""
     runs = [Run(site, GOOD) for _ in range(4)]
     assert [code for code, _ in [run.end() for run in runs]] == [0, 0, 0, 0]
@@ -117,7 +126,7 @@ def test_the_run_that_draws_decides_for_all_that_start_with_it(site, register) -
 
 
 @pytest.mark.parametrize("at", range(MADE, REQUESTS + 1))
-def test_whoever_has_changed_something_does_not_say_that_nothing_was(site, register, at: int) -> None:
+def test_whoever_has_changed_something_does_not_say_that_nothing_was(site: Edge, register: Register, at: int) -> None:
     older = Run(site, at=at)
     assert older.await_gate()
     assert ANCHOR in site.cluster["objects"]
@@ -131,7 +140,7 @@ def test_whoever_has_changed_something_does_not_say_that_nothing_was(site, regis
 
 @pytest.mark.parametrize("at", range(MADE, REQUESTS, 2))
 def test_a_late_run_of_an_older_line_takes_neither_generation_nor_mark_of_a_newer_one(
-    site, register, at: int
+    site: Edge, register: Register, at: int
 ) -> None:
     assert Run(site).end()[0] == 0
     older = Run(site, at=at, generation=2)

@@ -1,6 +1,7 @@
 """The script that takes Edgewright away: for whatever cluster the edge is attached as, and with its anchor gone."""
 
 import pytest
+from bootstrap_edge import Centre, Edge
 
 from edgewright.bootstrap import render_uninstall
 
@@ -8,11 +9,11 @@ ANCHOR = "ClusterRole/edgewright-anchor"
 OTHER = "6f5c1c1e-0000-4000-8000-3f0f5f5f9a99"
 
 
-def left(edge):
+def left(edge: Edge) -> list[str]:
     return [key for key, held in edge.cluster["objects"].items() if "edgewright.dev/cluster" in held["labels"]]
 
 
-def without_anchor(edge):
+def without_anchor(edge: Edge) -> None:
     """As after somebody has deleted it and the garbage collector has missed what owned nothing of it any more."""
     objects = edge.cluster["objects"]
     del objects[ANCHOR]
@@ -21,7 +22,7 @@ def without_anchor(edge):
     edge.set_cluster(objects=objects)
 
 
-def test_it_needs_no_cluster_and_holds_no_secret(edge):
+def test_it_needs_no_cluster_and_holds_no_secret(edge: Edge) -> None:
     script = render_uninstall()
     assert edge.cluster_uuid not in script and edge.token not in script
     edge.run("--yes")
@@ -32,7 +33,7 @@ def test_it_needs_no_cluster_and_holds_no_secret(edge):
     assert list(edge.tmp.iterdir()) == []
 
 
-def test_a_line_with_uninstall_runs_the_script_of_its_centre(edge, centre):
+def test_a_line_with_uninstall_runs_the_script_of_its_centre(edge: Edge, centre: Centre) -> None:
     edge.run("--yes")
     done = edge.run("--yes", "--uninstall")
     assert (done.returncode, done.stderr) == (0, "")
@@ -40,14 +41,14 @@ def test_a_line_with_uninstall_runs_the_script_of_its_centre(edge, centre):
     assert left(edge) == []
 
 
-def test_an_edge_without_its_agent_secret_can_be_cleaned(edge):
+def test_an_edge_without_its_agent_secret_can_be_cleaned(edge: Edge) -> None:
     edge.run("--yes")
     edge.drop("Secret/edgewright/edgewright-agent")
     assert edge.run("--yes", script=render_uninstall()).returncode == 0
     assert left(edge) == []
 
 
-def test_without_its_anchor_what_bears_the_mark_goes(edge):
+def test_without_its_anchor_what_bears_the_mark_goes(edge: Edge) -> None:
     edge.run("--yes")
     without_anchor(edge)
     for script in (render_uninstall(), render_uninstall(edge.wanted)):
@@ -59,7 +60,7 @@ def test_without_its_anchor_what_bears_the_mark_goes(edge):
     assert "Nothing was installed here" in edge.run("--yes", script=render_uninstall()).stdout
 
 
-def test_marks_of_several_clusters_are_told_apart(edge):
+def test_marks_of_several_clusters_are_told_apart(edge: Edge) -> None:
     edge.run("--yes")
     without_anchor(edge)
     edge.put("ConfigMap/other/marked", {"cluster": OTHER, "part-of": "bootstrap"})
@@ -70,14 +71,14 @@ def test_marks_of_several_clusters_are_told_apart(edge):
     assert left(edge) == ["ConfigMap/other/marked"]
 
 
-def test_an_anchor_that_edgewright_did_not_make_stays(edge):
+def test_an_anchor_that_edgewright_did_not_make_stays(edge: Edge) -> None:
     edge.put(ANCHOR)
     done = edge.run("--yes", script=render_uninstall())
     assert (done.returncode, "did not make" in done.stderr) == (6, True)
     assert ANCHOR in edge.cluster["objects"]
 
 
-def test_another_clusters_line_names_the_script(edge):
+def test_another_clusters_line_names_the_script(edge: Edge) -> None:
     edge.put(ANCHOR, {"cluster": OTHER, "generation": "1"})
     for options in (["--yes"], ["--yes", "--uninstall"]):
         done = edge.run(*options)
@@ -85,7 +86,7 @@ def test_another_clusters_line_names_the_script(edge):
         assert "edgewright cluster uninstall-script" in done.stderr
 
 
-def test_wrong_options_are_refused(edge):
+def test_wrong_options_are_refused(edge: Edge) -> None:
     for options in (["--frobnicate"], ["--cluster"], ["--cluster", "a b"], ["--keep-releases", "--purge"]):
         assert edge.run(*options, script=render_uninstall()).returncode == 2
     shown = edge.run("--help", script=render_uninstall())
@@ -94,7 +95,7 @@ def test_wrong_options_are_refused(edge):
         assert told in shown.stdout
 
 
-def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge, centre):
+def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge: Edge, centre: Centre) -> None:
     old = f"edge-cluster-{OTHER}"
     edge.set_cluster(releases=["somebody-elses", f"edge-cluster-{edge.cluster_uuid}", old])
     assert f"Helm release {old}" in edge.run("--dry-run").stdout
@@ -107,14 +108,14 @@ def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge, cent
     assert edge.cluster["releases"] == ["somebody-elses", f"edge-cluster-{edge.cluster_uuid}"]
 
 
-def test_a_release_of_an_earlier_life_needs_an_administrator(edge, centre):
+def test_a_release_of_an_earlier_life_needs_an_administrator(edge: Edge, centre: Centre) -> None:
     edge.set_cluster(releases=[f"edge-cluster-{OTHER}"], forbidden=["delete pods"])
     done = edge.run("--yes")
     assert (done.returncode, "all rights" in done.stderr) == (4, True)
     assert edge.changes == [] and centre.requests == []
 
 
-def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge):
+def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge: Edge) -> None:
     own = f"edge-cluster-{edge.cluster_uuid}"
     for options, there in (["--keep-releases"], [own, "theirs"]), ([], ["theirs"]):
         edge.run("--yes")
@@ -125,7 +126,7 @@ def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge):
         assert left(edge) == []
 
 
-def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge):
+def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge: Edge) -> None:
     edge.run("--yes")
     edge.set_cluster(forbidden=["delete pods"])
     done = edge.run("--yes", script=render_uninstall())
@@ -143,7 +144,9 @@ def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge):
         ("patch kustomizations.kustomize.toolkit.fluxcd.io", "patch kustomizations"),
     ],
 )
-def test_a_missing_right_is_named_before_anything_is_taken_away(edge, right, named, option):
+def test_a_missing_right_is_named_before_anything_is_taken_away(
+    edge: Edge, right: str, named: str, option: str
+) -> None:
     edge.run("--yes")
     changes, marked = edge.changes, left(edge)
     edge.set_cluster(forbidden=["delete pods", right])
@@ -152,7 +155,7 @@ def test_a_missing_right_is_named_before_anything_is_taken_away(edge, right, nam
     assert (edge.changes, left(edge)) == (changes, marked)
 
 
-def test_helm_releases_and_a_purge_need_all_rights(edge):
+def test_helm_releases_and_a_purge_need_all_rights(edge: Edge) -> None:
     edge.run("--yes")
     own = f"edge-cluster-{edge.cluster_uuid}"
     edge.set_cluster(forbidden=["delete pods"], releases=[own])
