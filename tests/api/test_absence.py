@@ -45,7 +45,7 @@ async def reading(centre: GatewayCentre, edge: Edge) -> Wanted:
 async def test_what_drives_the_edge_and_is_gone_is_read_until_it_is_back(
     centre: GatewayCentre, edge: Edge, said: dict[str, Any], reason: str
 ) -> None:
-    flux = {"flux": {"sources": [], "kustomizations": []}}
+    flux: dict[str, Any] = {"flux": {"sources": [], "kustomizations": []}}
     await report(centre, edge, **flux, **said)
     wanted = await reading(centre, edge)
     assert wanted.delivery_problem is not None and wanted.delivery_problem.reason == reason

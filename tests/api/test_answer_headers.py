@@ -1,5 +1,6 @@
 """Headers and ends that the OpenAPI document declares are those that the gateway sends."""
 
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -50,7 +51,7 @@ async def test_the_end_of_a_cluster_is_declared_exactly_where_it_is_answered(
     for method, template in OF_CLUSTERS:
         body = BODIES.get((method, template), {})
         params = {"service": "git-upload-pack"} if template.endswith("/info/refs") else None
-        given = {} if method == "GET" else {"json": body}
+        given: dict[str, Any] = {} if method == "GET" else {"json": body}
         answer = await admin.request(method, filled(template, deleted), params=params, **given)
         assert not undeclared_headers(method, template, answer.status_code, answer.headers), (method, template)
         if answer.status_code == 410:

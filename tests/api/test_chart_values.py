@@ -198,7 +198,8 @@ async def test_the_schema_of_a_dependency_counts_at_every_door(
     refused = await admin.put(place, json=template)
     assert (refused.status_code, refused.json()["where"]) == (422, "/values/mqtt/port")
     assert (await admin.put(place, json={"chart": "broker", "values": {}})).status_code == 201
-    for values in ({"mqtt": {"prt": 1}}, {"mqtt": []}):
+    misfits: list[dict[str, Any]] = [{"mqtt": {"prt": 1}}, {"mqtt": []}]
+    for values in misfits:
         refused = await admin.patch(f"/v1/cluster/{cluster}", json={"chart": str(chart), "values": values})
         assert (refused.status_code, refused.json()["code"]) == (422, "values_misfit")
     off = {"chart": str(chart), "values": {"mqtt": {"on": False, "port": "x"}}}

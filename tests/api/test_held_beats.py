@@ -278,7 +278,7 @@ async def test_news_of_ones_own_go_before_those_of_all_and_these_are_spread() ->
         return charts[-1]
 
     beats = HeldBeats(
-        log,  # type: ignore[arg-type] - the two questions that it asks
+        log,  # type: ignore[arg-type]  # the two questions that it asks
         stamp=None,
         charts=head,
         room=1000,
@@ -319,7 +319,7 @@ async def test_a_database_that_did_not_change_is_not_asked() -> None:
         return "a"
 
     beats = HeldBeats(
-        log,  # type: ignore[arg-type] - the two questions that it asks
+        log,  # type: ignore[arg-type]  # the two questions that it asks
         stamp=lambda: stamp[0],
         charts=head,
         room=1000,
@@ -351,7 +351,7 @@ async def test_a_database_that_is_away_is_told_of_once_and_keeps_all_waiting() -
         return None
 
     beats = HeldBeats(
-        Away(),  # type: ignore[arg-type] - the two questions that it asks
+        Away(),  # type: ignore[arg-type]  # the two questions that it asks
         stamp=None,
         charts=head,
         room=1000,
@@ -378,7 +378,7 @@ class StuckDisk:
 
 async def test_a_disk_that_hangs_keeps_no_heartbeat_and_no_other_thread_waiting() -> None:
     disk = StuckDisk()
-    wanted = WantedRevisions(disk, patience=0.05)  # type: ignore[arg-type] - the one question that it asks
+    wanted = WantedRevisions(disk, patience=0.05)  # type: ignore[arg-type]  # the one question that it asks
     try:
         told = await asyncio.wait_for(asyncio.gather(*(wanted.of(uuid4()) for _ in range(2 * MOST_UNDER_WAY))), 20)
         assert set(map(len, told)) == {0}

@@ -82,7 +82,7 @@ class Counting:
     def __init__(self, statuses: tuple[int, ...] = ()) -> None:
         self.asked = 0
         self._statuses = statuses
-        self.while_answering = lambda: None
+        self.while_answering: Callable[[], object] = lambda: None
         self.before_answering: Callable[[], Coroutine[Any, Any, Any]] = at_once
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

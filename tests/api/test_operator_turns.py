@@ -60,7 +60,7 @@ async def test_a_large_body_costs_more_than_a_small_one(centre: GatewayCentre, a
         before = meter.account.spent
         body = {"name": name, "namespace": "edge", "values": {f"k{number}": number for number in range(values)}}
         assert (await admin.post("/v1/cluster", json=body)).status_code == 201
-        return meter.account.spent - before
+        return float(meter.account.spent - before)
 
     await price("first", 1)  # what is loaded at the first use is no cost of a body
     small, large = await price("small", 1), await price("large", 5_000)

@@ -181,7 +181,7 @@ async def test_nobody_looks_when_nobody_waits() -> None:
         return looks[0]
 
     watch = CommitWatch(commits, stamp)  # type: ignore[arg-type] # staging, as far as it is asked
-    outcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
     watch.add({uuid4(): outcome})
     await until(lambda: commits.looked > 1)
     outcome.set_result(None)

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import re
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -246,11 +247,11 @@ async def test_a_gateway_leaves_when_a_newer_version_has_migrated_its_database(
     centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left: list[int] = []
-    monkeypatch.setattr(lifespan.signal, "raise_signal", left.append)  # else the test leaves
+    monkeypatch.setattr(signal, "raise_signal", left.append)  # else the test leaves
     newer = OtherSchema("The database has the schema 9999, of a newer Edgewright.", code="schema_newer")
     gateway = replace(centre.gateway, demand_schema=AsyncMock(side_effect=newer))
     async with lifespan.running(gateway, centre.app.state.live):
-        await eventually(lambda: left == [lifespan.signal.SIGTERM])
+        await eventually(lambda: left == [signal.SIGTERM])
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

@@ -78,7 +78,8 @@ async def test_one_role_alone_can_be_asked_for(centre: GatewayCentre, admin: htt
     assert (await admin.post(path, json={"roles": ["flux"]})).json() == {"roles": ["flux"]}
     assert await rotate(centre, edge) == ["flux"]
     assert await rotate(centre, edge, flux_sha256=None) == [], "an agent that cannot is not asked"
-    for wrong in ({"roles": []}, {"roles": ["admin"]}, {"role": "flux"}):
+    bodies: list[dict[str, Any]] = [{"roles": []}, {"roles": ["admin"]}, {"role": "flux"}]
+    for wrong in bodies:
         assert (await admin.post(path, json=wrong)).status_code == 422
 
 

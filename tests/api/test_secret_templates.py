@@ -242,12 +242,13 @@ async def test_what_no_secret_may_have_is_refused_at_both_doors(
     answer = await operator.put(path(cluster), content=b"x", params=query)
     assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
     if code != "request_invalid":
-        pairs = {
+        named: dict[str, Any] = {"type": query["type"]} if "type" in query else {}
+        named |= {
             member: dict([text.split("=", 1) if "=" in text else (text[:-1], None)])
             for what, member in (("label", "labels"), ("annotation", "annotations"))
             if (text := query.get(what))
         }
-        secret = wish(**({"type": query["type"]} if "type" in query else {}), **pairs)
+        secret = wish(**named)
         answer = await post(operator, cluster, change("k"), secrets=[secret])
         assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
     assert centre.git.head(cluster) == before

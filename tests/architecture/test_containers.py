@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from components import PROGRAMS
+from go_programs import PROGRAMS
 
 from edgewright.agent import settings as agent_settings
 from edgewright.cli.hidden_port import BLOCKED

@@ -6,6 +6,7 @@ import io
 import pkgutil
 import re
 import tokenize
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -115,6 +116,17 @@ def test_every_rule_that_is_off_for_a_whole_folder_has_its_reason(root: Path) ->
     lines = [line for part in lists for line in part.splitlines() if line.strip()]
     assert len(lists) >= 2
     assert [line for line in lines if "#" not in line] == []
+
+
+def test_the_type_checker_is_as_strict_everywhere(root: Path, all_modules: list[Path]) -> None:
+    told = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["mypy"]
+    seen = tuple(name if name.endswith(".py") else f"{name}/" for name in told["files"])
+    left_out = re.compile("|".join(told["exclude"]))
+    names = [path.relative_to(root).as_posix() for path in all_modules]
+    unseen = [name for name in names if not name.startswith(seen) or left_out.search(name)]
+    assert unseen == ["tests/wire/openapi/python_client.py"], "its own test checks it"
+    assert told["strict"] is True
+    assert not {"overrides", "ignore_errors", "ignore_missing_imports", "follow_imports"} & told.keys()
 
 
 def test_swallowing_everything_has_its_reason_on_the_line(root: Path, all_modules: list[Path]) -> None:

@@ -299,7 +299,7 @@ def said(answer: httpx.Response) -> tuple[int, str]:
 
 def opened_secrets(repository: Repository, keys: list[EdgeKey]) -> dict[str, str | None]:
     """``namespace/name/key`` -> value, of every sealed Secret at the head."""
-    opener, found = Opener(keys), {}
+    opener, found = Opener(keys), dict[str, str | None]()
     for path, blob in repository.files.items():
         if is_secret(path):
             found |= {place: opened.value for place, opened in opener.values(repository.blobs[blob]).items()}

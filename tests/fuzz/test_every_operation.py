@@ -1,6 +1,7 @@
 """Every operation of the OpenAPI document can be used, and its answers are what the document says."""
 
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from uuid import uuid4
 
@@ -64,7 +65,7 @@ def look_around(tour: Tour, population: Population) -> None:
     tour.visit("DELETE /v1/webhook")
 
 
-def _use_git(tour: Tour, repository: str, fill: dict[str, object]) -> None:
+def _use_git(tour: Tour, repository: str, fill: Mapping[str, object]) -> None:
     service = "git-upload-pack"
     tour.visit(f"GET {repository}/info/refs", fill=fill, params={"service": service})
     tour.visit(

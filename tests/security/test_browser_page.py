@@ -177,7 +177,7 @@ def is_taken(door: Door, path: str, body: dict[str, Any]) -> bool:
             answers = [client.post(path, content=content, headers=posted)]
             # After rebinding its name the page speaks to us as to its own site.
             own = {"Host": f"{PAGE}:{door.port}"}
-            token = client.get("/api/v1/namespaces", headers=own).cookies.get("_csrf", "")
+            token = client.get("/api/v1/namespaces", headers=own).cookies.get("_csrf") or ""
             own |= {"Origin": f"http://{PAGE}:{door.port}", "Sec-Fetch-Site": "same-origin", "X-CSRF-Token": token}
             own |= {"Cookie": f"_csrf={token}", "Content-Type": "application/json"}
             answers.append(client.post(path, content=content, headers=own))

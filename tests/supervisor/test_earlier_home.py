@@ -6,6 +6,7 @@ state; its workflows' histories are of that version's code.
 
 import asyncio
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,10 @@ pytestmark = pytest.mark.timeout(400)
 
 HOME = Path(__file__).parent / "homes" / "first-landing.tar.gz"
 PATIENCE = 180.0
+
+
+def is_gone(edgewright: EmbeddedEdgewright, uuid: str) -> bool:
+    return edgewright.api("GET", f"/v1/cluster/{uuid}").status_code == 410
 
 
 def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> None:
@@ -52,9 +57,7 @@ def test_a_home_of_the_first_landing_goes_on(edgewright: EmbeddedEdgewright) -> 
 
     for name in ("awaiting", "active"):
         assert edgewright.api("DELETE", f"/v1/cluster/{uuid[name]}?force=true").status_code == 202
-        eventually(
-            lambda name=name: edgewright.api("GET", f"/v1/cluster/{uuid[name]}").status_code == 410, seconds=PATIENCE
-        )
+        eventually(partial(is_gone, edgewright, uuid[name]), seconds=PATIENCE)
     edgewright.create("newcomer")
     eventually(lambda: edgewright.is_ready("newcomer"), seconds=PATIENCE)
     assert edgewright.interrupt() == 0

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from functools import partial
 
 import pytest
 from embedded import EmbeddedEdgewright
@@ -34,19 +35,24 @@ def test_every_part_may_be_killed_and_work_goes_on(edgewright: EmbeddedEdgewrigh
     for number, part in enumerate(("worker", "gateway", "temporal")):
         before = edgewright.children()[part]
         os.kill(before, signal.SIGKILL)
-        eventually(lambda part=part, before=before: edgewright.children().get(part, before) != before, seconds=30)
+        eventually(partial(is_new, edgewright, part, before), seconds=30)
         assert f"{part} was killed by SIGKILL" in edgewright.said()
         eventually(lambda: gateway_answers(edgewright), seconds=60)
         edgewright.create(f"line-{number}")
-        eventually(lambda number=number: edgewright.is_ready(f"line-{number}"), seconds=60)
+        eventually(partial(edgewright.is_ready, f"line-{number}"), seconds=60)
     assert edgewright.interrupt() == 0
+
+
+def is_new(edgewright: EmbeddedEdgewright, part: str, before: int) -> bool:
+    """Whether another process plays the part."""
+    return edgewright.children().get(part, before) != before
 
 
 def gateway_answers(edgewright: EmbeddedEdgewright) -> bool:
     host, _, port = str(edgewright.endpoints()["gateway"]).removeprefix("http://").rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=1):
-            return edgewright.api("GET", "/readyz").json().get("degraded", []) == []
+            return not edgewright.api("GET", "/readyz").json().get("degraded", [])
     except OSError:
         return False
 

@@ -135,7 +135,7 @@ class Life:
         """Returns what was logged."""
         with capture_logs() as logged, pytest.raises(TimeIsUp):
             await self._reporter.run()
-        return list(logged)
+        return [dict(line) for line in logged]
 
     async def end_by(self, kind: type[Exception]) -> Any:
         with pytest.raises(kind) as ended:

@@ -51,8 +51,9 @@ class BackedUp:
     def take_certificate(self, uuid: str) -> None:
         """An admin writes the edge's status by hand, so that secrets can be sealed."""
         now = datetime.now(UTC)
-        dates = {"not_before": now - timedelta(days=1), "not_after": now + timedelta(days=3650)}
-        status = {"hosts": [], "kubeseal_cert": certificate_pem(private_key(), **dates)}
+        began, ends = now - timedelta(days=1), now + timedelta(days=3650)
+        certificate = certificate_pem(private_key(), not_before=began, not_after=ends)
+        status = {"hosts": [], "kubeseal_cert": certificate}
         answer = self.centre.api("PUT", f"/v1/app/{EDGE_STATUS}/object/{uuid}", json=status)
         assert answer.is_success, answer.text
 

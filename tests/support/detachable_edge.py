@@ -68,7 +68,7 @@ class DetachableEdge:
             self.add(DEPLOYMENTS, name, "flux-system", **mine)
         for kind in FLUX_KINDS:
             self.add(DEFINITIONS, kind.full_name, **mine)
-        held = {"labels": OF_CLUSTER, "finalizers": FLUX_FINALIZER}
+        held: dict[str, Any] = {"labels": OF_CLUSTER, "finalizers": FLUX_FINALIZER}
         self.add(SOURCES, "self-link", "edgewright", **{**_ours(), "finalizers": FLUX_FINALIZER})
         self.add(KUSTOMIZATIONS, "self-link", "edgewright", **{**_ours(), "finalizers": FLUX_FINALIZER})
         self.workloads["press"] = self.add(KUSTOMIZATIONS, "by-hand", "edgewright", **held).uid
@@ -135,7 +135,8 @@ class DetachableEdge:
         metadata = patch.get("metadata", {})
         for name in ("labels", "annotations"):
             merged = {**getattr(held, name), **metadata.get(name, {})}
-            held = replace(held, **{name: {key: value for key, value in merged.items() if value is not None}})
+            kept: Any = {key: value for key, value in merged.items() if value is not None}
+            held = replace(held, **{name: kept})
         if "finalizers" in metadata:
             held = replace(held, finalizers=())
         if "ownerReferences" in metadata:

@@ -49,7 +49,7 @@ class Life:
         return self.generation % 5
 
     def created(self, uuid: str, stamp: str) -> None:
-        self.__init__(self.name, uuid, "present", stamp=stamp, label=stamp)  # type: ignore[misc] - all anew
+        self.__init__(self.name, uuid, "present", stamp=stamp, label=stamp)  # type: ignore[misc]  # all anew
 
     def recreated(self, stamp: str | None, *, new_hardware: bool) -> None:
         self.desired = "present"

@@ -54,7 +54,7 @@ def loop_watched() -> Iterator[Held]:
         if getattr(handle, "_loop", None) is not loop:
             original(handle)
             return
-        step = getattr(handle._callback, "__self__", None)
+        step = getattr(getattr(handle, "_callback", None), "__self__", None)
         calls = calls_of(lambda: original(handle))
         most.callbacks += 1
         if calls > most.calls:

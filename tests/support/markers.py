@@ -227,7 +227,7 @@ def _payloads(message: Message) -> Iterator[Payload]:
         if field.type != field.TYPE_MESSAGE:
             continue
         children = value if field.is_repeated else [value]
-        if field.message_type.GetOptions().map_entry:
+        if field.message_type is not None and field.message_type.GetOptions().map_entry:
             children = [each for each in value.values() if isinstance(each, Message)]
         for child in children:
             yield from _payloads(child)

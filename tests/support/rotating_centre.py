@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
+from typing import Any
 
 from scripted_centre import Reply, Request, answer, taken
 
@@ -166,6 +167,15 @@ class Blind:
         raise Waiting("Nothing is seen.")
 
     async def version(self) -> str:
+        raise Waiting("Nothing is seen.")
+
+    async def held_secret(self, namespace: str, name: str) -> HeldSecret | None:
+        raise Waiting("Nothing is seen.")
+
+    async def may_change_secret(self, namespace: str, name: str) -> bool:
+        raise Waiting("Nothing is seen.")
+
+    async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None:
         raise Waiting("Nothing is seen.")
 
 

@@ -61,7 +61,8 @@ class _Run(_Instance):
 
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
         """The identity of a run or an activity, from what the SDK has in memory; no code of a workflow is asked."""
-        inside: WorkflowInstance = self.globals_and_locals["__temporal_in_sandbox"].instance
+        held: Any = self.globals_and_locals["__temporal_in_sandbox"]
+        inside: WorkflowInstance = held.instance
         return inside.get_serialization_context(command_info)
 
 

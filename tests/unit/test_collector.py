@@ -1,5 +1,6 @@
 """The garbage collector rests while a program loads its libraries, and works in every program that runs."""
 
+import argparse
 import gc
 import subprocess
 import sys
@@ -53,7 +54,7 @@ async def run_guard() -> None:
         (worker, "forbid_core_dumps", run_worker),
         (gateway, "forbid_core_dumps", run_gateway),
         (lifetime, "forbid_core_dumps", run_agent),
-        (web_ui.argparse, "ArgumentParser", run_guard),
+        (argparse, "ArgumentParser", run_guard),
     ],
     ids=["worker", "gateway", "agent", "guard"],
 )

@@ -96,7 +96,7 @@ def test_tasks_are_what_they_are_without_the_watch(loop: Callable[[], asyncio.Ab
         async with watched():
             assert await asyncio.create_task(returns()) == 1
             assert await asyncio.wait_for(returns(), 60) == 1
-            assert await asyncio.gather(returns(), returns()) == [1, 1]
+            assert list(await asyncio.gather(returns(), returns())) == [1, 1]
             with pytest.raises(LookupError):
                 await asyncio.create_task(raises())
             named = asyncio.create_task(returns(), name="named")

@@ -42,7 +42,7 @@ def ask(live: LiveGateway, workshop: Path) -> Iterator[Asks]:
 
         @cache
         def program(user: str, password: str) -> "subprocess.Popen[str]":
-            command = [NODE, workshop / "acs_client.mjs", live.url, user, password]
+            command: list[str | Path] = [NODE, workshop / "acs_client.mjs", live.url, user, password]
             started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             running.enter_context(started)
             running.callback(started.kill)

@@ -54,7 +54,7 @@ class Listener:
 
 @contextmanager
 def listening(workshop: Path, url: str, token: str) -> Iterator[Listener]:
-    command = [NODE, workshop / "event_source.mjs", url, token]
+    command: list[str | Path] = [NODE, workshop / "event_source.mjs", url, token]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         try:
             yield Listener(program)

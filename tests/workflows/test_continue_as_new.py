@@ -228,7 +228,7 @@ async def test_a_commit_that_the_last_run_had_no_time_to_tell_of_is_published_by
     async with working(idle_centre):
         cluster = await idle_centre.create("untold")
         await eventually(lambda: is_told(idle_centre, cluster))
-        heads, seen = [], {await current_run(idle_centre, cluster)}
+        heads, seen = list[CommitId | None](), {await current_run(idle_centre, cluster)}
         while len(seen) < 3:  # one of them began and ended among these commits
             change = await stage(idle_centre, cluster, f"late-{len(heads)}")
             await idle_centre.ports.fleet.change_secrets(cluster, [change.request])

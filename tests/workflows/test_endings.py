@@ -126,6 +126,7 @@ async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_
     await centre.handle(cluster).signal(names.SIGNAL_DELETE, {"purge": True})
     row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
     head = await asyncio.to_thread(centre.git.head, cluster)
+    assert head is not None
     files = await asyncio.to_thread(centre.git.list, cluster, "", at=head)
     assert {"edo/cluster/purge.yaml", "edo/purge/rights.yaml"} <= set(files)
     await centre.ports.reports.goodbye(cluster, row.generation, Purge(done=False, problem="Somebody pays."))

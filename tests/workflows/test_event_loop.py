@@ -11,7 +11,7 @@ from loop_watch import Called, Held, calls_of, loop_watched, thread_of
 from sealing_keys import sealing_certificate
 
 import activities.secrets
-from edgewright.application.committed_requests import REQUEST_TRAILER
+from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, read_values, seal
@@ -68,7 +68,7 @@ async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the
     for change in waiting:
         await centre.ports.staging.stage([change])
     searched = Called()
-    search = thread_of(activities.secrets.already_committed, searched)
+    search = thread_of(already_committed, searched)
     monkeypatch.setattr(activities.secrets, "already_committed", search)
     await centre.ports.fleet.change_secrets(cluster, [change.request for change in waiting])
     [last] = await centre.ports.staging.request(waiting[-1].request)

@@ -67,7 +67,8 @@ async def test_a_deletion_that_comes_by_signal_gets_through_a_flood(idle_centre:
         await idle_centre.until(cluster, at_phase(Phase.DELETED))
 
 
-DEEP: Any = reduce(lambda inner, _: [inner], range(40), [])
+NOTHING: list[Any] = []
+DEEP = reduce(lambda inner, _: [inner], range(40), NOTHING)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Clusters beside each other: what happens to one is nothing to the others."""
 
 import asyncio
+from functools import partial
 from uuid import UUID
 
 from centre import Centre, eventually
@@ -13,7 +14,7 @@ async def test_a_change_of_one_cluster_is_nothing_to_the_others(centre: Centre) 
     changed, *others = [await centre.create(f"neighbour-{number}") for number in range(3)]
     for cluster in (changed, *others):
         await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
-        await eventually(lambda cluster=cluster: is_told(centre, cluster))
+        await eventually(partial(is_told, centre, cluster))
     before = [(await kinds(centre, other), await centre.row(other), await runs(centre, other)) for other in others]
     await centre.write(changed, "neighbour-0", values={"replicas": 3})
     await eventually(lambda: has_commits(centre, changed, 2))

@@ -37,8 +37,15 @@ async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
 
 def upkeep_of(centre: Centre) -> UpkeepActivities:
     ports = centre.ports
-    rest = {"ended": ports.ended, "resealings": ports.resealings}
-    return UpkeepActivities(ports.clusters, ports.access, ports.reports, ports.git, ports.fleet, **rest)
+    return UpkeepActivities(
+        ports.clusters,
+        ports.access,
+        ports.reports,
+        ports.git,
+        ports.fleet,
+        ended=ports.ended,
+        resealings=ports.resealings,
+    )
 
 
 def is_current(row: ClusterRow) -> bool:

@@ -169,7 +169,7 @@ async def committed(centre: Centre, request: UUID) -> bool:
 class DiesAfterCommit:
     """A worker that commits and dies before it records that."""
 
-    def __init__(self, real: object) -> None:
+    def __init__(self, real: Any) -> None:
         self._real = real
         self.deaths = 0
 
@@ -180,7 +180,7 @@ class DiesAfterCommit:
         if not self.deaths:
             self.deaths += 1
             raise Waiting("died between commit and record", retry_after=0.1)
-        await self._real.committed(requests, commit)  # type: ignore[attr-defined] - stands for the real adapter
+        await self._real.committed(requests, commit)
 
 
 async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_centre: Centre) -> None:
@@ -195,7 +195,7 @@ async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_c
 class FailsAtFirst:
     """A database that cannot be asked once."""
 
-    def __init__(self, real: object) -> None:
+    def __init__(self, real: Any) -> None:
         self._real = real
         self.failures = 0
 
@@ -206,7 +206,8 @@ class FailsAtFirst:
         if not self.failures:
             self.failures += 1
             raise Waiting("not now", retry_after=0.1)
-        return await self._real.pending(cluster, limit=limit)  # type: ignore[attr-defined,no-any-return] - as above
+        found: Sequence[StagedChange] = await self._real.pending(cluster, limit=limit)
+        return found
 
 
 async def test_a_request_that_was_forgotten_and_is_sent_again_is_not_taken_for_committed(idle_centre: Centre) -> None:
@@ -228,7 +229,7 @@ async def test_a_request_that_was_forgotten_and_is_sent_again_is_not_taken_for_c
 class HangingCommits:
     """Git whose commits hang until they are let go."""
 
-    def __init__(self, real: object) -> None:
+    def __init__(self, real: Any) -> None:
         self._real = real
         self.hang = False
 
@@ -246,9 +247,7 @@ class HangingCommits:
     ) -> CommitId:
         if self.hang:
             raise Waiting("The Git storage is away.", code="git_unavailable", retry_after=5)
-        commit: CommitId = self._real.commit(  # type: ignore[attr-defined] - stands for any real server
-            repository, changes, message, expected_head=expected_head, fence=fence
-        )
+        commit: CommitId = self._real.commit(repository, changes, message, expected_head=expected_head, fence=fence)
         return commit
 
 

@@ -1,6 +1,7 @@
 """Secrets: sealed byte for byte, refused with a reason, never shown."""
 
 from base64 import b64encode
+from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import httpx
@@ -143,7 +144,7 @@ async def test_a_secret_too_large_is_413_also_in_pieces(cluster: UUID, operator:
     answer = await operator.put(path(cluster), content=large)
     assert (answer.status_code, answer.json()["code"]) == (413, "secret_too_large")
 
-    async def pieces() -> object:
+    async def pieces() -> AsyncIterator[bytes]:
         for _ in range(17):
             yield large[: SECRET_LIMIT // 16]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -291,7 +292,7 @@ async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> Non
     lost = {"default/db/password": "a1", "default/db/user": "a2"}
     assert await store.clusters.record_drift(cluster, "Put back.", event=finding, lost=lost)
     for mended in (False, True):
-        again = {"event": finding, "lost": {"default/late/key": "a3"}, "mended": mended}
+        again: dict[str, Any] = {"event": finding, "lost": {"default/late/key": "a3"}, "mended": mended}
         assert not await store.clusters.record_drift(cluster, "Put back.", **again), "it is to be rendered already"
     row, wanted = await store.row(cluster), await store.clusters.read_wanted(cluster)
     assert (row.drift, row.must_reenter, row.change) == ("Put back.", tuple(lost), change)

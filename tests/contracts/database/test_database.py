@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,9 @@ from edgewright.ports.config_store import NewEntry
 
 
 def differences(connection: Connection) -> list[Any]:
-    return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
+    context = MigrationContext.configure(connection, opts={"compare_type": True})
+    found: list[Any] = compare_metadata(context, metadata)
+    return found
 
 
 def made_of(path: Path) -> set[tuple[Any, ...]]:
@@ -245,7 +248,8 @@ def test_waiting_for_a_connection_is_waiting() -> None:
 
 def test_a_connection_that_the_driver_has_just_lost_is_waited_for() -> None:
     """asyncpg does not call it closed yet, and has no SQLSTATE for it."""
-    complaint = AsyncAdapt_asyncpg_dbapi.InternalClientError("cannot switch to state 11", None)
+    lost: Callable[[str, None], Exception] = AsyncAdapt_asyncpg_dbapi.InternalClientError
+    complaint = lost("cannot switch to state 11", None)
     meaning = translate(DBAPIError("SELECT 1", {}, complaint), "edgewright")
     assert isinstance(meaning, Waiting)
 

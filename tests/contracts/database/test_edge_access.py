@@ -4,6 +4,7 @@ import asyncio
 import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -259,12 +260,12 @@ async def test_a_registration_that_has_renewed_one_credential_may_be_repeated(st
     cluster = await store.joined("press-shop")
     uid, kept = "uid-of-press-shop", digest("agent-first")
     await store.token(cluster, "fresh")
-    renewed = {"flux_sha256": digest("flux-second"), "agent_sha256": kept}
-    asked = {"token_id": "fresh", "secret_sha256": digest("fresh"), "kube_system_uid": uid}
-    first = await store.access.register(**asked, **renewed, kubernetes_version="v1.31.4")
+    asked: dict[str, Any] = {"token_id": "fresh", "secret_sha256": digest("fresh"), "kube_system_uid": uid}
+    asked |= {"flux_sha256": digest("flux-second"), "agent_sha256": kept, "kubernetes_version": "v1.31.4"}
+    first = await store.access.register(**asked)
     await store.access.record_use((await store.credential(cluster, Role.FLUX, "flux-second")).id)
     assert await state_of(store, "fresh") is TokenState.SPENT
-    assert await store.access.register(**asked, **renewed, kubernetes_version="v1.31.4") == first
+    assert await store.access.register(**asked) == first
 
 
 async def test_a_registration_that_was_followed_or_revoked_is_not_repeated(store: Store) -> None:

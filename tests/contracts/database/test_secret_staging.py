@@ -284,7 +284,7 @@ async def test_a_label_is_committed_beside_values_and_other_labels(store: Store)
     ]
     await store.staging.committed([older, value], "d" * 40)
     events = await store.audit.timeline(cluster)
-    told = [(event.kind, event.detail["commit"][0]) for event in events if event.kind.startswith("secret.")]
+    told = [(event.kind, str(event.detail["commit"])[0]) for event in events if event.kind.startswith("secret.")]
     assert sorted(told) == [("secret.labelled", "c"), ("secret.labelled", "d"), ("secret.put", "d")]
 
 

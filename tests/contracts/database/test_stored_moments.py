@@ -109,7 +109,8 @@ async def test_a_request_that_was_never_answered_can_be_sent_again(timed: Store)
 async def test_an_operators_token_lives_as_long_as_was_asked(timed: Store, life: timedelta | None) -> None:
     async with clock_ahead(timed, finds="operator tokens"):
         now = timed.clock.at
-        token = OperatorToken("t1", "ci", frozenset({Permission.READ}), digest("t1"), now, life and now + life)
+        ends = None if life is None else now + life
+        token = OperatorToken("t1", "ci", frozenset({Permission.READ}), digest("t1"), now, ends)
         await timed.operators.add(token, actor=ACTOR)
     found = await timed.operators.find("t1")
     assert found is not None

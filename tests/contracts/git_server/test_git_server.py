@@ -1,6 +1,6 @@
 """The promises of the ``GitServer`` port."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
@@ -284,7 +284,7 @@ def test_file_becomes_folder_and_back_when_the_change_says_so(server: GitServer,
 def test_every_call_on_an_unknown_repository_is_not_found(server: GitServer) -> None:
     unknown = uuid4()
     assert not server.exists(unknown)
-    calls = [
+    calls: list[Callable[[], object]] = [
         lambda: server.head(unknown),
         lambda: server.fence_number(unknown),
         lambda: server.commit(unknown, {"a": b""}, BY_TEST, expected_head=None),

@@ -1,6 +1,7 @@
 """The drill: a centre that people and edges use is backed up, loses a store, is restored, and goes on."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> N
     names = ("press-shop", "late", "rotates", "gone")
     press_shop, late, rotates, gone = (centre.create(name) for name in names)
     for uuid in (press_shop, late, rotates, gone):
-        eventually(lambda uuid=uuid: drill.is_ready(uuid), seconds=LONG)
+        eventually(partial(drill.is_ready, uuid), seconds=LONG)
     drill.take_certificate(press_shop)
     assert drill.put_secret(press_shop, "before", "older")
     rotating = Edge(centre, rotates)
@@ -83,7 +84,7 @@ def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> N
     centre.up()
 
     for uuid in (press_shop, late, rotates, gone):
-        eventually(lambda uuid=uuid: drill.is_settled(uuid), seconds=LONG)
+        eventually(partial(drill.is_settled, uuid), seconds=LONG)
     the_repository_that_is_ahead_goes_on(drill, press_shop, head)
     the_edge_that_is_not_known_is_told_how_to_attach(latecomer)
     assert rotating.beat(successor).status_code == 401

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from edge_cluster.agent import NAMESPACE
@@ -17,7 +17,7 @@ from edgewright.domain import wellknown as wk
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Edge
+    from edge.conftest import Edge
     from edge_cluster.controllers import SealedSecrets
 
     from edgewright.domain.json import JsonObject
@@ -109,7 +109,7 @@ def test_what_the_agent_may_not_see_is_not_taken_for_there_and_is_missed_once_it
     path = f"/v1/app/{wk.APP_FLUX_TEMPLATE}/object/{wk.OBJECT_FLUX_TEMPLATE}"
     before = edge.centre.api("GET", path).json()
     named = {"name": "settings", "namespace": NAMESPACE}  # without one, Flux would put it into `default`
-    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": {"a": "b"}}
+    settings: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": {"a": "b"}}
     render(edge, path, {**before, "settings.yaml": [settings]})
     right = f"get on configmaps in {NAMESPACE}"
     eventually(lambda: right in edge.message("Healthy"), seconds=SLOW)

@@ -16,7 +16,7 @@ from free_ports import free_port
 from supervised import eventually
 
 if TYPE_CHECKING:
-    from conftest import Edge
+    from edge.conftest import Edge
     from edge_cluster.cluster import Cluster
     from edge_cluster.kubelet import Kubelet
 

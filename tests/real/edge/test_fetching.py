@@ -3,10 +3,12 @@
 import json
 import ssl
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import httpx
 import pytest
+from edge_cluster.cluster import Cluster
 from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds, told_by
 from edge_cluster.site import AGENT
 from supervised import eventually
@@ -50,14 +52,23 @@ def handled(attached: Attached) -> str | None:
     return asked if now["status"].get("lastHandledReconcileAt") == asked else None
 
 
+def has_secret(cluster: Cluster, name: str) -> bool:
+    return cluster.find("secret", name) is not None
+
+
+def has_handled_another(attached: Attached, before: str | None) -> bool:
+    """Whether Flux has done what was asked for after that."""
+    return handled(attached) not in {None, before}
+
+
 def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> None:
     """Flux would fetch once in some minutes: the fetch that brings it is one that somebody has asked for."""
     cluster = attached.grounds.cluster
     for name in ("one", "two"):
         before = self_link(attached)["metadata"].get("annotations", {}).get(REQUESTED)
         attached.put_secret("default", name, b"s3cret")
-        eventually(lambda name=name: cluster.find("secret", name) is not None, seconds=LETTING_GO)
-        eventually(lambda before=before: handled(attached) not in {None, before}, seconds=LETTING_GO)
+        eventually(partial(has_secret, cluster, name), seconds=LETTING_GO)
+        eventually(partial(has_handled_another, attached, before), seconds=LETTING_GO)
     managers = {
         each["manager"] for each in self_link(attached)["metadata"]["managedFields"] if REQUESTED in str(each)
     }

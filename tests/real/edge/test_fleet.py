@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,15 +19,15 @@ from edge_cluster.controllers import SealedSecrets, install_flux
 from edge_cluster.site import running_flux
 from edge_cluster.tls_front import tls_front
 from embedded import SWEEP_SECONDS, EmbeddedEdgewright
+from free_ports import free_port
 from supervised import eventually
 
 import edgewright.agent
-from tools.production.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conftest import Edge
+    from edge.conftest import Edge
     from edge_cluster.cluster import Cluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1200)]
@@ -111,6 +112,19 @@ def doctor(edge: Edge) -> str:
     return edge.centre.command("doctor").stdout
 
 
+def is_heard_after(edge: Edge, moment: str) -> bool:
+    return bool(edge.shown()["lease"]["last_heard"] > moment)
+
+
+def states_of_moving(edge: Edge) -> int:
+    """How often the agent has said something of where its centre is."""
+    return len(edge.agent.states("centre")) + len(edge.agent.states("move"))
+
+
+def has_moved_on(edge: Edge, before: int) -> bool:
+    return states_of_moving(edge) > before
+
+
 def test_two_agents_with_one_identity_are_noticed_until_one_is_turned_off(edge: Edge) -> None:
     copy = AgentPod(edge.cluster, name="copy")
     copy.start()
@@ -131,7 +145,7 @@ def test_agents_one_after_the_other_and_a_centre_that_is_killed_are_no_fork(edge
         heard = edge.shown()["lease"]["last_heard"]
         edge.agent.kill()
         edge.agent.start()
-        eventually(lambda heard=heard: edge.shown()["lease"]["last_heard"] > heard)
+        eventually(partial(is_heard_after, edge, heard))
     edge.centre.interrupt()
     edge.centre.up()
     heard = edge.shown()["lease"]["last_heard"]
@@ -174,11 +188,7 @@ def test_the_centre_moves_under_a_running_edge_that_is_killed_on_the_way(
 
         _settings(edge, EDGEWRIGHT_NEXT_CA_BUNDLE=authority.identity.certificate)
         for _ in range(3):  # wherever it is by then
-            seen = len(edge.agent.states("centre")) + len(edge.agent.states("move"))
-            eventually(
-                lambda seen=seen: len(edge.agent.states("centre")) + len(edge.agent.states("move")) > seen,
-                seconds=400,
-            )
+            eventually(partial(has_moved_on, edge, states_of_moving(edge)), seconds=400)
             edge.agent.kill()
             edge.agent.start()
         eventually(lambda: held(edge, OWN, "url") == new, seconds=400)

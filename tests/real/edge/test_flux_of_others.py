@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -139,7 +140,7 @@ def test_an_uninstallation_takes_our_drivers_from_a_flux_of_others_and_leaves_wh
     for place in places:
         attached.put_secret(place, "kept", b"kept")
     for place in places:
-        eventually(lambda place=place: opened(grounds, place) == b"kept", seconds=LETTING_GO)
+        eventually(partial(is_kept, grounds, place), seconds=LETTING_GO)
         assert grounds.cluster.find("kustomization", f"edge-secrets-{place}", namespace=NAMESPACE)
 
     line = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder)
@@ -159,6 +160,10 @@ def test_an_uninstallation_takes_our_drivers_from_a_flux_of_others_and_leaves_wh
 def opened(grounds: Grounds, namespace: str) -> bytes | None:
     found: Any = grounds.cluster.find("secret", "kept", namespace=namespace)
     return base64.b64decode(found["data"]["password"]) if found else None
+
+
+def is_kept(grounds: Grounds, namespace: str) -> bool:
+    return opened(grounds, namespace) == b"kept"
 
 
 def recipe(grounds: Grounds, namespace: str) -> str | None:

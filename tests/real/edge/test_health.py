@@ -13,7 +13,7 @@ from supervised import eventually
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 
 if TYPE_CHECKING:
-    from conftest import Edge
+    from edge.conftest import Edge
     from edge_cluster.kubelet import Kubelet
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]

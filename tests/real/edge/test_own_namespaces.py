@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -71,6 +72,12 @@ def found(grounds: Grounds, kind: str, name: str) -> Any:
     return grounds.cluster.find(kind, name)
 
 
+def is_adopted(grounds: Grounds, namespace: str) -> bool:
+    """Whether a file of the operator's holds it, as Flux has it."""
+    there = found(grounds, "namespace", namespace) or {"metadata": {}}
+    return bool(there["metadata"].get("labels", {}).get(ADOPTED) == "by-hand")
+
+
 def applied(grounds: Grounds) -> str:
     """The revision that ``by-hand`` has applied last."""
     by_hand = grounds.cluster.find("kustomization", "by-hand", namespace=NAMESPACE)
@@ -90,13 +97,7 @@ def test_a_namespace_of_ours_that_a_file_took_over_outlives_the_file(
     deliver(attached, namespaces(*ours, THEIRS))
     grounds.cluster.fetch_now()
     for name in (*ours, THEIRS):
-        eventually(
-            lambda name=name: (
-                (found(grounds, "namespace", name) or {"metadata": {}})["metadata"].get("labels", {}).get(ADOPTED)
-                == "by-hand"
-            ),
-            seconds=LETTING_GO,
-        )
+        eventually(partial(is_adopted, grounds, name), seconds=LETTING_GO)
 
     removal = deliver(attached, None)
     grounds.cluster.fetch_now()

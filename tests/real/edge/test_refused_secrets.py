@@ -14,7 +14,7 @@ from supervised import eventually
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
 
-    from conftest import Edge
+    from edge.conftest import Edge
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600), pytest.mark.usefixtures("flux")]
 

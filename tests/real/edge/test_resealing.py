@@ -22,7 +22,7 @@ from edgewright.agent.resealing import fingerprint_of
 from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 if TYPE_CHECKING:
-    from conftest import Edge
+    from edge.conftest import Edge
     from edge_cluster.controllers import SealedSecrets
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]

@@ -6,6 +6,7 @@ import base64
 import json
 import secrets
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import httpx
@@ -16,7 +17,7 @@ from loopback import PLAIN
 from supervised import eventually
 
 if TYPE_CHECKING:
-    from conftest import Edge
+    from edge.conftest import Edge
     from edge_cluster.kubelet import Kubelet
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
@@ -56,6 +57,11 @@ def rotations(edge: Edge) -> list[str]:
     return sorted(event["actor"] for event in events if event["kind"] == "credential.rotated")
 
 
+def has_changed_more(edge: Edge, before: int) -> bool:
+    """Whether the agent has said more of Flux's credential than that often."""
+    return len(edge.agent.states("flux_credential")) > before
+
+
 def test_an_edge_replaces_what_an_operator_wants_replaced(edge: Edge, flux: Kubelet) -> None:
     assert edge.cluster.fetch_now().startswith("stored artifact")
     before, done = passwords(edge), rotations(edge)
@@ -82,7 +88,7 @@ def test_an_agent_that_is_killed_again_and_again_ends_with_what_the_centre_knows
     ask(edge)
     for _ in range(3):
         changes = len(edge.agent.states("flux_credential"))
-        eventually(lambda seen=changes: len(edge.agent.states("flux_credential")) > seen)
+        eventually(partial(has_changed_more, edge, changes))
         edge.agent.kill()
         edge.agent.start()
     eventually(lambda: passwords(edge)[0] != before[0] and passwords(edge)[1] != before[1])

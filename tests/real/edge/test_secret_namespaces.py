@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -82,6 +83,11 @@ def owner(attached: Attached, namespace: str, name: str) -> str:
     return str(found["metadata"].get("labels", {}).get(APPLIED_BY, ""))
 
 
+def is_owned(attached: Attached, place: tuple[str, str]) -> bool:
+    """Whether the driver of its own namespace has taken it over."""
+    return owner(attached, *place) == f"{OLD_DRIVER}-{place[0]}"
+
+
 def arrives(attached: Attached, namespace: str, name: str, *, holding: bytes, seconds: float = LETTING_GO) -> None:
     eventually(lambda: value(attached, namespace, name) == holding, seconds=seconds)
 
@@ -118,10 +124,7 @@ def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(attac
     assert attached.api("PATCH", json={"values": {"global": {"marker": "rendered"}}}).status_code == 200
     arrives(attached, "default", "stuck", holding=b"stuck")
     for place in places:
-        eventually(
-            lambda place=place: owner(attached, *place) == f"{OLD_DRIVER}-{place[0]}",
-            seconds=LETTING_GO,
-        )
+        eventually(partial(is_owned, attached, place), seconds=LETTING_GO)
     retired = find(attached, "kustomization", OLD_DRIVER)
     assert (retired["spec"]["prune"], retired["spec"]["path"]) == (False, "./edo/retired")
     eventually(lambda: not _inventory(find(attached, "kustomization", OLD_DRIVER)), seconds=LETTING_GO)

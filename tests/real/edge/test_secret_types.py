@@ -11,7 +11,7 @@ import pytest
 from supervised import eventually
 
 if TYPE_CHECKING:
-    from conftest import Edge
+    from edge.conftest import Edge
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 

@@ -49,7 +49,7 @@ class Authority:
 
     def server(self, name: str, *, hosts: Sequence[str] = HOSTS) -> Identity:
         """For the API server, under every name that it is called by, or for one with other names."""
-        alternatives = [x509.IPAddress(ip_address(each)) for each in ADDRESSES]
+        alternatives: list[x509.GeneralName] = [x509.IPAddress(ip_address(each)) for each in ADDRESSES]
         alternatives += [x509.DNSName(each) for each in hosts]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         return self._leaf(name, subject, ExtendedKeyUsageOID.SERVER_AUTH, alternatives)

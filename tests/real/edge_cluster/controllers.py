@@ -50,7 +50,7 @@ class SealedSecrets:
         if not self._installed:
             cluster.kubectl.apply_definitions(module_folder("sealed-secrets-crds"))
             cluster.kubectl.apply(SEALED_SECRETS_RIGHTS.read_text())
-        command = [
+        command: list[str | Path] = [
             component("sealed-secrets-controller"),
             *self._options,
             f"--listen-addr={host}:{self.port}",

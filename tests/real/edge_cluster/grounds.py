@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 from embedded import SWEEP_SECONDS, EmbeddedEdgewright
 from flux_file import sha256_of
+from free_ports import free_port
 from loopback import PLAIN
 from supervised import eventually
 
@@ -26,7 +27,6 @@ from edge_cluster.kubelet import Kubelet
 from edge_cluster.line import Line
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, programs
-from tools.production.ports import free_port
 
 IMAGE = "registry.example.com/edgewright:test"
 NAMESPACE = "edgewright"

@@ -30,9 +30,11 @@ def pod(cluster: Cluster, namespace: str, account: str, command: Sequence[str | 
     token = renew_token(cluster, namespace, account)
     script = cluster.folder / "in-cluster.sh"
     script.write_text(IN_CLUSTER)
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     return Pod(
         [
-            *("unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "sh", script),
+            *("unshare", "--mount", *as_root, "sh"),
+            script,
             *(ACCOUNT_FOLDER, token, cluster.authority.identity.certificate, namespace),
             *command,
         ],

@@ -78,7 +78,7 @@ def test_a_clone_builds_as_the_documentation_says(kustomize: Path, tmp_path: Pat
     assert not [path for path in files if path.endswith("kustomization.yaml")]
     root = checked_out(files, tmp_path)
     for folder, kind in (("by-hand", "ConfigMap"), ("edo/cluster", "HelmRelease")):
-        create = [kustomize, "create", "--autodetect", "--recursive"]
+        create: list[str | Path] = [kustomize, "create", "--autodetect", "--recursive"]
         subprocess.run(create, cwd=root / folder, capture_output=True, timeout=60, check=True)
         done = subprocess.run(
             [kustomize, "build", "."], cwd=root / folder, capture_output=True, timeout=60, check=True
@@ -137,7 +137,7 @@ def test_kustomize_reads_the_text_that_was_meant(kustomize: Path, tmp_path: Path
     """``1e5``, ``08`` and ``y`` are where YAML readers differ; a number here breaks a chart there."""
     words = ["08", "1e5", "y", "no", "0x1F", "1:30", "2001-12-14", "~", "", "=", "<<", " a ", "a: b", "a #b", "- a"]
     words += ["a\nb\n", " a\nb", "a \nb", "a\r\nb", "\t", "é😀", "\u2028", "\ufeff", "\x00", "{{ x }}", "${x}"]
-    values = {"words": words, **{f"key {word}": word for word in words}}
+    values: dict[str, Any] = {"words": words, **{f"key {word}": word for word in words}}
     folder = checked_out(rendered(**values), tmp_path) / "edo/cluster"
     [release] = [manifest for manifest in build(kustomize, folder) if manifest["kind"] == "HelmRelease"]
     assert release["spec"]["values"]["words"] == words

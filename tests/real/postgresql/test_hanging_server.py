@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
-import asyncpg
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
 import pytest_asyncio
 from postgresql_server import PostgreSQL
@@ -116,7 +116,7 @@ async def test_a_connection_that_was_lost_a_moment_ago_is_replaced(
     async def execute_or_fail(self: asyncpg.Connection, query: str) -> str:
         if lost:
             raise lost.pop()
-        return await execute(self, query)
+        return str(await execute(self, query))
 
     monkeypatch.setattr(asyncpg.Connection, "execute", execute_or_fail)
     await database.ping()

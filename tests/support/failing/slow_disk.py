@@ -69,9 +69,9 @@ def install() -> None:
             wait_for("git-reads")
         return read_text(path, *arguments, **options)
 
-    os.fsync = slow_fsync
-    sqlite3.connect = connect_slowly  # type: ignore[assignment] - one of its overloads is enough here
-    pathlib.Path.read_text = read_slowly  # type: ignore[method-assign] - the point of it
+    os.fsync = slow_fsync  # type: ignore[assignment]  # whatever it is called with is handed on
+    sqlite3.connect = connect_slowly  # type: ignore[assignment]  # one of its overloads is enough here
+    pathlib.Path.read_text = read_slowly  # type: ignore[method-assign,assignment]  # the point of it
 
 
 if __name__ == "__main__" and "SLOW_DISK" in os.environ:

@@ -49,6 +49,11 @@ class Edge:
         return None if path in self.gone else {}
 
 
+def told(unlisted: Unlisted) -> tuple[tuple[str, ...], tuple[Unknown, ...]]:
+    """What is missing, and what cannot be known."""
+    return unlisted.missing, unlisted.unknown
+
+
 async def looks(unlisted: Unlisted, number: int, *wanted: AppliedObject) -> None:
     for _ in range(number):
         await unlisted.look(wanted)
@@ -77,16 +82,16 @@ async def test_what_is_gone_is_told_after_two_looks_until_it_is_back(wanted: App
     edge = Edge()
     unlisted = Unlisted(edge)
     await looks(unlisted, 3, wanted)
-    assert (unlisted.missing, unlisted.unknown) == ((), ())
+    assert told(unlisted) == ((), ())
     assert set(edge.asked) == {PATHS[wanted]}
     edge.gone = {PATHS[wanted]}
     await looks(unlisted, 1, wanted)
-    assert unlisted.missing == ()
+    assert told(unlisted) == ((), ())
     await looks(unlisted, 1, wanted)
-    assert unlisted.missing == (str(wanted),)
+    assert told(unlisted) == ((str(wanted),), ())
     edge.gone = set()
     await looks(unlisted, 1, wanted)
-    assert unlisted.missing == ()
+    assert told(unlisted) == ((), ())
 
 
 async def test_with_its_kind_an_object_is_gone() -> None:
@@ -107,9 +112,9 @@ async def test_what_may_not_be_asked_for_is_unknown_with_the_right_that_is_missi
     edge = Edge(fails={PATHS[wanted]: trouble})
     unlisted = Unlisted(edge)
     await looks(unlisted, 1, wanted)
-    assert unlisted.unknown == ()
+    assert told(unlisted) == ((), ())
     await looks(unlisted, 1, wanted)
-    assert (unlisted.missing, unlisted.unknown) == ((), (Unknown(what, f"get on {what}"),))
+    assert told(unlisted) == ((), (Unknown(what, f"get on {what}"),))
     edge.fails = {}
     await looks(unlisted, 1, wanted)
     assert unlisted.unknown == ()

@@ -9,15 +9,12 @@ import pytest
 from detachable_edge import (
     ANCHOR_UID,
     CLUSTER,
-    DEPLOYMENTS,
     FLUX_FINALIZER,
     GENERATION,
     KUSTOMIZATIONS,
     MAPS,
-    NAMESPACES,
     OF_CLUSTER,
     OURS,
-    SECRETS,
     DetachableEdge,
     Killed,
 )
@@ -26,7 +23,7 @@ from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.cluster_objects import ANCHORS, Found, Owner
+from edgewright.agent.cluster_objects import ANCHORS, DEPLOYMENTS, NAMESPACES, SECRETS, Found, Owner
 from edgewright.agent.detacher import GOODBYE, Detacher
 from edgewright.agent.detaching import UNMARKED
 from edgewright.agent.inhabitants import inhabitants
@@ -163,12 +160,10 @@ async def test_what_lacks_its_owner_is_not_left_behind_in_silence(centre: Script
     assert not centre.of("/v1/agent/detached") and ANCHOR_UID in edge.objects
 
 
+NO_BODIES: list[Any] = [b"<html>Sign in</html>", b"", {}, [], True, {"detach": True}, {"detach_order": ORDER}]
 NO_ORDERS: list[Reply] = [
     *[Reply(status, {"code": "x"}) for status in (400, 401, 403, 404, 409, 410, 429, 500, 502, 503, 504)],
-    *[
-        Reply(200, body)
-        for body in (b"<html>Sign in</html>", b"", {}, [], True, {"detach": True}, {"detach_order": ORDER})
-    ],
+    *[Reply(200, body) for body in NO_BODIES],
     Reply(302, ORDER, {"Location": "/v1/agent/detach-order"}),
     Reply(200, {**ORDER, "cluster": "another"}),
     Reply(200, {**ORDER, "generation": 2}),

@@ -1,5 +1,6 @@
 """How long an answer may be held back, and when the agent calls again after it."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -28,8 +29,10 @@ class Talk:
 
     def heard(self, seconds: float, digest: str | None = "same", **revisions: str) -> float:
         beat = self.beat()
-        told = {"wants_digest": digest, "revisions": revisions} if beat.wait > 0 else {}
-        return self.holding.answered(beat, ReceivedHeartbeatAnswer("active", INTERVAL, **told), seconds)
+        answer = ReceivedHeartbeatAnswer("active", INTERVAL)
+        if beat.wait > 0:
+            answer = replace(answer, wants_digest=digest, revisions=revisions)
+        return self.holding.answered(beat, answer, seconds)
 
     def cut(self, seconds: float, trouble: Exception = AWAY) -> float | None:
         assert isinstance(trouble, Waiting | Forbidden)

@@ -1,7 +1,8 @@
 """What the agent makes of an API server that does not answer as one should: it goes on, and says why."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scripted_centre import Reply, Request, ScriptedCentre
@@ -13,6 +14,10 @@ from edgewright.agent.opening import Opening, Stage, sealing_digest
 from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthenticated, Waiting
 
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "dg=="}}
+
+
+def always(answer: Reply) -> Callable[[Request], Reply]:
+    return lambda _request: answer
 
 
 @pytest.fixture
@@ -212,7 +217,7 @@ async def test_a_kustomization_says_which_of_fluxs_objects_it_has_applied(
         "_.._rbac.authorization.k8s.io_ClusterRole",
         "_a/b__ConfigMap",
     ]
-    found = {
+    found: dict[str, Any] = {
         "metadata": {"name": "self-link", "namespace": "edgewright"},
         "status": {"inventory": {"entries": [{"id": each, "v": "v1"} for each in ids]}},
     }
@@ -244,7 +249,7 @@ async def test_of_an_object_that_is_asked_for_alone_no_content_comes(
     centre.reply = lambda _request: Reply(404)
     assert await kubernetes.document("/api/v1/namespaces/a/secrets/b", METADATA, where="secrets") is None
     for answer in (Reply(503), Reply(302, b"", {"Location": "/elsewhere"}), Reply(200, []), Reply(200, b"<html>")):
-        centre.reply = lambda _request, answer=answer: answer
+        centre.reply = always(answer)
         with pytest.raises(Waiting):
             await kubernetes.document("/api/v1", KINDS, where="secrets")
     centre.reply = lambda _request: Reply(403)

@@ -95,7 +95,7 @@ class Life:
         )
         with capture_logs() as logged, pytest.raises((TimeIsUp, Killed)):
             await reporter.run()
-        return list(logged)
+        return [dict(line) for line in logged]
 
     async def _attachment(self) -> Attachment:
         return read_attachment(self.secrets.data(OWN))

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
+from typing import Any
 
 import jsonschema
 import pytest
@@ -49,6 +50,12 @@ KUSTOMIZATION = {
 }
 
 
+def node(said: dict[str, Any]) -> Node:
+    read = Node.from_dict(said)
+    assert isinstance(read, Node)
+    return read
+
+
 def part(name: str, applied: str | None, attempted: str | None = None, source: str = "self-link") -> Kustomized:
     return Kustomized(name, source, applied=applied, attempted=attempted or applied)
 
@@ -58,7 +65,7 @@ def ready(status: str, since: datetime) -> tuple[FluxCondition, ...]:
 
 
 def test_a_node_is_reported_as_the_edge_status_has_it() -> None:
-    assert host_of(Node.from_dict(NODE)).to_json() == {
+    assert host_of(node(NODE)).to_json() == {
         "hostname": "press-1",
         "arch": "arm64",
         "k8s_version": "v1.33.1",
@@ -70,7 +77,7 @@ def test_a_node_is_reported_as_the_edge_status_has_it() -> None:
 
 
 def test_what_a_node_does_not_say_is_left_open() -> None:
-    assert host_of(Node.from_dict({"metadata": {"name": "bare"}})).to_json() == {
+    assert host_of(node({"metadata": {"name": "bare"}})).to_json() == {
         "hostname": "bare",
         "control_plane": False,
         "ready": False,
@@ -130,7 +137,7 @@ def test_a_source_at_work_for_a_moment_is_no_news() -> None:
 
 def test_a_status_fits_its_schema_and_the_same_edge_gives_the_same() -> None:
     seen = Observation(
-        hosts=(host_of(Node.from_dict(NODE)),), certificate="PEM", versions={"agent": "1", "kubernetes": "v1.33.1"}
+        hosts=(host_of(node(NODE)),), certificate="PEM", versions={"agent": "1", "kubernetes": "v1.33.1"}
     )
     seen = seen.with_sources([fetched_of(GitRepository.from_dict(GIT_REPOSITORY), CLUSTER)])
     found = [kustomized_of(Kustomization.from_dict(KUSTOMIZATION), CLUSTER)]

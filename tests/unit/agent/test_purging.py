@@ -7,12 +7,9 @@ from random import Random
 import pytest
 from detachable_edge import (
     CLUSTER,
-    DEPLOYMENTS,
     GENERATION,
-    GRANTS,
     KUSTOMIZATIONS,
     OF_CLUSTER,
-    SECRETS,
     DetachableEdge,
     Killed,
 )
@@ -20,7 +17,7 @@ from scripted_centre import QuickClock, Reply, Request, ScriptedCentre
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.cluster_objects import DEFINITIONS, Owner
+from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, SECRETS, Owner
 from edgewright.agent.detach_order import read_order
 from edgewright.agent.detacher import Detacher
 from edgewright.agent.purging import DEFINITION, SEALED

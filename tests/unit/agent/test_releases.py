@@ -1,6 +1,6 @@
 """Helm's releases are reported beside Flux's other work, and an operator's own where they fail."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ FAILED = (
     f"Helm upgrade failed for release edgewright/{NAME} with chart edge-cluster@0.2.0+abc: execution error at "
     "(edge-cluster/templates/one-sealed-secrets.yaml:3:6): This cluster runs sealed-secrets already."
 )
-RELEASE: Mapping[str, Any] = {
+RELEASE: dict[str, Any] = {
     "metadata": {"name": NAME, "labels": {"edgewright.dev/cluster": CLUSTER}},
     "spec": {"chart": {"spec": {"chart": "edge-cluster"}}, "values": {"secret": "never reported"}},
     "status": {

@@ -208,7 +208,7 @@ async def test_an_agent_that_is_told_to_end_ends_at_once(centre: ScriptedCentre)
 
 
 async def test_what_is_to_be_resealed_is_handed_on_and_only_by_a_centre_that_takes_it(centre: ScriptedCentre) -> None:
-    wanted = {"reseal": ["default/db", "../../etc", 5, "default/UPPER"]}
+    wanted: dict[str, Any] = {"reseal": ["default/db", "../../etc", 5, "default/UPPER"]}
 
     def reply(request: Request) -> Reply:
         return answer(request, **wanted) if request.path == "/v1/agent/heartbeat" else taken()

@@ -91,7 +91,7 @@ async def reseal(edge: Edge, controller: ScriptedCentre, centre: Any, wanted: Se
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
     await served.close()
-    return list(logged)
+    return [dict(line) for line in logged]
 
 
 async def test_each_value_goes_with_the_digest_of_what_it_replaces(controller: ScriptedCentre) -> None:

@@ -63,7 +63,7 @@ class Life:
         with capture_logs() as logged, pytest.raises((TimeIsUp, Killed)) as ended:
             await reporter.run()
         self.ended_by = ended.type
-        return list(logged)
+        return [dict(line) for line in logged]
 
     def fetch(self) -> None:
         """What Flux does, with what is in its Secret."""

@@ -44,7 +44,7 @@ def test_a_backup_holds_database_repositories_and_token_for_its_owner_only(home:
 def test_no_repository_is_behind_the_database_while_others_write(
     home: StoppedHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster, stop, rounds = home.create(), threading.Event(), []
+    cluster, stop, rounds = home.create(), threading.Event(), list[str]()
 
     async def write() -> None:
         """What is committed is told to the database after that, as every activity does."""
@@ -54,20 +54,22 @@ def test_no_repository_is_behind_the_database_while_others_write(
                 await store.write(cluster, values={"commit": commit})
                 rounds.append(commit)
 
+    def await_rounds(more: int) -> None:
+        before = len(rounds)
+        eventually(lambda: len(rounds) > before + more, seconds=60)
+
     def copy_while_they_write(source: Path, target: Path) -> None:
         """A commit before the copy and one after it, whatever the scheduler does."""
-        for work in (lambda: copy_sqlite(source, target), lambda: None):
-            before = len(rounds)
-            eventually(lambda before=before: len(rounds) > before + 1, seconds=60)
-            work()
+        await_rounds(1)
+        copy_sqlite(source, target)
+        await_rounds(1)
 
     monkeypatch.setattr(copying, "copy_sqlite", copy_while_they_write)
     writer = threading.Thread(target=lambda: asyncio.run(write()), daemon=True)
     writer.start()
     try:
         for number in range(3):
-            before = len(rounds)
-            eventually(lambda before=before: len(rounds) > before + 3, seconds=60)
+            await_rounds(3)
             made = home.back_up()
             told, head = asyncio.run(commit_in_the_copy(made, cluster)), restored_head(made, tmp_path / f"{number}")
             assert head.is_ancestor(cluster, told, head.head(cluster) or "")

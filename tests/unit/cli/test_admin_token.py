@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -17,7 +18,8 @@ class RememberedTokens:
     def __init__(self) -> None:
         self.kept: dict[str, OperatorToken] = {}
 
-    async def add(self, token: OperatorToken, *, actor: str) -> None:
+    async def add(self, token: OperatorToken, *, actor: str, edge: UUID | None = None) -> None:
+        assert edge is None, "no edge opens this session"
         self.kept[token.id] = token
 
     async def find(self, token_id: str) -> OperatorToken | None:

@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
@@ -22,7 +23,7 @@ def names(shown: str) -> list[str]:
     return [line.split()[0] for line in shown.splitlines()[1:]]
 
 
-def fetched(centre: ServedCentre, path: str) -> object:
+def fetched(centre: ServedCentre, path: str) -> Any:
     """A document straight from the gateway."""
 
     async def fetch() -> httpx.Response:

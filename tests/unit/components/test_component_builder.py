@@ -8,6 +8,7 @@ from pathlib import Path
 
 import components
 import pytest
+from go_programs import PROGRAMS
 from workshop import ComponentMissing, go_on_path, workshop
 
 GO = """#!/bin/sh
@@ -55,7 +56,7 @@ def test_a_component_is_built_once_and_only_binaries_are_kept(cache: Path) -> No
     assert components.component("kubeseal", say=said.append) == binary
     assert [line.partition(" -ldflags=")[0] for line in builds(cache)] == [f"install -mod=mod {SEALED_SECRETS}"]
     kept = {path.name for path in cache.iterdir()} - {"workshop.lock"}
-    assert kept == {binary.name, components.PROGRAMS["sealed-secrets-controller"].file_name}
+    assert kept == {binary.name, PROGRAMS["sealed-secrets-controller"].file_name}
     assert "GB" in said[0] and "minutes" in said[0]
 
 
@@ -65,7 +66,7 @@ def test_a_cached_binary_that_does_not_run_is_built_again(cache: Path, broken: s
     binary.write_text(broken)
     assert components.component("kubeseal", say=silent) == binary
     assert len(builds(cache)) == 2
-    assert components.works(components.PROGRAMS["kubeseal"], binary)
+    assert components.works(PROGRAMS["kubeseal"], binary)
 
 
 def test_programs_of_one_module_are_built_together(
@@ -96,7 +97,7 @@ def test_all_that_is_built_at_once_shares_modules_and_compiled_packages(
 
 
 def test_programs_that_share_versions_are_compiled_together() -> None:
-    graphs = {program.name: program.graph for program in components.PROGRAMS.values()}
+    graphs = {program.name: program.graph for program in PROGRAMS.values()}
     assert graphs["kube-apiserver"] == graphs["kubectl"] == graphs["helm"] == graphs["kubeseal"]
     assert graphs["kwok"] == graphs["kustomize-controller"] == graphs["source-controller"] != graphs["kubectl"]
 

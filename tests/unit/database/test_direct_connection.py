@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import (
+    BindParameter,
     Column,
     Connection,
     Integer,
@@ -65,7 +66,7 @@ def by_driver(connection: AsyncConnection) -> bool:
     return not connection.in_transaction()
 
 
-NAMED = bindparam("named", expanding=True)
+NAMED: BindParameter[Any] = bindparam("named", expanding=True)
 SELECTS = [
     (select(THINGS).where(THINGS.c.id == bindparam("here")), {"here": ONE["id"]}),
     (select(THINGS).where(THINGS.c.klass == "b"), {}),

@@ -79,12 +79,14 @@ async def numbers(database: Database, *, long: bool = False) -> list[int]:
         return list(await connection.scalars(READ))
 
 
-async def test_who_has_written_waits_for_the_disk_and_readers_go_on(database: Database, disk: Disk) -> None:
+async def test_who_has_written_waits_for_the_disk_and_readers_go_on(
+    database: Database, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     disk.ready.clear()
     writing = asyncio.create_task(put(database, 1))
     await asyncio.to_thread(disk.waits.wait, 30)
     # a reader's transaction ends in the loop, by a commit that waits for nothing
-    disk.commit = lambda _: None  # type: ignore[method-assign] - for readers only
+    monkeypatch.setattr(disk, "commit", lambda _: None)  # for readers only
     assert await numbers(database) == []
     assert not writing.done()
     disk.ready.set()

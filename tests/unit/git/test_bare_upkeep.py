@@ -10,10 +10,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from gitdb.db.loose import LooseObjectDB  # type: ignore[import-untyped]  # gitdb ships no types
 from gitdb.exc import BadObject  # type: ignore[import-untyped]  # gitdb ships no types
 
 from edgewright.adapters.git import objects
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.commands import git_environment
 from edgewright.errors import NotFound, Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage, HeadMoved
 
@@ -213,14 +215,14 @@ def test_a_commit_whose_repository_is_archived_in_the_middle_finds_none(
     name = uuid4()
     server.create_repository(name)
     head = put(server, name, {"a": b"0"})
-    git_program = objects.git_environment
+    git_program = git_environment
 
     def archived_meanwhile(*arguments: Any) -> Any:
         server.archive(name)
         return git_program(*arguments)
 
     monkeypatch.setattr(objects, "git_environment", archived_meanwhile)
-    monkeypatch.setattr(objects.LooseObjectDB, "stream", absent)
+    monkeypatch.setattr(LooseObjectDB, "stream", absent)
     with pytest.raises(NotFound) as gone:
         server.commit(name, {"a": b"1"}, BY_TEST, expected_head=head)
     assert gone.value.code == "repository_unknown"

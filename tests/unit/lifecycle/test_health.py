@@ -166,4 +166,5 @@ def test_the_verdict_is_bounded_however_much_is_wrong() -> None:
 
 
 def test_an_edge_that_says_nothing_of_flux_gives_nothing_to_judge_by() -> None:
-    assert [flux_findings(status) for status in ({}, {"flux": {}}, {"flux": 7})] == [None, None, None]
+    statuses: list[dict[str, Any]] = [{}, {"flux": {}}, {"flux": 7}]
+    assert [flux_findings(status) for status in statuses] == [None, None, None]

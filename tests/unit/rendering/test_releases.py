@@ -23,7 +23,7 @@ def changed(spec: RenderInput, template: str, **at: Any) -> Any:
 def test_values_are_those_that_are_delivered(render_input: Any) -> None:
     spec = render_input(values={"cluster": {"organisation": "Own"}, "global": {"a": 1}})
     identity = {"name": "press-shop", "uuid": str(spec.uuid), "organisation": "Own"}
-    values = {"cluster": identity, "sealed-secrets": {"enabled": True}, "global": {"a": 1}}
+    values: dict[str, Any] = {"cluster": identity, "sealed-secrets": {"enabled": True}, "global": {"a": 1}}
     assert releases_of_shared_charts(spec) == [ChartRelease("edge-cluster", values)]
 
 

@@ -171,7 +171,7 @@ def test_all_schemas_of_a_release_share_their_steps(monkeypatch: pytest.MonkeyPa
 
 
 def test_values_are_laid_over_defaults_as_helm_does() -> None:
-    defaults = {"a": {"b": 1, "c": {"d": 2}}, "kept": True, "gone": 1, "list": [1, 2]}
+    defaults: dict[str, Any] = {"a": {"b": 1, "c": {"d": 2}}, "kept": True, "gone": 1, "list": [1, 2]}
     values = {"a": {"c": {"d": None, "e": 3}}, "gone": None, "list": [3], "own": None}
     laid = {"a": {"b": 1, "c": {"e": 3}}, "kept": True, "list": [3], "own": None}
     assert [each.values for each in given_to_each(Chart(defaults=defaults), values)] == [laid]

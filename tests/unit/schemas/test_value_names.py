@@ -7,7 +7,12 @@ import pytest
 from edgewright.adapters.charts.value_names import properties_of
 from edgewright.adapters.json_schema import violation_of
 
-VALUES = {"image": {"tag": "1", "pull": {"policy": "Always"}}, "probe": {"enabled": True}, "labels": {}, "port": 1}
+VALUES: dict[str, Any] = {
+    "image": {"tag": "1", "pull": {"policy": "Always"}},
+    "probe": {"enabled": True},
+    "labels": {},
+    "port": 1,
+}
 TEMPLATE = """
 {{/* Usage: {{ include "render" .Values.path.to.it }} */}}
 {{- if .Values.image -}}{{ .Values.image.digest }}{{ end }}

@@ -3,7 +3,7 @@ import json
 import logging
 import pickle
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel, ConfigDict, PydanticSchemaGenerationError
@@ -34,7 +34,7 @@ def test_reveal_gives_the_exact_bytes() -> None:
 
 def test_later_changes_of_the_buffer_do_not_reach_the_plaintext() -> None:
     buffer = bytearray(b"before")
-    plaintext = Plaintext(buffer)
+    plaintext = Plaintext(cast(bytes, buffer))  # what a library hands over may be one
     buffer[:] = b"after!"
     assert plaintext.reveal() == b"before"
 

@@ -1,7 +1,7 @@
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,10 @@ def value(ciphertext: str = "AQAA", fingerprint: str | None = NEW, sealed_at: da
 
 
 def put(document: bytes | None = None, scope: Scope = Scope.STRICT, **values: SealedValue) -> bytes:
+    return put_all(document, values, scope)
+
+
+def put_all(document: bytes | None, values: Mapping[str, SealedValue], scope: Scope = Scope.STRICT) -> bytes:
     return put_values(document, "press", "db", values, scope)
 
 
@@ -126,7 +130,7 @@ def test_the_order_of_putting_does_not_show() -> None:
 def test_putting_what_is_there_changes_no_byte() -> None:
     document = put(a=value(), b=value("AQAB", None, None))
     assert put(document, a=value()) == document
-    assert put(document, **read_values(document)) == document
+    assert put_all(document, read_values(document)) == document
 
 
 def test_other_keys_stay_when_one_is_replaced() -> None:
@@ -345,14 +349,14 @@ def test_one_value_of_a_mebibyte_fits_into_a_file() -> None:
 def test_a_file_that_the_edge_could_not_store_is_refused() -> None:
     many_small = {f"key-{number}": value(envelope(0), None, None) for number in range(4000)}
     with pytest.raises(TooLarge, match="its file") as refusal:
-        put(None, **many_small)
+        put_all(None, many_small)
     assert refusal.value.code == "secret_too_large"
 
 
 def test_more_annotations_than_kubernetes_stores_are_refused() -> None:
     long_keys = {f"{number:0253}": value("AQAA") for number in range(800)}
     with pytest.raises(TooLarge, match="annotations"):
-        put(None, **long_keys)
+        put_all(None, long_keys)
 
 
 def test_limits_of_a_file_are_those_that_the_documents_state() -> None:

@@ -19,7 +19,7 @@ LINTERS = {
 
 
 def lint(workshop: Path, linter: str, document: Path) -> "subprocess.CompletedProcess[str]":
-    command = [NODE, workshop / "node_modules" / ".bin" / linter, *LINTERS[linter], document]
+    command: list[str | Path] = [NODE, workshop / "node_modules" / ".bin" / linter, *LINTERS[linter], document]
     return subprocess.run(
         command, cwd=workshop, env={**os.environ, **QUIET}, capture_output=True, text=True, timeout=300, check=False
     )

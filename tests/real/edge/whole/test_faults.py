@@ -6,6 +6,7 @@ import base64
 import os
 import signal
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -137,6 +138,18 @@ def test_a_part_of_the_centre_that_dies_during_the_registration_costs_a_repetiti
     eventually(lambda: "Now Active (was AwaitingBootstrap)." in attaching.timeline(uuid))
 
 
+def has_another_password(attaching: Attaching, before: set[str | None]) -> bool:
+    return attaching.password("flux-secrets") not in before
+
+
+def has_rotated_its_own(attaching: Attaching, uuid: str, before: list[str]) -> bool:
+    return "agent" in Counter(attaching.rotated(uuid)) - Counter(before)
+
+
+def has_rotated_both(attaching: Attaching, uuid: str, before: list[str]) -> bool:
+    return attaching.rotated(uuid) == sorted([*before, "agent", "flux"])
+
+
 def test_parts_of_the_centre_that_die_while_an_edge_rotates_leave_it_with_what_the_centre_knows(
     attaching: Attaching, attached: str
 ) -> None:
@@ -145,11 +158,11 @@ def test_parts_of_the_centre_that_die_while_an_edge_rotates_leave_it_with_what_t
         rotations = attaching.rotated(attached)
         asked = attaching.desk.centre.api("POST", f"/v1/cluster/{attached}/credential/rotate")
         assert asked.status_code == 202, asked.text
-        eventually(lambda held=before: attaching.password("flux-secrets") not in held)  # the agent's own is next
+        eventually(partial(has_another_password, attaching, before))  # the agent's own is next
         kill(attaching, part)
-        eventually(lambda done=rotations: "agent" in Counter(attaching.rotated(attached)) - Counter(done))
+        eventually(partial(has_rotated_its_own, attaching, attached, rotations))
         attaching.fetch_now()
-        eventually(lambda done=rotations: attaching.rotated(attached) == sorted([*done, "agent", "flux"]))
+        eventually(partial(has_rotated_both, attaching, attached, rotations))
         assert not before & {attaching.password(name) for name in ("edgewright-agent", "flux-secrets")}
     eventually(lambda: attaching.is_available(attached))
 
