@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.access_rows import (
     HELD_BY,
     LIVING,
+    ORDERS_OF,
     UNSPENT,
     WORKING,
     end_tokens,
@@ -32,11 +33,19 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.registration import EdgeRegistration
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import registration_tokens
-from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
+from edgewright.domain.cluster import (
+    Acceptance,
+    ClusterSettings,
+    CredentialState,
+    Fence,
+    Order,
+    Role,
+    TokenState,
+)
 from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import Credential, Holder, RegistrationToken, Sha256
+from edgewright.ports.edge_access import Credential, EdgeOrders, Holder, RegistrationToken, Sha256
 
 
 class SqlEdgeAccess(EdgeRegistration, CredentialProof):
@@ -155,6 +164,28 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
         [*_, of] = rows
         held = [_credential(row) for row in rows]
         return Holder(of.holder_name, of.holder_generation, Acceptance(of.holder_acceptance), held)
+
+    async def orders(self, cluster: UUID) -> EdgeOrders | None:
+        async with self._database.read() as connection:
+            rows = list(await connection.execute(ORDERS_OF, {"holder": cluster}))
+        if not rows:
+            return None
+        [*_, of] = rows
+        return EdgeOrders(
+            name=of.holder_name,
+            generation=of.holder_generation,
+            acceptance=of.holder_acceptance,
+            credentials=[_credential(row) for row in rows],
+            desired=of.desired,
+            order=Order(of.order or Order.NONE),
+            desired_revision=of.desired_revision,
+            settings=ClusterSettings.model_validate(of.settings),
+            status_etag=of.status_etag,
+            resealing=of.resealing,
+            workloads=of.workloads,
+            purge=bool(of.purge),
+            closed=of.closed_at is not None,
+        )
 
     async def revoke(self, cluster: UUID, *, actor: str) -> int:
         async with self._database.write() as connection:
