@@ -43,9 +43,7 @@ async def _match_guest(gateway: Gateway, cluster: UUID, spelled: CredentialSecre
     holder = await gateway.edge_access.holder(cluster)
     if holder is None:
         return None
-    credential = await matched(
-        gateway, spelled, holder.credentials, generation=holder.generation, acceptance=holder.acceptance
-    )
+    credential = await matched(gateway, spelled, holder)
     return None if credential is None else EdgeGuest(credential, holder.name)
 
 

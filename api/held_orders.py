@@ -4,7 +4,7 @@ import time
 
 from starlette.responses import Response
 
-from api.auth import EdgeCaller, same_agent
+from api.agent_callers import AgentCaller, same_agent
 from api.gateway import Gateway
 from api.held_beats import Seat
 from api.live import Live
@@ -22,7 +22,7 @@ class HeldOrders:
     __slots__ = ("_cluster", "_credential", "_gateway", "_is_over", "_live", "_seat", "_told", "_until", "_wish")
 
     def __init__(
-        self, agent: EdgeCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
+        self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
     ) -> None:
         self._cluster, self._credential = agent.cluster, agent.credential.id
         self._wish = wish

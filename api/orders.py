@@ -4,7 +4,7 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
-from api.auth import EdgeCaller
+from api.agent_callers import AgentCaller
 from api.detaching import detach_order
 from api.gateway import Gateway
 from api.live import Live
@@ -23,10 +23,10 @@ _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
 """What an answer says that is no wish, differs each time, or is compared by itself."""
 
 
-async def told_to(agent: EdgeCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
+async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
     """The answer to a heartbeat as things are now."""
-    interval = max(SHORTEST_INTERVAL, agent.row.settings.lease_seconds // 3)
-    when = told_when(agent.row.settings, datetime.now(UTC))
+    interval = max(SHORTEST_INTERVAL, agent.orders.settings.lease_seconds // 3)
+    when = told_when(agent.orders.settings, datetime.now(UTC))
     told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce, **when)
     match agent.state:
         case CredentialState.PENDING:
@@ -59,22 +59,22 @@ def _digest(told: HeartbeatAnswer) -> str:
     return hashlib.sha256(wants.encode()).hexdigest()[:32]
 
 
-async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
+async def _stale(gateway: Gateway, agent: AgentCaller) -> list[str]:
     """Secrets that the edge is to re-seal now."""
-    if agent.row.resealing is None or agent.row.desired is not Desired.PRESENT:
+    if agent.orders.resealing is None or agent.orders.desired is not Desired.PRESENT:
         return []
     return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
 
 
-def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
-    known = agent.row.status_etag
-    report_empty = agent.row.order is Order.REPORT_EMPTY
+def _wanted(agent: AgentCaller, wish: HeartbeatWish) -> dict[str, Any]:
+    known = agent.orders.status_etag
+    report_empty = agent.orders.order is Order.REPORT_EMPTY
     order = detach_order(agent)
     return {
         "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
         "suspended": False,
         "report_empty": report_empty,
-        "revision": agent.row.desired_revision if report_empty else None,
+        "revision": agent.orders.desired_revision if report_empty else None,
         "detach": order is not None,
         "detach_order": order,
     }

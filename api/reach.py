@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from api.auth import EdgeCaller
+from api.agent_callers import AgentCaller
 from api.gateway import Gateway
 from api.schemas.edge import CheckInSpan, HeartbeatWish, NewDoor
 from edgewright.adapters.time_zones import timetable_of
@@ -26,10 +26,10 @@ def reach_of(wish: HeartbeatWish) -> Reach | None:
     return Reach(url, wish.centre_ca_sha256, problem or None, holds_former=wish.holds_former)
 
 
-def told_where(gateway: Gateway, agent: EdgeCaller, reach: Reach | None) -> dict[str, Any]:
+def told_where(gateway: Gateway, agent: AgentCaller, reach: Reach | None) -> dict[str, Any]:
     """What the answer to a heartbeat says of where to call: nothing to an agent that does not say where it does."""
     door = gateway.door
-    if door is None or reach is None or agent.row.desired is not Desired.PRESENT:
+    if door is None or reach is None or agent.orders.desired is not Desired.PRESENT:
         return {}
     if not door.is_used(reach):
         return {"move_to": NewDoor(url=door.url, ca_bundle=door.ca_bundle)}
