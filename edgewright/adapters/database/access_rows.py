@@ -24,7 +24,14 @@ _LIVING = (
 )
 HELD_BY = (
     select(
-        credentials,
+        credentials.c.id,
+        credentials.c.generation,
+        credentials.c.role,
+        credentials.c.state,
+        credentials.c.secret_sha256,
+        credentials.c.created_at,
+        credentials.c.proven_at,
+        credentials.c.rotation_asked_at,
         clusters.c.name.label("holder_name"),
         clusters.c.generation.label("holder_generation"),
         clusters.c.acceptance.label("holder_acceptance"),

@@ -157,25 +157,22 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
         return None if row is None else (row, [_credential(credential) for credential in held])
 
     async def holder(self, cluster: UUID) -> Holder | None:
-        async with self._database.read() as connection:
-            rows = list(await connection.execute(HELD_BY, {"holder": cluster}))
+        rows = await self._database.look_up(HELD_BY, {"holder": cluster})
         if not rows:
             return None
-        [*_, of] = rows
-        held = [_credential(row) for row in rows]
-        return Holder(of.holder_name, of.holder_generation, Acceptance(of.holder_acceptance), held)
+        of, held = rows[0], _held(rows, cluster)
+        return Holder(of.holder_name, of.holder_generation, of.holder_acceptance, held)
 
     async def orders(self, cluster: UUID) -> EdgeOrders | None:
-        async with self._database.read() as connection:
-            rows = list(await connection.execute(ORDERS_OF, {"holder": cluster}))
+        rows = await self._database.look_up(ORDERS_OF, {"holder": cluster})
         if not rows:
             return None
-        [*_, of] = rows
+        of = rows[0]
         return EdgeOrders(
             name=of.holder_name,
             generation=of.holder_generation,
             acceptance=of.holder_acceptance,
-            credentials=[_credential(row) for row in rows],
+            credentials=_held(rows, cluster),
             desired=of.desired,
             order=Order(of.order or Order.NONE),
             desired_revision=of.desired_revision,
@@ -245,6 +242,24 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 credentials=moved,
                 generation=row.generation,
             )
+
+
+def _held(rows: Sequence[Row[Any]], cluster: UUID) -> Sequence[Credential]:
+    """Of ``HELD_BY`` and what begins like it."""
+    return [
+        Credential(
+            id=row.id,
+            cluster=cluster,
+            generation=row.generation,
+            role=Role(row.role),
+            state=CredentialState(row.state),
+            secret_sha256=row.secret_sha256,
+            created_at=row.created_at,
+            proven_at=row.proven_at,
+            rotation_asked_at=row.rotation_asked_at,
+        )
+        for row in rows
+    ]
 
 
 def _credential(row: Row[Any]) -> Credential:
