@@ -25,26 +25,28 @@ _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
 
 async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
     """The answer to a heartbeat as things are now."""
-    interval = max(SHORTEST_INTERVAL, agent.orders.settings.lease_seconds // 3)
-    when = told_when(agent.orders.settings, datetime.now(UTC))
-    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce, **when)
+    told: dict[str, Any] = {
+        "state": agent.state.value,
+        "interval": max(SHORTEST_INTERVAL, agent.orders.settings.lease_seconds // 3),
+        "nonce": wish.nonce,
+        **told_when(agent.orders.settings, datetime.now(UTC)),
+    }
     match agent.state:
         case CredentialState.PENDING:
             pass
         case CredentialState.SUSPENDED:
-            told = told.model_copy(update={"suspended": True})
+            told["suspended"] = True
         case CredentialState.ACTIVE:
             flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
-            rotate = await wanted_rotations(gateway, agent, flux_sha256=flux)
-            reseal = await _stale(gateway, agent)
-            where = told_where(gateway, agent, reach_of(wish))
-            wanted = {**_wanted(agent, wish), **where, "rotate": rotate, "reseal": reseal}
-            told = told.model_copy(update=wanted)
+            told |= _wanted(agent, wish) | told_where(gateway, agent, reach_of(wish))
+            told["rotate"] = await wanted_rotations(gateway, agent, flux_sha256=flux)
+            told["reseal"] = await _stale(gateway, agent)
             if wish.wait > 0:
-                told = told.model_copy(update={"revisions": dict(await live.wanted_revisions.of(agent.cluster))})
+                told["revisions"] = dict(await live.wanted_revisions.of(agent.cluster))
         case _:
-            return told.model_copy(update={"detach": True, "detach_order": detach_order(agent)})
-    return told if wish.wait <= 0 else told.model_copy(update={"wants_digest": _digest(told)})
+            return HeartbeatAnswer(**told, detach=True, detach_order=detach_order(agent))
+    answer = HeartbeatAnswer(**told)
+    return answer if wish.wait <= 0 else answer.model_copy(update={"wants_digest": _digest(answer)})
 
 
 def may_wait(told: HeartbeatAnswer, wish: HeartbeatWish) -> bool:
@@ -52,6 +54,11 @@ def may_wait(told: HeartbeatAnswer, wish: HeartbeatWish) -> bool:
     if wish.wait <= 0 or told.wants_digest is None or told.wants_digest != wish.wants_digest:
         return False
     return all(wish.revisions.get(source) == commit for source, commit in (told.revisions or {}).items())
+
+
+def heartbeat_json(told: HeartbeatAnswer) -> bytes:
+    """The answer as it is sent."""
+    return told.model_dump_json(exclude_none=True).encode()
 
 
 def _digest(told: HeartbeatAnswer) -> str:

@@ -15,7 +15,7 @@ from api.edge_status import status_digest, take_report
 from api.gateway import Gateway
 from api.held_answers import HeldAnswer
 from api.held_orders import HeldOrders
-from api.orders import may_wait, told_to
+from api.orders import heartbeat_json, may_wait, told_to
 from api.reach import link_of, reach_of
 from api.schemas.edge import CredentialBody, Goodbye, HeartbeatAnswer, HeartbeatWish, NewCredential
 from edgewright.domain.cluster import CredentialState, Desired
@@ -37,11 +37,10 @@ router = APIRouter(tags=["agent"])
     "/v1/agent/heartbeat",
     summary="A sign of life",
     response_model=HeartbeatAnswer,
-    response_model_exclude_none=True,
 )
 async def heartbeat(
     call: Annotated[AgentCall[HeartbeatWish], Depends(FromAgent(JsonBody(HeartbeatWish, optional=True)))],
-) -> HeartbeatAnswer | HeldAnswer:
+) -> Response:
     """Renews the lease, and says what the centre wants: with `wait`, once that has changed."""
     agent, wish, gateway, live = call.agent, call.body, call.gateway, call.live
     if agent.state is CredentialState.ACTIVE:
@@ -50,7 +49,9 @@ async def heartbeat(
             await gateway.edge_reports.inventory_empty(agent.cluster, agent.generation)
             await live.nudges.nudge(agent.cluster)
     told = await told_to(agent, wish, gateway, live)
-    return HeldAnswer(HeldOrders(agent, wish, told, gateway, live)) if may_wait(told, wish) else told
+    if may_wait(told, wish):
+        return HeldAnswer(HeldOrders(agent, wish, told, gateway, live))
+    return Response(heartbeat_json(told), media_type="application/json")
 
 
 @router.put(
