@@ -25,7 +25,7 @@ from typing import Any
 
 from gateway_centre import Edge, GatewayCentre, gateway_centre, make_database
 
-from edgewright.event_loop import new_event_loop
+from edgewright.event_loop import new_event_loop, spare_what_is_loaded
 from edgewright.logs import configure_logs
 
 HERE = Path(__file__).parents[1]
@@ -134,6 +134,7 @@ async def play() -> None:
         async with asked_edge(Path(folder)) as (centre, requests):
             for asked in requests.values():
                 await spent(centre.app, asked, WARM_UP)
+            spare_what_is_loaded()  # as a gateway does
             print("ready", flush=True)
             while line := await loop.run_in_executor(None, sys.stdin.readline):
                 task = json.loads(line)
