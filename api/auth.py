@@ -10,9 +10,9 @@ What edges ask all the time has doors of its own, with less to read: ``api.agent
 401 means that the credentials are missing or wrong, 403 that they are right and not enough.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import Annotated, Protocol, TypeVar
 from uuid import UUID
 
@@ -132,7 +132,7 @@ async def identified(
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
     _refuse_foreign_page(request, presented, gateway.cors_origins)
     async with live.arrivals.turn(presented.secret):
-        with _to_a_stranger():
+        with _TO_A_STRANGER:
             caller = await _match(gateway, presented, match_edge)
             if isinstance(caller, OperatorToken) and caller.name.startswith(EDGE_SESSION_PREFIX):
                 caller = await match_session(gateway, caller)
@@ -217,26 +217,31 @@ async def match_registration_token(gateway: Gateway, text: str) -> RegistrationT
         spelled = spelling.parse_registration_token(text)
     except Unauthenticated:
         return None
-    with _to_a_stranger():
+    with _TO_A_STRANGER:
         token = await gateway.edge_access.token(spelled.id)
     if token is None or not spelling.matches(text, token.secret_sha256):
         return None
     return token
 
 
-@contextmanager
-def _to_a_stranger() -> Iterator[None]:
+class _ToAStranger:
     """Who is not known yet is not told where our database is; the log has it.
 
-    Raises:
-        Waiting, Stalled: with the code that the failure inside has.
+    ``Waiting`` and ``Stalled`` leave this context with the code that they had inside.
     """
-    try:
-        yield
-    except (Waiting, Stalled) as error:
-        _log.warning("a caller cannot be identified", code=error.code, detail=error.detail)
-        error.detail, error.hint = "The centre cannot look up these credentials now; its log says why.", None
-        raise
+
+    def __enter__(self) -> None:
+        """Nothing is to be done."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, (Waiting, Stalled)):
+            _log.warning("a caller cannot be identified", code=error.code, detail=error.detail)
+            error.detail, error.hint = "The centre cannot look up these credentials now; its log says why.", None
+
+
+_TO_A_STRANGER = _ToAStranger()
 
 
 def _refuse_foreign_page(request: Request, presented: Presented, allowed: Collection[str]) -> None:
