@@ -27,9 +27,9 @@ async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, liv
     """The answer to a heartbeat as things are now."""
     told: dict[str, Any] = {
         "state": agent.state.value,
-        "interval": max(SHORTEST_INTERVAL, agent.orders.settings.lease_seconds // 3),
+        "interval": max(SHORTEST_INTERVAL, agent.orders.lease_seconds // 3),
         "nonce": wish.nonce,
-        **told_when(agent.orders.settings, datetime.now(UTC)),
+        **told_when(agent.orders.check_in, datetime.now(UTC)),
     }
     match agent.state:
         case CredentialState.PENDING:

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
+from edgewright.domain.check_in import CheckIn
 from edgewright.domain.cluster import (
     Acceptance,
-    ClusterSettings,
     CredentialState,
     Desired,
     Fence,
@@ -86,6 +86,7 @@ class EdgeOrders(Holder):
 
     Args:
         order, desired_revision: what the workflow has published.
+        lease_seconds, check_in: of the cluster's settings.
         status_etag: revision of the *Edge cluster status* entry; None while there is none.
         resealing: the re-sealing under way, or the last one that has found something unreadable.
         purge: a deletion takes what seals from the edge.
@@ -95,7 +96,8 @@ class EdgeOrders(Holder):
     desired: Desired
     order: Order
     desired_revision: str | None
-    settings: ClusterSettings
+    lease_seconds: int
+    check_in: CheckIn | None
     status_etag: str | None
     resealing: UUID | None
     workloads: Workloads

@@ -44,7 +44,8 @@ HELD_BY = (
 ORDERS_OF = (
     HELD_BY.add_columns(
         clusters.c.desired,
-        clusters.c.settings,
+        clusters.c.lease_seconds,
+        clusters.c.settings["check_in"].as_string().label("check_in"),
         clusters.c.resealing,
         clusters.c.workloads,
         clusters.c.purge,
@@ -56,8 +57,8 @@ ORDERS_OF = (
     .outerjoin(projections, projections.c.cluster == clusters.c.uuid)
     .outerjoin(entries, (entries.c.object == clusters.c.uuid) & (entries.c.app == APP_CLUSTER_STATUS))
 )
-"""The same with what the answer to the agent depends on. The projection is read by the database: most of it is of no
-interest here, and it may be large."""
+"""The same with what the answer to the agent depends on. The database reads settings and projection: most of them is
+of no interest here, and they may be large."""
 
 
 async def end_tokens(connection: AsyncConnection, cluster: UUID) -> int:

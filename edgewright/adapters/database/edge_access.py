@@ -33,9 +33,9 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.registration import EdgeRegistration
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import registration_tokens
+from edgewright.domain.check_in import CheckIn
 from edgewright.domain.cluster import (
     Acceptance,
-    ClusterSettings,
     CredentialState,
     Fence,
     Order,
@@ -176,7 +176,8 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             desired=of.desired,
             order=Order(of.order or Order.NONE),
             desired_revision=of.desired_revision,
-            settings=ClusterSettings.model_validate(of.settings),
+            lease_seconds=of.lease_seconds,
+            check_in=None if of.check_in is None else CheckIn.model_validate_json(of.check_in),
             status_etag=of.status_etag,
             resealing=of.resealing,
             workloads=of.workloads,

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from database_stores import ACTOR, NOON, Store, code_of, digest, state_of, states
 
+from edgewright.domain.check_in import CheckIn
 from edgewright.domain.cluster import (
     Acceptance,
     AcceptancePolicy,
@@ -181,7 +182,8 @@ async def test_what_credentials_are_worth_is_read_with_them(store: Store) -> Non
 
 
 async def test_what_an_agent_is_told_by_is_read_with_its_credentials(store: Store) -> None:
-    settings = ClusterSettings(accept=AcceptancePolicy.MANUAL, lease_seconds=60, labels={"site": "berlin"})
+    calls = CheckIn(windows=("Mon-Fri 06:00-07:00",), time_zone="Europe/Berlin")
+    settings = ClusterSettings(accept=AcceptancePolicy.MANUAL, lease_seconds=60, check_in=calls)
     cluster, other = await store.commissioned("line-1", settings=settings), await store.commissioned("line-2")
     assert await store.access.orders(cluster) is None
     await store.registered(cluster)
@@ -195,7 +197,8 @@ async def test_what_an_agent_is_told_by_is_read_with_its_credentials(store: Stor
         desired=Desired.PRESENT,
         order=Order.NONE,
         desired_revision=row.desired_revision,
-        settings=row.settings,
+        lease_seconds=60,
+        check_in=calls,
         status_etag=None,
         resealing=None,
         workloads=Workloads.REMOVE,
@@ -215,6 +218,7 @@ async def test_what_an_agent_is_told_by_follows_its_cluster(store: Store) -> Non
     assert await store.resealings.begin(cluster, 1, ["default/a"], actor=ACTOR, reason="theft")
     orders, row = await store.access.orders(cluster), await store.row(cluster)
     assert orders is not None
+    assert (orders.lease_seconds, orders.check_in) == (row.settings.lease_seconds, None)
     assert orders.status_etag == row.status_etag is not None
     assert orders.resealing == row.resealing is not None
     assert orders.credentials == await store.access.credentials(cluster)
