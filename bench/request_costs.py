@@ -1,9 +1,10 @@
 """What requests of edges cost a gateway: ``python -m bench.request_costs [OTHER_CHECKOUT]``.
 
 Requests go straight into the application, without connections and without an HTTP client, so that what is counted is
-the gateway's own processor time: middleware, routing, the look-up of the caller, the answer, the line in the log, and
-the writing of heartbeats in batches. Each checkout has a process of its own with the same interpreter; both stay, and
-take turns within one run, because the speed of a machine differs by the minute. The best turn of each counts.
+the gateway's own processor time: middleware, routing, the look-up of the caller, the answer, and the line in the log.
+The writing of heartbeats is not in it, which is one transaction a second. Each checkout has a process of its own with
+the same interpreter; both stay, and take turns within one run, because the speed of a machine differs by the second.
+The times are those of the best turn of each; the ratio is the median of those of all turns.
 
 A process that measures reads what to do from standard input, a line each, and imports nothing but its own checkout.
 """
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -185,19 +187,29 @@ def player(checkout: Path) -> Iterator[Player]:
             process.kill()
 
 
-def compare(other: Path, *, times: int, turns: int) -> Iterator[tuple[str, float, float]]:
-    """Kind, and seconds for one request there and here."""
+@dataclass(frozen=True)
+class Compared:
+    """One kind of request; ``there`` and ``here`` are seconds."""
+
+    kind: str
+    there: float
+    here: float
+    ratio: float
+
+
+def compare(other: Path, *, times: int, turns: int) -> Iterator[Compared]:
     with player(other) as before, player(HERE) as after:
         for kind in KINDS:
             taken = [(before.spent(kind, times), after.spent(kind, times)) for _ in range(turns)]
-            yield kind, min(there for there, _ in taken), min(here for _, here in taken)
+            there, here = (min(side) for side in zip(*taken, strict=True))
+            yield Compared(kind, there, here, statistics.median(here / there for there, here in taken))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.request_costs", description=__doc__)
     parser.add_argument("other", nargs="?", type=Path, default=HERE, help="another checkout, such as of a release")
-    parser.add_argument("--times", type=int, default=500, help="requests in a turn")
-    parser.add_argument("--turns", type=int, default=7, help="of each checkout, for each kind of request")
+    parser.add_argument("--times", type=int, default=100, help="requests in a turn")
+    parser.add_argument("--turns", type=int, default=51, help="of each checkout, for each kind of request")
     parser.add_argument("--play", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.play:
@@ -207,8 +219,9 @@ def main() -> None:
         return
     print("| request | other checkout | here | ratio |")
     print("|---|---|---|---|", flush=True)
-    for kind, there, here in compare(options.other.resolve(), times=options.times, turns=options.turns):
-        print(f"| {kind} | {there * 1000:.3f} ms | {here * 1000:.3f} ms | {here / there:.2f} |", flush=True)
+    for each in compare(options.other.resolve(), times=options.times, turns=options.turns):
+        times = f"{each.there * 1000:.3f} ms | {each.here * 1000:.3f} ms"
+        print(f"| {each.kind} | {times} | {each.ratio:.2f} |", flush=True)
 
 
 if __name__ == "__main__":
