@@ -6,9 +6,8 @@ one token sends at once would be looked up before the next heartbeat of an edge.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 
 from edgewright.errors import TooMany
 
@@ -19,7 +18,7 @@ WAITING = 256
 
 
 @dataclass
-class _Lane:
+class _ArrivalLane:
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     inside: int = 0
 
@@ -32,21 +31,33 @@ class Arrivals:
     """
 
     def __init__(self) -> None:
-        self._lanes: dict[bytes, _Lane] = {}
+        self._lanes: dict[bytes, _ArrivalLane] = {}
 
     def __len__(self) -> int:
         """Callers that are remembered: those with a request under way here."""
         return len(self._lanes)
 
-    @asynccontextmanager
-    async def turn(self, secret: str) -> AsyncIterator[None]:
-        """Waits until few others with these credentials are being looked up; the context is the lookup.
+    def turn(self, secret: str) -> "Turn":
+        """A context that begins once few others with these credentials are being looked up, and is the lookup.
 
         Raises:
-            TooMany: code ``too_many_requests``: too many of them wait already.
+            TooMany: when it is entered; code ``too_many_requests``: too many of them wait already.
         """
-        caller = hashlib.sha256(secret.encode()).digest()
-        lane = self._lanes.setdefault(caller, _Lane())
+        return Turn(self._lanes, hashlib.sha256(secret.encode()).digest())
+
+
+class Turn:
+    """One lookup. Not a generator, as each request has one."""
+
+    __slots__ = ("_caller", "_lane", "_lanes")
+    _lane: _ArrivalLane
+
+    def __init__(self, lanes: dict[bytes, _ArrivalLane], caller: bytes) -> None:
+        self._lanes = lanes
+        self._caller = caller
+
+    async def __aenter__(self) -> None:
+        lane = self._lane = self._lanes.setdefault(self._caller, _ArrivalLane())
         if lane.inside >= AT_ONCE + WAITING:
             raise TooMany(
                 "Too many requests with these credentials have come at once.",
@@ -56,9 +67,18 @@ class Arrivals:
             )
         lane.inside += 1
         try:
-            async with lane.turns:
-                yield
-        finally:
-            lane.inside -= 1
-            if not lane.inside:
-                del self._lanes[caller]
+            await lane.turns.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lane.turns.release()
+        self._leave()
+
+    def _leave(self) -> None:
+        self._lane.inside -= 1
+        if not self._lane.inside:
+            del self._lanes[self._caller]

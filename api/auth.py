@@ -3,16 +3,16 @@
 Every protected route declares one of the doors below as a dependency, before anything reads the body:
 
 - ``Needs(permission)``: an operator token with that permission;
-- ``agent_door``: the agent of a cluster, in whatever state its credential is;
-- ``identify``: any valid caller; the route decides (the Config Store's own-status write, and with less to read, Git:
-  ``api.git_callers``).
+- ``identify``: any valid caller; the route decides (the Config Store's own-status write).
+
+What edges ask all the time has doors of its own, with less to read: ``api.agent_callers`` and ``api.git_callers``.
 
 401 means that the credentials are missing or wrong, 403 that they are right and not enough.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
+from types import TracebackType
 from typing import Annotated, Protocol, TypeVar
 from uuid import UUID
 
@@ -27,10 +27,10 @@ from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
 from api.presented import Presented, presented_by
 from edgewright.domain import credentials as spelling
-from edgewright.domain.cluster import Acceptance, CredentialState, Role
+from edgewright.domain.cluster import Acceptance, CredentialState
 from edgewright.errors import Forbidden, Stalled, Unauthenticated, Waiting
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import Credential, RegistrationToken
+from edgewright.ports.edge_access import Credential, Holder, RegistrationToken
 from edgewright.ports.operators import OperatorToken, Permission
 
 LEAVE = "To take Edgewright off an edge: edgewright cluster uninstall-script."
@@ -48,11 +48,10 @@ _log = structlog.get_logger("edgewright.api")
 
 @dataclass(frozen=True)
 class EdgeCaller:
-    """A credential of a cluster that matched, with the row of the cluster and its credentials as they were then."""
+    """A credential of a cluster that matched, with the row of the cluster as it was then."""
 
     credential: Credential
     row: ClusterRow
-    held: Sequence[Credential] = ()
 
     @property
     def cluster(self) -> UUID:
@@ -133,7 +132,7 @@ async def identified(
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
     _refuse_foreign_page(request, presented, gateway.cors_origins)
     async with live.arrivals.turn(presented.secret):
-        with _to_a_stranger():
+        with _TO_A_STRANGER:
             caller = await _match(gateway, presented, match_edge)
             if isinstance(caller, OperatorToken) and caller.name.startswith(EDGE_SESSION_PREFIX):
                 caller = await match_session(gateway, caller)
@@ -187,37 +186,6 @@ def require(caller: OperatorToken | OfEdge, permission: Permission) -> OperatorT
     return caller
 
 
-async def agent_door(caller: Annotated[Caller, Depends(identify)]) -> EdgeCaller:
-    """The agent of a cluster, whatever the state of its credential.
-
-    Raises:
-        Forbidden: an operator, or the other credential of the cluster.
-    """
-    if isinstance(caller, OperatorToken) or caller.credential.role is not Role.AGENT:
-        raise Forbidden("Only a cluster's agent may do this.")
-    return caller
-
-
-async def same_agent(gateway: Gateway, cluster: UUID, credential_id: UUID) -> EdgeCaller:
-    """A caller as it is now, with what has become of its cluster and its credential since.
-
-    Raises:
-        Unauthenticated: the cluster is gone, or the credential, or it is of earlier hardware by now.
-    """
-    known = await gateway.edge_access.with_credentials(cluster)
-    if known is not None:
-        row, held = known
-        for credential in held:
-            if credential.id == credential_id and _counts(credential, row.generation):
-                return EdgeCaller(await proven(gateway, credential, row.acceptance), row, held)
-    raise Unauthenticated("These credentials are not valid any more.", hint=FRESH_LINE)
-
-
-async def accepted_agent(agent: Annotated[EdgeCaller, Depends(agent_door)]) -> EdgeCaller:
-    """The agent of a cluster whose credential is active; raises like ``require_active``."""
-    return require_active(agent)
-
-
 def require_active(edge: E) -> E:
     """The same caller, if its credential is active.
 
@@ -249,26 +217,31 @@ async def match_registration_token(gateway: Gateway, text: str) -> RegistrationT
         spelled = spelling.parse_registration_token(text)
     except Unauthenticated:
         return None
-    with _to_a_stranger():
+    with _TO_A_STRANGER:
         token = await gateway.edge_access.token(spelled.id)
     if token is None or not spelling.matches(text, token.secret_sha256):
         return None
     return token
 
 
-@contextmanager
-def _to_a_stranger() -> Iterator[None]:
+class _ToAStranger:
     """Who is not known yet is not told where our database is; the log has it.
 
-    Raises:
-        Waiting, Stalled: with the code that the failure inside has.
+    ``Waiting`` and ``Stalled`` leave this context with the code that they had inside.
     """
-    try:
-        yield
-    except (Waiting, Stalled) as error:
-        _log.warning("a caller cannot be identified", code=error.code, detail=error.detail)
-        error.detail, error.hint = "The centre cannot look up these credentials now; its log says why.", None
-        raise
+
+    def __enter__(self) -> None:
+        """Nothing is to be done."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, (Waiting, Stalled)):
+            _log.warning("a caller cannot be identified", code=error.code, detail=error.detail)
+            error.detail, error.hint = "The centre cannot look up these credentials now; its log says why.", None
+
+
+_TO_A_STRANGER = _ToAStranger()
 
 
 def _refuse_foreign_page(request: Request, presented: Presented, allowed: Collection[str]) -> None:
@@ -336,34 +309,24 @@ async def match_edge(gateway: Gateway, cluster: UUID, spelled: spelling.Credenti
     if known is None:
         return None
     row, held = known
-    credential = await matched(gateway, spelled, held, generation=row.generation, acceptance=row.acceptance)
-    return None if credential is None else EdgeCaller(credential, row, held)
+    holder = Holder(row.spec.name, row.generation, row.acceptance, held)
+    credential = await matched(gateway, spelled, holder)
+    return None if credential is None else EdgeCaller(credential, row)
 
 
-async def matched(
-    gateway: Gateway,
-    spelled: spelling.CredentialSecret,
-    held: Sequence[Credential],
-    *,
-    generation: int,
-    acceptance: Acceptance,
-) -> Credential | None:
-    """The credential with that secret, proven by this use; None if the cluster holds none that is valid.
-
-    Args:
-        generation, acceptance: of the cluster that holds them.
-    """
-    for credential in held:
+async def matched(gateway: Gateway, spelled: spelling.CredentialSecret, holder: Holder) -> Credential | None:
+    """The credential with that secret, proven by this use; None if the cluster holds none that is valid."""
+    for credential in holder.credentials:
         if (
             credential.role is spelled.role
-            and _counts(credential, generation)
+            and counts(credential, holder.generation)
             and spelling.matches(spelled.text, credential.secret_sha256)
         ):
-            return await proven(gateway, credential, acceptance)
+            return await proven(gateway, credential, holder.acceptance)
     return None
 
 
-def _counts(credential: Credential, generation: int) -> bool:
+def counts(credential: Credential, generation: int) -> bool:
     """Whether it is one of the present hardware's, in whatever state but revoked."""
     return credential.generation == generation and credential.state is not CredentialState.REVOKED
 
@@ -380,8 +343,6 @@ async def proven(gateway: Gateway, credential: Credential, acceptance: Acceptanc
 
 Known = Annotated[Caller, Depends(identify)]
 """Any valid caller; the route decides what it may do."""
-Agent = Annotated[EdgeCaller, Depends(agent_door)]
-AcceptedAgent = Annotated[EdgeCaller, Depends(accepted_agent)]
 
 Reader = Annotated[OperatorToken, Depends(Needs(Permission.READ))]
 ClusterOperator = Annotated[OperatorToken, Depends(Needs(Permission.CLUSTERS))]

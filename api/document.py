@@ -1,7 +1,7 @@
 """The OpenAPI document: what FastAPI derives, completed with what it cannot see.
 
-Bodies and doors are dependencies of ours (``JsonBody``, ``Needs``, …); their models, schemes and permissions are
-read off the routes here.
+Bodies and doors are dependencies of ours (``JsonBody``, ``Needs``, ``FromAgent``, …); their models, schemes and
+permissions are read off the routes here.
 """
 
 import re
@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from api import admission, auth, edge_sessions, git_callers, webhook_document
+from api.agent_callers import FromAgent
 from api.bodies import JsonBody
 from api.document_headers import declare_headers
 from api.problem_document import PROBLEM_TYPE, Problem
@@ -153,7 +154,7 @@ def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:
         return [{"registrationBearer": []}], None
     if admission.installer_door in calls:
         return [{"registrationBearer": []}, *_CLUSTER, *_OPERATOR], None
-    if auth.agent_door in calls:
+    if any(isinstance(call, FromAgent) for call in calls):
         return _CLUSTER, None
     if not _ANY_CALLER.isdisjoint(calls):
         return [*_OPERATOR, *_CLUSTER], None
@@ -161,7 +162,10 @@ def _door(route: APIRoute) -> tuple[list[dict[str, list[str]]], str | None]:
 
 
 def _bodies(route: APIRoute) -> Iterator[JsonBody[Any]]:
-    return (call for call in _calls(route.dependant) if isinstance(call, JsonBody))
+    for call in _calls(route.dependant):
+        body = call.body if isinstance(call, FromAgent) else call
+        if isinstance(body, JsonBody):
+            yield body
 
 
 def _calls(dependant: Dependant) -> Iterator[Any]:

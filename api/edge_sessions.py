@@ -41,7 +41,7 @@ async def _match_session(gateway: Gateway, session: OperatorToken) -> EdgeCaller
     for credential in held:
         living = credential.state is not CredentialState.REVOKED and credential.generation == row.generation
         if str(credential.id) == credential_id and living:
-            return EdgeCaller(await proven(gateway, credential, row.acceptance), row, held)
+            return EdgeCaller(await proven(gateway, credential, row.acceptance), row)
     return None
 
 

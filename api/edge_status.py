@@ -4,8 +4,9 @@ for all doors, ``edgewright.application.edge_status``."""
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
-from api.auth import EdgeCaller, actor_of
+from api.auth import actor_of
 from api.gateway import Gateway
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.json import same_json
@@ -44,29 +45,49 @@ async def take_status(
     gateway: Gateway,
     row: ClusterRow,
     body: Mapping[str, Any],
-    reporter: EdgeCaller | OperatorToken,
+    operator: OperatorToken,
     *,
     precondition: Precondition = ALWAYS,
 ) -> bool:
-    """Stores a status and the certificate in it, if that may be used. One that an edge should not have sent keeps the
-    one in use.
+    """Stores a status that an operator sends, and the certificate in it.
 
     Returns:
         False if nothing differed.
 
     Raises:
         Forbidden: ``certificate_needs_admin``: an operator who is no admin sends another certificate.
-        Invalid: the status does not fit its schema; or an operator sends a certificate that cannot be used.
+        Invalid: the status does not fit its schema; or the certificate cannot be used.
         PreconditionFailed: the present status is not the one that the request wants.
     """
-    door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
-    if isinstance(reporter, OperatorToken):
-        _demand_admin_for_another_certificate(row, body, reporter)
-        actor, generation = actor_of(reporter), None
-    else:
-        actor, generation = "agent", row.generation
-    return await door.record(
-        row.uuid, body, merge=False, actor=actor, generation=generation, precondition=precondition
+    _demand_admin_for_another_certificate(row, body, operator)
+    return await _door(gateway).record(
+        row.uuid, body, merge=False, actor=actor_of(operator), generation=None, precondition=precondition
+    )
+
+
+async def take_report(
+    gateway: Gateway,
+    cluster: UUID,
+    generation: int,
+    body: Mapping[str, Any],
+    *,
+    precondition: Precondition = ALWAYS,
+) -> bool:
+    """Stores a status that the agent of a cluster sends, and the certificate in it, if that may be used. One that it
+    should not have sent keeps the one in use.
+
+    Args:
+        generation: of the credential that it is sent with.
+
+    Returns:
+        False if nothing differed.
+
+    Raises:
+        Invalid: the status does not fit its schema.
+        PreconditionFailed: the present status is not the one that the request wants.
+    """
+    return await _door(gateway).record(
+        cluster, body, merge=False, actor="agent", generation=generation, precondition=precondition
     )
 
 
@@ -85,7 +106,7 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
             hint="`certificate_proposed` of the cluster shows which one waits; one that is taken ends that.",
         )
     parse_certificate(row.proposed_pem, now=await gateway.edge_reports.now())
-    door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    door = _door(gateway)
     for _ in range(_MOST_RACES):
         present = await gateway.config.get(APP_CLUSTER_STATUS, row.uuid)
         body = {**(present.body if present else {}), CERTIFICATE_FIELD: row.proposed_pem}
@@ -100,6 +121,10 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
     raise Waiting(
         f"The edge of {row.spec.name} reports again and again at this moment.", code=WRITE_CONFLICT, retry_after=1.0
     )
+
+
+def _door(gateway: Gateway) -> EdgeStatusDoor:
+    return EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 
 from api.auth import identified, matched
 from api.gateway import Gateway
-from api.live import TheGateway, TheLive
+from api.live import Live, gateway_in, live_in
 from edgewright.domain.cluster import CredentialState
 from edgewright.domain.credentials import CredentialSecret
 from edgewright.ports.edge_access import Credential
@@ -34,20 +34,30 @@ class EdgeGuest:
 GitCaller = OperatorToken | EdgeGuest
 
 
-async def identify_for_git(request: Request, gateway: TheGateway, live: TheLive) -> GitCaller:
-    """The caller, whoever it is; raises like ``api.auth.identified``."""
-    return await identified(request, gateway, live, _match_guest)
+@dataclass(frozen=True, slots=True)
+class GitCall:
+    """One request for a repository; whether the caller may make it, the route decides."""
+
+    caller: GitCaller
+    request: Request
+    gateway: Gateway
+    live: Live
+
+
+async def identify_for_git(request: Request) -> GitCall:
+    """The request with whoever makes it; raises like ``api.auth.identified``."""
+    gateway, live = gateway_in(request), live_in(request)
+    caller = await identified(request, gateway, live, _match_guest)
+    return GitCall(caller, request, gateway, live)
 
 
 async def _match_guest(gateway: Gateway, cluster: UUID, spelled: CredentialSecret) -> EdgeGuest | None:
     holder = await gateway.edge_access.holder(cluster)
     if holder is None:
         return None
-    credential = await matched(
-        gateway, spelled, holder.credentials, generation=holder.generation, acceptance=holder.acceptance
-    )
+    credential = await matched(gateway, spelled, holder)
     return None if credential is None else EdgeGuest(credential, holder.name)
 
 
-KnownToGit = Annotated[GitCaller, Depends(identify_for_git)]
-"""Any valid caller; the route decides what it may do."""
+KnownToGit = Annotated[GitCall, Depends(identify_for_git)]
+"""The one dependency of a Git route."""

@@ -4,11 +4,11 @@ import time
 
 from starlette.responses import Response
 
-from api.auth import EdgeCaller, same_agent
+from api.agent_callers import AgentCaller, same_agent
 from api.gateway import Gateway
 from api.held_beats import Seat
 from api.live import Live
-from api.orders import LONGEST_WAIT, may_wait, told_to
+from api.orders import LONGEST_WAIT, heartbeat_json, may_wait, told_to
 from api.schemas.edge import HeartbeatAnswer, HeartbeatWish
 
 
@@ -22,11 +22,11 @@ class HeldOrders:
     __slots__ = ("_cluster", "_credential", "_gateway", "_is_over", "_live", "_seat", "_told", "_until", "_wish")
 
     def __init__(
-        self, agent: EdgeCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
+        self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
     ) -> None:
         self._cluster, self._credential = agent.cluster, agent.credential.id
         self._wish = wish
-        self._told = _bytes(told)
+        self._told = heartbeat_json(told)
         self._until = time.monotonic() + min(wish.wait, LONGEST_WAIT, told.interval)
         self._gateway, self._live = gateway, live
         self._seat: Seat | None = None
@@ -50,9 +50,5 @@ class HeldOrders:
         later = self._wish.model_copy(update={"status_digest": None})
         agent = await same_agent(self._gateway, self._cluster, self._credential)
         told = await told_to(agent, later, self._gateway, self._live)
-        self._told = _bytes(told)
+        self._told = heartbeat_json(told)
         return not may_wait(told, self._wish)
-
-
-def _bytes(told: HeartbeatAnswer) -> bytes:
-    return told.model_dump_json(exclude_none=True).encode()

@@ -118,16 +118,26 @@ def live_of(gateway: Gateway) -> Live:
     )
 
 
-async def gateway_of(request: Request) -> Gateway:
-    """The collaborators of the application that serves this request. Not a plain function: those run in threads."""
+def gateway_in(request: Request) -> Gateway:
+    """The collaborators of the application that serves this request."""
     gateway: Gateway = request.app.state.gateway
     return gateway
 
 
-async def live_state_of(request: Request) -> Live:
+def live_in(request: Request) -> Live:
     """The in-memory state of the application that serves this request."""
     live: Live = request.app.state.live
     return live
+
+
+async def gateway_of(request: Request) -> Gateway:
+    """``gateway_in`` as a dependency. Not a plain function: those run in threads."""
+    return gateway_in(request)
+
+
+async def live_state_of(request: Request) -> Live:
+    """``live_in`` as a dependency."""
+    return live_in(request)
 
 
 TheGateway = Annotated[Gateway, Depends(gateway_of)]

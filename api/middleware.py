@@ -7,13 +7,13 @@ import asyncio
 import re
 import time
 import uuid
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import structlog
 from opentelemetry.trace import INVALID_SPAN, NoOpTracer, Span, SpanKind, StatusCode, Tracer
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.status import HTTP_500_INTERNAL_SERVER_ERROR
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,18 +23,24 @@ from api.metrics import Metrics
 from api.problems import stopping, unexpected
 from edgewright.adapters.tracing import TRACEPARENT, span_before
 
+RawHeader = tuple[bytes, bytes]
+"""Name and value as they are sent; Starlette writes names in lower case."""
 REQUEST_ID_HEADER = "X-Request-Id"
 UNKNOWN_ROUTE = "(none)"
 
 _SECRET = re.compile(r"ew[rfa]?_[0-9A-Za-z_-]+")
 """What is spelled like a secret of ours: a badly quoted URL brings its token in the path."""
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_CAREFUL_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-}
-_CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_REQUEST_ID = REQUEST_ID_HEADER.lower().encode()
+_CAREFUL_HEADERS: tuple[RawHeader, ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+_CLOSED: RawHeader = (
+    b"content-security-policy",
+    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
 """The content policy of HTML that does not bring one of its own."""
 _NO_SPAN = nullcontext(INVALID_SPAN)
 _log = structlog.get_logger("edgewright.access")
@@ -66,15 +72,11 @@ class Envelope:
         async def send_enveloped(message: Message) -> None:
             if message["type"] == "http.response.start":
                 answered["status"] = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID_HEADER] = request_id
-                for name, value in _CAREFUL_HEADERS.items():
-                    headers.setdefault(name, value)
-                if headers.get("content-type", "").startswith("text/html"):
-                    headers.setdefault("Content-Security-Policy", _CLOSED)
+                message["headers"] = _enveloped(message.get("headers", ()), request_id)
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(request_id=request_id), self._span(scope) as span:
+        bound = structlog.contextvars.bind_contextvars(request_id=request_id)
+        with self._span(scope) as span:
             about_path(scope["path"])
             try:
                 await self._app(scope, receive, send_enveloped)
@@ -93,6 +95,7 @@ class Envelope:
                 held: float = scope["state"].get("held", 0.0)
                 self._note(scope, answered.get("status", 0), time.perf_counter() - started - held, span)
                 structlog.contextvars.unbind_contextvars(*BOUND)
+                structlog.contextvars.reset_contextvars(**bound)
 
     def _span(self, scope: Scope) -> AbstractContextManager[Span]:
         if isinstance(self._tracer, NoOpTracer):
@@ -121,6 +124,17 @@ class Envelope:
             milliseconds=round(seconds * 1000, 1),
             client=_client(scope),
         )
+
+
+def _enveloped(headers: Iterable[RawHeader], request_id: str) -> list[RawHeader]:
+    """Headers of an answer with those that every answer has. What it says itself stays, but for the request ID."""
+    enveloped = [header for header in headers if header[0] != _REQUEST_ID]
+    said = dict(enveloped)
+    enveloped.append((_REQUEST_ID, request_id.encode()))
+    enveloped += [header for header in _CAREFUL_HEADERS if header[0] not in said]
+    if said.get(b"content-type", b"").startswith(b"text/html") and _CLOSED[0] not in said:
+        enveloped.append(_CLOSED)
+    return enveloped
 
 
 def _describe(span: Span, method: str, route: str, status: int, request_id: str) -> None:

@@ -4,7 +4,7 @@ import hashlib
 from datetime import UTC, datetime
 from typing import Any
 
-from api.auth import EdgeCaller
+from api.agent_callers import AgentCaller
 from api.detaching import detach_order
 from api.gateway import Gateway
 from api.live import Live
@@ -23,28 +23,30 @@ _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
 """What an answer says that is no wish, differs each time, or is compared by itself."""
 
 
-async def told_to(agent: EdgeCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
+async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
     """The answer to a heartbeat as things are now."""
-    interval = max(SHORTEST_INTERVAL, agent.row.settings.lease_seconds // 3)
-    when = told_when(agent.row.settings, datetime.now(UTC))
-    told = HeartbeatAnswer(state=agent.state.value, interval=interval, nonce=wish.nonce, **when)
+    told: dict[str, Any] = {
+        "state": agent.state.value,
+        "interval": max(SHORTEST_INTERVAL, agent.orders.lease_seconds // 3),
+        "nonce": wish.nonce,
+        **told_when(agent.orders.check_in, datetime.now(UTC)),
+    }
     match agent.state:
         case CredentialState.PENDING:
             pass
         case CredentialState.SUSPENDED:
-            told = told.model_copy(update={"suspended": True})
+            told["suspended"] = True
         case CredentialState.ACTIVE:
             flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
-            rotate = await wanted_rotations(gateway, agent, flux_sha256=flux)
-            reseal = await _stale(gateway, agent)
-            where = told_where(gateway, agent, reach_of(wish))
-            wanted = {**_wanted(agent, wish), **where, "rotate": rotate, "reseal": reseal}
-            told = told.model_copy(update=wanted)
+            told |= _wanted(agent, wish) | told_where(gateway, agent, reach_of(wish))
+            told["rotate"] = await wanted_rotations(gateway, agent, flux_sha256=flux)
+            told["reseal"] = await _stale(gateway, agent)
             if wish.wait > 0:
-                told = told.model_copy(update={"revisions": dict(await live.wanted_revisions.of(agent.cluster))})
+                told["revisions"] = dict(await live.wanted_revisions.of(agent.cluster))
         case _:
-            return told.model_copy(update={"detach": True, "detach_order": detach_order(agent)})
-    return told if wish.wait <= 0 else told.model_copy(update={"wants_digest": _digest(told)})
+            return HeartbeatAnswer(**told, detach=True, detach_order=detach_order(agent))
+    answer = HeartbeatAnswer(**told)
+    return answer if wish.wait <= 0 else answer.model_copy(update={"wants_digest": _digest(answer)})
 
 
 def may_wait(told: HeartbeatAnswer, wish: HeartbeatWish) -> bool:
@@ -54,27 +56,32 @@ def may_wait(told: HeartbeatAnswer, wish: HeartbeatWish) -> bool:
     return all(wish.revisions.get(source) == commit for source, commit in (told.revisions or {}).items())
 
 
+def heartbeat_json(told: HeartbeatAnswer) -> bytes:
+    """The answer as it is sent."""
+    return told.model_dump_json(exclude_none=True).encode()
+
+
 def _digest(told: HeartbeatAnswer) -> str:
     wants = told.model_dump_json(exclude=_NOT_WANTS, exclude_none=True)
     return hashlib.sha256(wants.encode()).hexdigest()[:32]
 
 
-async def _stale(gateway: Gateway, agent: EdgeCaller) -> list[str]:
+async def _stale(gateway: Gateway, agent: AgentCaller) -> list[str]:
     """Secrets that the edge is to re-seal now."""
-    if agent.row.resealing is None or agent.row.desired is not Desired.PRESENT:
+    if agent.orders.resealing is None or agent.orders.desired is not Desired.PRESENT:
         return []
     return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
 
 
-def _wanted(agent: EdgeCaller, wish: HeartbeatWish) -> dict[str, Any]:
-    known = agent.row.status_etag
-    report_empty = agent.row.order is Order.REPORT_EMPTY
+def _wanted(agent: AgentCaller, wish: HeartbeatWish) -> dict[str, Any]:
+    known = agent.orders.status_etag
+    report_empty = agent.orders.order is Order.REPORT_EMPTY
     order = detach_order(agent)
     return {
         "status_due": known is None or (wish.status_digest is not None and wish.status_digest != known),
         "suspended": False,
         "report_empty": report_empty,
-        "revision": agent.row.desired_revision if report_empty else None,
+        "revision": agent.orders.desired_revision if report_empty else None,
         "detach": order is not None,
         "detach_order": order,
     }

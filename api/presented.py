@@ -9,6 +9,9 @@ from fastapi import Request
 from edgewright.domain import credentials as spelling
 from edgewright.errors import Unauthenticated
 
+_READ = "presented_credentials"
+"""Where they stand in a scope."""
+
 
 @dataclass(frozen=True)
 class Presented:
@@ -28,8 +31,11 @@ class Presented:
 
 
 def presented_by(request: Request) -> Presented | None:
-    """What a request presents, empty where it cannot be read; None: nothing."""
-    return presented_in(request.headers.get("authorization", ""))
+    """What a request presents, empty where it cannot be read; None: nothing. Read once for each request."""
+    if _READ not in request.scope:
+        request.scope[_READ] = presented_in(request.headers.get("authorization", ""))
+    presented: Presented | None = request.scope[_READ]
+    return presented
 
 
 def presented_in(header: str) -> Presented | None:

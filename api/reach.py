@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from api.auth import EdgeCaller
+from api.agent_callers import AgentCaller
 from api.gateway import Gateway
 from api.schemas.edge import CheckInSpan, HeartbeatWish, NewDoor
-from edgewright.adapters.time_zones import timetable_of
-from edgewright.domain.cluster import ClusterSettings, Desired
+from edgewright.adapters.time_zones import timetable
+from edgewright.domain.check_in import CheckIn
+from edgewright.domain.cluster import Desired
 from edgewright.domain.identity import Link
 from edgewright.domain.reach import Reach
 
@@ -26,23 +27,22 @@ def reach_of(wish: HeartbeatWish) -> Reach | None:
     return Reach(url, wish.centre_ca_sha256, problem or None, holds_former=wish.holds_former)
 
 
-def told_where(gateway: Gateway, agent: EdgeCaller, reach: Reach | None) -> dict[str, Any]:
+def told_where(gateway: Gateway, agent: AgentCaller, reach: Reach | None) -> dict[str, Any]:
     """What the answer to a heartbeat says of where to call: nothing to an agent that does not say where it does."""
     door = gateway.door
-    if door is None or reach is None or agent.row.desired is not Desired.PRESENT:
+    if door is None or reach is None or agent.orders.desired is not Desired.PRESENT:
         return {}
     if not door.is_used(reach):
         return {"move_to": NewDoor(url=door.url, ca_bundle=door.ca_bundle)}
     return {"forget_former": True} if door.is_settled and reach.holds_former else {}
 
 
-def told_when(settings: ClusterSettings, now: datetime) -> dict[str, Any]:
+def told_when(check_in: CheckIn | None, now: datetime) -> dict[str, Any]:
     """What it says of when to call. Counted from now, for the edge's clock may be wrong."""
-    windows = timetable_of(settings)
-    if windows is None:
+    if check_in is None:
         return {}
     spans = [
         CheckInSpan(opens_in=(opens - now).total_seconds(), closes_in=(closes - now).total_seconds())
-        for opens, closes in windows.spans(now)
+        for opens, closes in timetable(check_in).spans(now)
     ]
     return {"check_in": spans}

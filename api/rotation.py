@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from api.auth import EdgeCaller
+from api.agent_callers import AgentCaller
 from api.gateway import Gateway
 from edgewright.domain.cluster import CredentialState, Desired, Role
 from edgewright.errors import Conflict
@@ -22,7 +22,7 @@ time of day only must have its turn, too."""
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
 
-async def wanted_rotations(gateway: Gateway, agent: EdgeCaller, *, flux_sha256: bytes | None) -> list[Role]:
+async def wanted_rotations(gateway: Gateway, agent: AgentCaller, *, flux_sha256: bytes | None) -> list[Role]:
     """The roles whose credential the edge should replace by a new one.
 
     What an edge uses and has no right to here is replaced, too: a backup of the centre may be older than it. A
@@ -35,7 +35,11 @@ async def wanted_rotations(gateway: Gateway, agent: EdgeCaller, *, flux_sha256: 
     active = {agent.credential}
     wanted = set()
     if flux_sha256 is not None:
-        known = [each for each in agent.held if each.role is Role.FLUX and each.generation == agent.row.generation]
+        known = [
+            each
+            for each in agent.orders.credentials
+            if each.role is Role.FLUX and each.generation == agent.generation
+        ]
         used = next((each for each in known if each.secret_sha256 == flux_sha256), None)
         if used is None and any(each.state is CredentialState.ACTIVE for each in known):
             wanted.add(Role.FLUX)
@@ -43,7 +47,7 @@ async def wanted_rotations(gateway: Gateway, agent: EdgeCaller, *, flux_sha256: 
             active.add(used)
     wanted |= {each.role for each in active if each.rotation_asked_at is not None}
     old = {each.role for each in active if _is_too_old(each, gateway.credential_age)} - wanted
-    if old and agent.row.desired is Desired.PRESENT and await _ask(gateway, agent.cluster, old):
+    if old and agent.orders.desired is Desired.PRESENT and await _ask(gateway, agent.cluster, old):
         wanted |= old
     return sorted(wanted)
 

@@ -4,18 +4,18 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from api.auth import AcceptedAgent, Agent, EdgeCaller
+from api.agent_callers import AgentCall, AgentCaller, FromAgent
+from api.auth import require_active
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.detaching import detach_order, not_detaching
-from api.edge_status import status_digest, take_status
+from api.edge_status import status_digest, take_report
 from api.gateway import Gateway
 from api.held_answers import HeldAnswer
 from api.held_orders import HeldOrders
-from api.live import TheGateway, TheLive
-from api.orders import may_wait, told_to
+from api.orders import heartbeat_json, may_wait, told_to
 from api.reach import link_of, reach_of
 from api.schemas.edge import CredentialBody, Goodbye, HeartbeatAnswer, HeartbeatWish, NewCredential
 from edgewright.domain.cluster import CredentialState, Desired
@@ -37,23 +37,21 @@ router = APIRouter(tags=["agent"])
     "/v1/agent/heartbeat",
     summary="A sign of life",
     response_model=HeartbeatAnswer,
-    response_model_exclude_none=True,
 )
 async def heartbeat(
-    *,
-    agent: Agent,
-    wish: Annotated[HeartbeatWish, Depends(JsonBody(HeartbeatWish, optional=True))],
-    gateway: TheGateway,
-    live: TheLive,
-) -> HeartbeatAnswer | HeldAnswer:
+    call: Annotated[AgentCall[HeartbeatWish], Depends(FromAgent(JsonBody(HeartbeatWish, optional=True)))],
+) -> Response:
     """Renews the lease, and says what the centre wants: with `wait`, once that has changed."""
+    agent, wish, gateway, live = call.agent, call.body, call.gateway, call.live
     if agent.state is CredentialState.ACTIVE:
         live.heartbeats.add(_beat(gateway, agent, wish, reach_of(wish)))
-        if wish.inventory_empty and agent.row.desired is Desired.DELETED:
-            await gateway.edge_reports.inventory_empty(agent.cluster, agent.row.generation)
+        if wish.inventory_empty and agent.orders.desired is Desired.DELETED:
+            await gateway.edge_reports.inventory_empty(agent.cluster, agent.generation)
             await live.nudges.nudge(agent.cluster)
     told = await told_to(agent, wish, gateway, live)
-    return HeldAnswer(HeldOrders(agent, wish, told, gateway, live)) if may_wait(told, wish) else told
+    if may_wait(told, wish):
+        return HeldAnswer(HeldOrders(agent, wish, told, gateway, live))
+    return Response(heartbeat_json(told), media_type="application/json")
 
 
 @router.put(
@@ -67,15 +65,16 @@ async def heartbeat(
         }
     },
 )
-async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway, live: TheLive) -> Response:
+async def put_status(call: Annotated[AgentCall[None], Depends(FromAgent(demand=require_active))]) -> Response:
     """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens. `Edgewright-Status-Digest`
     is for the next heartbeat."""
+    agent, gateway, live = call.agent, call.gateway, call.live
     live.edge_statuses.spend(agent.cluster, 1)
-    body = json_object(await json_value(request, STATUS_JSON))
+    body = json_object(await json_value(call.request, STATUS_JSON))
     applied = observed_commit(body.get("observed_revision"))
     if applied is not None:
-        live.heartbeats.add(Heartbeat(agent.cluster, agent.row.generation, observed_revision=applied))
-    if await take_status(gateway, agent.row, body, agent):
+        live.heartbeats.add(Heartbeat(agent.cluster, agent.generation, observed_revision=applied))
+    if await take_report(gateway, agent.cluster, agent.generation, body):
         await live.nudges.nudge(agent.cluster)
     stored = await gateway.config.get(APP_CLUSTER_STATUS, agent.cluster)
     return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(stored, body)})
@@ -83,13 +82,10 @@ async def put_status(agent: AcceptedAgent, request: Request, gateway: TheGateway
 
 @router.post("/v1/agent/credential", summary="Register the successor of a credential")
 async def rotate_credential(
-    *,
-    agent: AcceptedAgent,
-    wish: Annotated[NewCredential, Depends(JsonBody(NewCredential))],
-    gateway: TheGateway,
-    live: TheLive,
+    call: Annotated[AgentCall[NewCredential], Depends(FromAgent(JsonBody(NewCredential), demand=require_active))],
 ) -> CredentialBody:
     """Pending until its first use, which revokes the older one; until then both work."""
+    agent, wish, gateway, live = call.agent, call.body, call.gateway, call.live
     live.edge_secrets.spend(agent.cluster, 1)
     secret = parse_cluster_secret(wish.secret)
     if secret.role is not wish.role:
@@ -100,19 +96,16 @@ async def rotate_credential(
 
 @router.post("/v1/agent/detached", status_code=204, summary="Goodbye")
 async def detached(
-    *,
-    agent: Agent,
-    said: Annotated[Goodbye, Depends(JsonBody(Goodbye, optional=True))],
-    gateway: TheGateway,
-    live: TheLive,
+    call: Annotated[AgentCall[Goodbye], Depends(FromAgent(JsonBody(Goodbye, optional=True)))],
 ) -> Response:
     """The edge has removed what bootstrap installed. 409 unless it was told to."""
+    agent, said = call.agent, call.body
     if detach_order(agent) is None:
         raise not_detaching()
     purge = Purge(done=said.purged, problem=" ".join((said.purge_problem or "").split()))
-    await gateway.edge_reports.goodbye(agent.cluster, agent.row.generation, purge)
-    if not agent.row.closed:
-        await live.nudges.nudge(agent.cluster)
+    await call.gateway.edge_reports.goodbye(agent.cluster, agent.generation, purge)
+    if not agent.orders.closed:
+        await call.live.nudges.nudge(agent.cluster)
     return Response(status_code=204)
 
 
@@ -122,13 +115,13 @@ def observed_commit(revision: object) -> str | None:
     return match[1] if match else None
 
 
-def _beat(gateway: Gateway, agent: EdgeCaller, wish: HeartbeatWish, reach: Reach | None) -> Heartbeat:
+def _beat(gateway: Gateway, agent: AgentCaller, wish: HeartbeatWish, reach: Reach | None) -> Heartbeat:
     offset = None
     if wish.sent_at is not None and wish.sent_at.tzinfo is not None:
         offset = (wish.sent_at - datetime.now(UTC)).total_seconds()
     return Heartbeat(
         cluster=agent.cluster,
-        generation=agent.row.generation,
+        generation=agent.generation,
         clock_offset=offset,
         observed_revision=observed_commit(wish.observed_revision),
         link=link_of(wish),

@@ -1,8 +1,10 @@
 """The order to detach, for what carries it out on the edge."""
 
-from fastapi import APIRouter
+from typing import Annotated
 
-from api.auth import Agent
+from fastapi import APIRouter, Depends
+
+from api.agent_callers import AgentCall, FromAgent
 from api.detaching import detach_order, not_detaching
 from api.schemas.edge import DetachOrder
 
@@ -10,9 +12,9 @@ router = APIRouter(tags=["agent"])
 
 
 @router.get("/v1/agent/detach-order", name="detach_order", summary="The order to detach")
-async def the_detach_order(agent: Agent) -> DetachOrder:
+async def the_detach_order(call: Annotated[AgentCall[None], Depends(FromAgent())]) -> DetachOrder:
     """What the answer to a heartbeat says, without being one; 409 `not_detaching` while the edge is to stay."""
-    order = detach_order(agent)
+    order = detach_order(call.agent)
     if order is None:
         raise not_detaching()
     return order

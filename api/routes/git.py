@@ -3,20 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID, uuid5
 
 import structlog
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from api.auth import actor_of, asker, require, require_active
 from api.bodies import bounded_stream
 from api.gateway import Gateway
-from api.git_callers import GitCaller, KnownToGit
+from api.git_callers import GitCall, GitCaller, KnownToGit
 from api.git_guests import GitGuests
-from api.live import Live, TheGateway, TheLive
+from api.live import Live
 from api.lookup import refuse_deleted
 from api.secret_writes import reserved_namespaces
 from edgewright.adapters.git.http_backend import GitAnswer
@@ -44,20 +44,38 @@ EVENT_ATTEMPTS = 3
 router = APIRouter(tags=["git"])
 _log = structlog.get_logger("edgewright.api")
 
-Service = Annotated[str | None, Query(description="`git-upload-pack` or `git-receive-pack`.")]
-GitProtocol = Annotated[str | None, Header()]
 _ANSWER: dict[int | str, dict[str, Any]] = {
     200: {"description": "Git's own protocol.", "content": {"application/x-git-*": {}}}
 }
+_TEXT = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+_SERVICES = "`git-upload-pack` or `git-receive-pack`."
+_ASKS = {
+    "parameters": [
+        {
+            "name": "service",
+            "in": "query",
+            "required": False,
+            "schema": {**_TEXT, "description": _SERVICES, "title": "Service"},
+            "description": _SERVICES,
+        },
+        {"name": "git-protocol", "in": "header", "required": False, "schema": {**_TEXT, "title": "Git-Protocol"}},
+    ]
+}
+"""What a request for refs may say. FastAPI takes longer to look for it than for all else of a poll, so that it is
+only described here."""
 _REQUEST = {"requestBody": {"required": True, "content": {"application/x-git-*": {"schema": {"type": "string"}}}}}
 
 
-@router.get("/git/cluster/{name}/info/refs", summary="A cluster's refs", response_class=Response, responses=_ANSWER)
-async def cluster_refs(
-    *, name: str, caller: KnownToGit, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
-) -> Response:
+@router.get(
+    "/git/cluster/{name}/info/refs",
+    summary="A cluster's refs",
+    response_class=Response,
+    responses=_ANSWER,
+    openapi_extra=_ASKS,
+)
+async def cluster_refs(name: str, call: KnownToGit) -> Response:
     """By the cluster's name, with or without `.git`."""
-    return await _refs(gateway, caller, await _cluster_named(gateway, caller, name), service, git_protocol)
+    return await _refs(call, await _cluster_named(call, name))
 
 
 @router.post(
@@ -67,12 +85,9 @@ async def cluster_refs(
     responses=_ANSWER,
     openapi_extra=_REQUEST,
 )
-async def cluster_service(
-    *, name: str, service: str, caller: KnownToGit, request: Request, gateway: TheGateway, live: TheLive
-) -> Response:
+async def cluster_service(name: str, service: str, call: KnownToGit) -> Response:
     """By the cluster's name, with or without `.git`."""
-    repository = await _cluster_named(gateway, caller, name)
-    return await _rpc(request, gateway, live, caller=caller, repository=repository, service=service)
+    return await _rpc(call, await _cluster_named(call, name), service)
 
 
 @router.get(
@@ -80,12 +95,11 @@ async def cluster_service(
     summary="A shared repository's refs",
     response_class=Response,
     responses=_ANSWER,
+    openapi_extra=_ASKS,
 )
-async def shared_refs(
-    *, name: str, caller: KnownToGit, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
-) -> Response:
+async def shared_refs(name: str, call: KnownToGit) -> Response:
     """What every cluster reads: `helm-charts`."""
-    return await _refs(gateway, caller, _shared_named(name), service, git_protocol)
+    return await _refs(call, _shared_named(name))
 
 
 @router.post(
@@ -95,20 +109,21 @@ async def shared_refs(
     responses=_ANSWER,
     openapi_extra=_REQUEST,
 )
-async def shared_service(
-    *, name: str, service: str, caller: KnownToGit, request: Request, gateway: TheGateway, live: TheLive
-) -> Response:
+async def shared_service(name: str, service: str, call: KnownToGit) -> Response:
     """What every cluster reads: `helm-charts`."""
-    repository = _shared_named(name)
-    return await _rpc(request, gateway, live, caller=caller, repository=repository, service=service)
+    return await _rpc(call, _shared_named(name), service)
 
 
-@router.get("/uuid/{uuid}/info/refs", summary="A repository's refs", response_class=Response, responses=_ANSWER)
-async def uuid_refs(
-    *, uuid: UUID, caller: KnownToGit, gateway: TheGateway, service: Service = None, git_protocol: GitProtocol = None
-) -> Response:
+@router.get(
+    "/uuid/{uuid}/info/refs",
+    summary="A repository's refs",
+    response_class=Response,
+    responses=_ANSWER,
+    openapi_extra=_ASKS,
+)
+async def uuid_refs(uuid: UUID, call: KnownToGit) -> Response:
     """By the repository's UUID, which for a driving repository is the cluster's."""
-    return await _refs(gateway, caller, uuid, service, git_protocol)
+    return await _refs(call, uuid)
 
 
 @router.post(
@@ -118,24 +133,22 @@ async def uuid_refs(
     responses=_ANSWER,
     openapi_extra=_REQUEST,
 )
-async def uuid_service(
-    *, uuid: UUID, service: str, caller: KnownToGit, request: Request, gateway: TheGateway, live: TheLive
-) -> Response:
+async def uuid_service(uuid: UUID, service: str, call: KnownToGit) -> Response:
     """By the repository's UUID, which for a driving repository is the cluster's."""
-    return await _rpc(request, gateway, live, caller=caller, repository=uuid, service=service)
+    return await _rpc(call, uuid, service)
 
 
-async def _refs(
-    gateway: Gateway, caller: GitCaller, repository: UUID | None, service: str | None, git_protocol: str | None
-) -> Response:
-    admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
-    answer = await gateway.git_http.info_refs(admitted, service, guest=_guest(caller), git_protocol=git_protocol)
+async def _refs(call: GitCall, repository: UUID | None) -> Response:
+    service = call.request.query_params.get("service")
+    admitted = await _admit(call.gateway, call.caller, repository, pushes=service == RECEIVE)
+    answer = await call.gateway.git_http.info_refs(
+        admitted, service, guest=_guest(call.caller), git_protocol=call.request.headers.get("git-protocol")
+    )
     return Response(answer.body, headers=dict(answer.headers))
 
 
-async def _rpc(
-    request: Request, gateway: Gateway, live: Live, *, caller: GitCaller, repository: UUID | None, service: str
-) -> Response:
+async def _rpc(call: GitCall, repository: UUID | None, service: str) -> Response:
+    caller, request, gateway, live = call.caller, call.request, call.gateway, call.live
     admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
@@ -208,12 +221,12 @@ async def _own(gateway: Gateway, live: Live, repository: UUID) -> OwnObjects:
     return installed_objects(row.spec.namespace, spaces, flux)
 
 
-async def _cluster_named(gateway: Gateway, caller: GitCaller, name: str) -> UUID | None:
+async def _cluster_named(call: GitCall, name: str) -> UUID | None:
     """The cluster with that name; for a cluster's own credential no name but its own is looked up."""
     bare = name.removesuffix(".git")
-    if isinstance(caller, OperatorToken):
-        return await gateway.clusters.find(bare)
-    return caller.cluster if bare.lower() == caller.name.lower() else None
+    if isinstance(call.caller, OperatorToken):
+        return await call.gateway.clusters.find(bare)
+    return call.caller.cluster if bare.lower() == call.caller.name.lower() else None
 
 
 def _shared_named(name: str) -> UUID | None:

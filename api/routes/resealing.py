@@ -11,7 +11,8 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.auth import AcceptedAgent, EdgeCaller, SecretOperator, actor_of
+from api.agent_callers import AgentCall, AgentCaller, FromAgent
+from api.auth import SecretOperator, actor_of, require_active
 from api.bodies import KIB, JsonBody
 from api.idempotency import as_json
 from api.json_text import JsonLimits
@@ -32,18 +33,20 @@ RESEALED_JSON = JsonLimits(4 * 1024 * KIB, levels=10, nodes=20_000)
 router = APIRouter()
 
 
-async def asked_agent(agent: AcceptedAgent) -> EdgeCaller:
-    """The agent of a cluster that is being re-sealed; others are refused before what they send is read.
+def demand_resealing(agent: AgentCaller) -> None:
+    """Lets agents of clusters pass that are being re-sealed; others are refused before what they send is read.
 
     Raises:
+        Forbidden: like ``api.auth.require_active``.
         Conflict: code ``nothing_to_reseal``.
     """
-    if agent.row.resealing is None:
-        raise nothing_to_reseal(agent.row.spec.name)
-    return agent
+    if require_active(agent).orders.resealing is None:
+        raise nothing_to_reseal(agent.name)
 
 
-AskedAgent = Annotated[EdgeCaller, Depends(asked_agent)]
+Answers = AgentCall[ResealedSecrets]
+"""What an agent has sealed anew."""
+_FROM_ASKED_AGENT = FromAgent(JsonBody(ResealedSecrets, limits=RESEALED_JSON), demand=demand_resealing)
 
 
 @router.post(
@@ -86,20 +89,15 @@ async def reseal(
     tags=["agent"],
     responses={409: {"description": "The centre has not asked for any, or another certificate is in use."}},
 )
-async def resealed(
-    *,
-    agent: AskedAgent,
-    wish: Annotated[ResealedSecrets, Depends(JsonBody(ResealedSecrets, limits=RESEALED_JSON))],
-    gateway: TheGateway,
-    live: TheLive,
-) -> ResealedAnswer:
+async def resealed(call: Annotated[Answers, Depends(_FROM_ASKED_AGENT)]) -> ResealedAnswer:
     """Taken only where the driving repository still holds what a value replaces, and only for what was asked for."""
-    row = await open_cluster(gateway, agent.cluster)
+    wish, gateway = call.body, call.gateway
+    row = await open_cluster(gateway, call.agent.cluster)
     certificate = sealing_certificate(row)
     answers = [_answer(secret) for secret in wish.secrets]
     verdicts = await asyncio.to_thread(judge_answers, gateway.git, row.uuid, certificate, answers)
     await gateway.resealings.take(row.uuid, row.generation, wish.fingerprint, verdicts)
-    await live.nudges.nudge(row.uuid)
+    await call.live.nudges.nudge(row.uuid)
     return ResealedAnswer(
         ignored=[IgnoredSecret(secret=each.secret, problem=each.waits_for) for each in verdicts if each.waits_for],
         reseal=list(await gateway.resealings.wanted(row.uuid, limit=MOST_WANTED)),

@@ -6,7 +6,17 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
+from edgewright.domain.check_in import CheckIn
+from edgewright.domain.cluster import (
+    Acceptance,
+    CredentialState,
+    Desired,
+    Fence,
+    Order,
+    Role,
+    TokenState,
+    Workloads,
+)
 from edgewright.ports.clusters import ClusterRow
 
 Sha256 = bytes
@@ -70,6 +80,31 @@ class Holder:
     credentials: Sequence[Credential]
 
 
+@dataclass(frozen=True)
+class EdgeOrders(Holder):
+    """The same, as far as it also decides what the agent of the cluster is told.
+
+    Args:
+        order, desired_revision: what the workflow has published.
+        lease_seconds, check_in: of the cluster's settings.
+        status_etag: revision of the *Edge cluster status* entry; None while there is none.
+        resealing: the re-sealing under way, or the last one that has found something unreadable.
+        purge: a deletion takes what seals from the edge.
+        closed: the deletion has finished.
+    """
+
+    desired: Desired
+    order: Order
+    desired_revision: str | None
+    lease_seconds: int
+    check_in: CheckIn | None
+    status_etag: str | None
+    resealing: UUID | None
+    workloads: Workloads
+    purge: bool
+    closed: bool
+
+
 class EdgeAccess(Protocol):
     """Every writing call is one transaction with its audit event."""
 
@@ -117,11 +152,14 @@ class EdgeAccess(Protocol):
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
         """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster.
 
-        Its ``edge_status`` and ``projection`` are left out: they may be large, and every heartbeat asks for this.
+        Its ``edge_status`` and ``projection`` are left out: they may be large.
         """
 
     async def holder(self, cluster: UUID) -> Holder | None:
         """The same with little of the cluster, for who asks all the time; None also for one without credentials."""
+
+    async def orders(self, cluster: UUID) -> EdgeOrders | None:
+        """``holder``, and what each answer to the agent depends on."""
 
     async def record_use(self, credential: UUID) -> None:
         """Proves a credential: spends its token, and revokes the older one of its role and generation.

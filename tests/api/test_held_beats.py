@@ -17,6 +17,7 @@ from reporting_agent import beat, certificate
 from starlette.requests import Request
 from structlog.testing import capture_logs
 
+from api.agent_callers import AgentCaller
 from api.auth import EdgeCaller
 from api.connections.limits import ConnectionLimits
 from api.held_beats import AT_ONCE, HeldBeats, Seat
@@ -25,6 +26,7 @@ from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Waiting
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.edge_access import EdgeOrders
 from edgewright.ports.git_server import CommitMessage
 
 BY_TEST = CommitMessage("Change files", "token:test")
@@ -162,7 +164,7 @@ async def test_an_answer_that_was_held_back_is_like_any_other(centre: GatewayCen
 
 async def test_while_an_edge_waits_nothing_that_led_to_its_route_is_kept(centre: GatewayCentre, edge: Edge) -> None:
     """It took almost half of the memory of an edge that waits."""
-    led_to_it = {EdgeCaller, ClusterRow, SolvedDependency, Request}
+    led_to_it = {AgentCaller, EdgeOrders, EdgeCaller, ClusterRow, SolvedDependency, Request}
     async with held(centre, edge) as task, asyncio.timeout(20):  # the first look has it asked again, for a moment
         while any(type(each) in led_to_it for each in gc.get_objects()):
             await asyncio.sleep(0.05)

@@ -9,8 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.feed import take_positions
-from edgewright.adapters.database.tables import clusters, credentials, registration_tokens
+from edgewright.adapters.database.tables import clusters, credentials, entries, projections, registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenState
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 
 UNSPENT = (TokenState.ISSUED, TokenState.BOUND)
 LIVING = (CredentialState.PENDING, CredentialState.ACTIVE, CredentialState.SUSPENDED, CredentialState.DETACH_ONLY)
@@ -23,7 +24,14 @@ _LIVING = (
 )
 HELD_BY = (
     select(
-        credentials,
+        credentials.c.id,
+        credentials.c.generation,
+        credentials.c.role,
+        credentials.c.state,
+        credentials.c.secret_sha256,
+        credentials.c.created_at,
+        credentials.c.proven_at,
+        credentials.c.rotation_asked_at,
         clusters.c.name.label("holder_name"),
         clusters.c.generation.label("holder_generation"),
         clusters.c.acceptance.label("holder_acceptance"),
@@ -33,6 +41,24 @@ HELD_BY = (
     .order_by(credentials.c.sequence.desc())
 )
 """Credentials of a cluster that are not revoked, newest first, each with what its worth depends on."""
+ORDERS_OF = (
+    HELD_BY.add_columns(
+        clusters.c.desired,
+        clusters.c.lease_seconds,
+        clusters.c.settings["check_in"].as_string().label("check_in"),
+        clusters.c.resealing,
+        clusters.c.workloads,
+        clusters.c.purge,
+        clusters.c.closed_at,
+        projections.c.body["order"].as_string().label("order"),
+        projections.c.body["desired_revision"].as_string().label("desired_revision"),
+        entries.c.etag.label("status_etag"),
+    )
+    .outerjoin(projections, projections.c.cluster == clusters.c.uuid)
+    .outerjoin(entries, (entries.c.object == clusters.c.uuid) & (entries.c.app == APP_CLUSTER_STATUS))
+)
+"""The same with what the answer to the agent depends on. The database reads settings and projection: most of them is
+of no interest here, and they may be large."""
 
 
 async def end_tokens(connection: AsyncConnection, cluster: UUID) -> int:

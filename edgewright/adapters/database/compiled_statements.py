@@ -38,6 +38,20 @@ class BoundStatement:
     values: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is part of a statement.
+
+    Args:
+        given: names of the parameters that it was run with.
+        constants: all other values, by their names.
+    """
+
+    key: CacheKey
+    given: frozenset[str]
+    constants: Mapping[str, Any]
+
+
 class CompiledStatement:
     """One shape of a statement, for one dialect."""
 
@@ -56,10 +70,11 @@ class CompiledStatement:
         self._shape = SimpleResultMetaData(keys, [_other_keys(column) for column in columns])
         self._width = len(columns)
         self.returns_rows = bool(columns)
+        self._known: _Known | None = None
 
     def ready(self, key: CacheKey, parameters: Parameters) -> BoundStatement:
         """The text, and the values in the order and of the types that the driver takes."""
-        values = self._compiled.construct_params(parameters, extracted_parameters=key.bindparams)
+        values = self._values(key, parameters)
         if not self.expands:
             return BoundStatement(self._compiled.string, self._in_order(self._names, values, self._to_driver))
         expanded = self._compiled.construct_expanded_state(values)
@@ -79,6 +94,20 @@ class CompiledStatement:
         answer = StatementResult(self._shape, self._read(rows))
         answer.rowcount = rowcount
         return answer
+
+    def _values(self, key: CacheKey, parameters: Parameters) -> Mapping[str, Any]:
+        """Every value by its name: the parameters, and what is part of the statement itself.
+
+        That is looked for once where the same statement is run again and again, as those are that modules hold.
+        """
+        known = self._known
+        if known is not None and known.key is key and known.given == parameters.keys():
+            return {**known.constants, **parameters}
+        values = self._compiled.construct_params(parameters, extracted_parameters=key.bindparams)
+        if parameters.keys() <= values.keys():
+            constants = {name: value for name, value in values.items() if name not in parameters}
+            self._known = _Known(key, frozenset(parameters), constants)
+        return values
 
     def _in_order(
         self, names: Sequence[str], values: Mapping[str, Any], converters: Mapping[str, Converter]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from types import TracebackType
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -26,17 +27,21 @@ class ConnectionPool:
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    @asynccontextmanager
-    async def transaction(self, kind: TransactionKind) -> AsyncIterator[DirectConnection]:
+    def transaction(self, kind: TransactionKind) -> "Transaction":
         """A transaction, committed at its end, or rolled back after an error."""
+        return Transaction(self, kind)
+
+    async def begin(self, kind: TransactionKind) -> DirectConnection:
+        """A connection whose transaction has begun; to be given to ``end``."""
         await self._take_place()
-        connection = await self._begun(kind)
-        try:
-            yield connection
-        except BaseException as error:
+        return await self._begun(kind)
+
+    async def end(self, connection: DirectConnection, error: BaseException | None) -> None:
+        """Commits, or after an error rolls back."""
+        if error is None:
+            await self._commit(connection)
+        else:
             await self._roll_back(connection, error)
-            raise
-        await self._commit(connection)
 
     @asynccontextmanager
     async def outside_transactions(self) -> AsyncIterator[DirectConnection]:
@@ -146,3 +151,23 @@ class ConnectionPool:
             await connection.close()
         finally:
             self._places.release()
+
+
+class Transaction:
+    """One transaction as a context. Not a generator: there is one for each look-up, and those cost more than it."""
+
+    __slots__ = ("_connection", "_kind", "_pool")
+    _connection: DirectConnection
+
+    def __init__(self, pool: ConnectionPool, kind: TransactionKind) -> None:
+        self._pool = pool
+        self._kind = kind
+
+    async def __aenter__(self) -> DirectConnection:
+        self._connection = await self._pool.begin(self._kind)
+        return self._connection
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._pool.end(self._connection, error)

@@ -31,12 +31,14 @@ class TransactionKind:
         long: it may read or write many rows, or wait for another process that does.
         patience: seconds that it waits for the lock of another process, on SQLite.
         seconds: that it may take, on PostgreSQL, locks of others included.
+        lone: it is one statement that reads. SQLite needs no begin and no end for that.
     """
 
     writes: bool
     long: bool
     patience: float
     seconds: float
+    lone: bool = False
 
 
 @dataclass(frozen=True)

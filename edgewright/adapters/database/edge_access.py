@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.access_rows import (
     HELD_BY,
     LIVING,
+    ORDERS_OF,
     UNSPENT,
     WORKING,
     end_tokens,
@@ -32,11 +33,19 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.registration import EdgeRegistration
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import registration_tokens
-from edgewright.domain.cluster import Acceptance, CredentialState, Fence, Role, TokenState
+from edgewright.domain.check_in import CheckIn
+from edgewright.domain.cluster import (
+    Acceptance,
+    CredentialState,
+    Fence,
+    Order,
+    Role,
+    TokenState,
+)
 from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import Credential, Holder, RegistrationToken, Sha256
+from edgewright.ports.edge_access import Credential, EdgeOrders, Holder, RegistrationToken, Sha256
 
 
 class SqlEdgeAccess(EdgeRegistration, CredentialProof):
@@ -148,13 +157,33 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
         return None if row is None else (row, [_credential(credential) for credential in held])
 
     async def holder(self, cluster: UUID) -> Holder | None:
-        async with self._database.read() as connection:
-            rows = list(await connection.execute(HELD_BY, {"holder": cluster}))
+        rows = await self._database.look_up(HELD_BY, {"holder": cluster})
         if not rows:
             return None
-        [*_, of] = rows
-        held = [_credential(row) for row in rows]
-        return Holder(of.holder_name, of.holder_generation, Acceptance(of.holder_acceptance), held)
+        of, held = rows[0], _held(rows, cluster)
+        return Holder(of.holder_name, of.holder_generation, of.holder_acceptance, held)
+
+    async def orders(self, cluster: UUID) -> EdgeOrders | None:
+        rows = await self._database.look_up(ORDERS_OF, {"holder": cluster})
+        if not rows:
+            return None
+        of = rows[0]
+        return EdgeOrders(
+            name=of.holder_name,
+            generation=of.holder_generation,
+            acceptance=of.holder_acceptance,
+            credentials=_held(rows, cluster),
+            desired=of.desired,
+            order=Order(of.order or Order.NONE),
+            desired_revision=of.desired_revision,
+            lease_seconds=of.lease_seconds,
+            check_in=None if of.check_in is None else CheckIn.model_validate_json(of.check_in),
+            status_etag=of.status_etag,
+            resealing=of.resealing,
+            workloads=of.workloads,
+            purge=bool(of.purge),
+            closed=of.closed_at is not None,
+        )
 
     async def revoke(self, cluster: UUID, *, actor: str) -> int:
         async with self._database.write() as connection:
@@ -214,6 +243,24 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 credentials=moved,
                 generation=row.generation,
             )
+
+
+def _held(rows: Sequence[Row[Any]], cluster: UUID) -> Sequence[Credential]:
+    """Of ``HELD_BY`` and what begins like it."""
+    return [
+        Credential(
+            id=row.id,
+            cluster=cluster,
+            generation=row.generation,
+            role=Role(row.role),
+            state=CredentialState(row.state),
+            secret_sha256=row.secret_sha256,
+            created_at=row.created_at,
+            proven_at=row.proven_at,
+            rotation_asked_at=row.rotation_asked_at,
+        )
+        for row in rows
+    ]
 
 
 def _credential(row: Row[Any]) -> Credential:

@@ -1,22 +1,23 @@
 """One database: its connections, its transactions and its clock."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from sqlalchemy import Integer, func, literal_column, select
+from sqlalchemy import Integer, Row, Select, func, literal_column, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from edgewright.adapters.database.compiled_statements import CompiledStatements
 from edgewright.adapters.database.connection_pool import ConnectionPool
 from edgewright.adapters.database.direct_connection import DirectConnection, TransactionKind
-from edgewright.adapters.database.errors import translate
+from edgewright.adapters.database.errors import Translated
 from edgewright.adapters.database.migrations import demand_present, upgrade
 from edgewright.adapters.database.postgresql_engine import (
     LONG_SECONDS,
@@ -59,6 +60,7 @@ class Database:
         self._clock = clock
         self._on_sqlite = engine.dialect.name == "sqlite"
         self._name = _shown(engine.url)
+        self._translated = Translated(self._name)
         self._statements = CompiledStatements(engine.dialect)
         connection: type[DirectConnection] = SqliteConnection if self._on_sqlite else PostgresqlConnection
         self._pool = ConnectionPool(
@@ -73,8 +75,16 @@ class Database:
         Args:
             long: it may read many rows, and take its time; on SQLite, all else in this process goes on meanwhile.
         """
-        async with self._translated(), self._pool.transaction(_kind(long=long)) as connection:
-            yield connection
+        with self._translated:
+            async with self._pool.transaction(_LONG_READING if long else _READING) as connection:
+                yield connection
+
+    async def look_up(self, statement: Select[Any], parameters: Mapping[str, Any]) -> Sequence[Row[Any]]:
+        """The rows of one statement: a transaction of its own, and cheaper than ``read``."""
+        with self._translated:
+            async with self._pool.transaction(_LOOKING_UP) as connection:
+                rows: Sequence[Row[Any]] = (await connection.execute(statement, parameters)).all()
+                return rows
 
     @asynccontextmanager
     async def write(self, *, long: bool = False) -> AsyncIterator[AsyncConnection]:
@@ -87,14 +97,16 @@ class Database:
             long: it may write many rows, or wait for another process that does.
         """
         if not self._on_sqlite:
-            async with self._translated(), self._pool.transaction(_kind(writes=True, long=long)) as connection:
-                yield connection
+            with self._translated:
+                async with self._pool.transaction(_kind(writes=True, long=long)) as connection:
+                    yield connection
             return
-        async with self._queue.turn() as turn, self._translated():
-            kind = _kind(writes=True, long=long, patience=turn.patience)
-            async with self._pool.transaction(kind) as connection:
-                turn.has_begun = True
-                yield connection
+        async with self._queue.turn() as turn:
+            with self._translated:
+                kind = _kind(writes=True, long=long, patience=turn.patience)
+                async with self._pool.transaction(kind) as connection:
+                    turn.has_begun = True
+                    yield connection
 
     async def now(self, connection: AsyncConnection) -> datetime:
         """The clock that decides: the database's."""
@@ -154,20 +166,11 @@ class Database:
     ) -> None:
         await self.close()
 
-    @asynccontextmanager
-    async def _translated(self) -> AsyncIterator[None]:
-        try:
-            yield
-        except (SQLAlchemyError, OSError) as error:
-            meaning = translate(error, self._name)
-            if meaning is None:
-                raise
-            raise meaning from error
-
     async def _keep_a_write_ahead_log(self) -> None:
-        async with self._translated(), self._pool.outside_transactions() as connection:
-            assert isinstance(connection, SqliteConnection)  # noqa: S101 - asked for on SQLite only
-            await connection.keep_a_write_ahead_log(LOCK_WAIT_SECONDS)
+        with self._translated:
+            async with self._pool.outside_transactions() as connection:
+                assert isinstance(connection, SqliteConnection)  # noqa: S101 - asked for on SQLite only
+                await connection.keep_a_write_ahead_log(LOCK_WAIT_SECONDS)
 
 
 def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> Database:
@@ -207,6 +210,10 @@ def sqlite_file(database_url: str) -> Path | None:
 
 def _kind(*, long: bool, writes: bool = False, patience: float = LOCK_WAIT_SECONDS) -> TransactionKind:
     return TransactionKind(writes, long, patience, LONG_SECONDS if long else TRANSACTION_SECONDS)
+
+
+_READING, _LONG_READING = _kind(long=False), _kind(long=True)
+_LOOKING_UP = replace(_READING, lone=True)
 
 
 def _shown(url: URL) -> str:

@@ -7,11 +7,12 @@ hidden by the engine.
 import sqlite3
 from collections.abc import Callable, Coroutine
 from functools import wraps
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import asyncpg  # type: ignore[import-untyped] # it ships no types
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from edgewright.errors import EdgewrightError, Invalid, Stalled, Waiting
@@ -50,6 +51,28 @@ def again_after_collision(
         return await call(*args, **kwargs)
 
     return repeated
+
+
+class Translated:
+    """A context that raises what a database's complaint means, and lets everything else pass. It may be used again.
+
+    Args:
+        database: how messages call it.
+    """
+
+    def __init__(self, database: str) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        """Nothing is to be done."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, (SQLAlchemyError, OSError)):
+            meaning = translate(error, self._database)
+            if meaning is not None:
+                raise meaning from error
 
 
 def translate(error: Exception, database: str) -> EdgewrightError | None:

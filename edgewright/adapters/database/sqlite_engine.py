@@ -20,13 +20,20 @@ T = TypeVar("T")
 class SqliteConnection(DirectConnection):
     """One connection to a file."""
 
+    _has_begun = False
+
     async def begins(self, kind: TransactionKind) -> None:
-        # A reader that became a writer would be refused when another process has written since; writers say so first.
-        text = "BEGIN IMMEDIATE" if kind.writes else "BEGIN"
         self.driver.begins(patience=kind.patience, in_thread=kind.long and not kind.writes, writes=kind.writes)
-        await _told(text, self.driver.ask(text))
+        self._has_begun = not kind.lone
+        if self._has_begun:
+            # A reader that became a writer would be refused when another process has written since; writers say so
+            # first.
+            text = "BEGIN IMMEDIATE" if kind.writes else "BEGIN"
+            await _told(text, self.driver.ask(text))
 
     async def ends(self, *, commit: bool) -> None:
+        if not self._has_begun:
+            return
         if commit:
             await _told("COMMIT", self.driver.commit())
         else:

@@ -15,7 +15,7 @@ from uuid import UUID
 from edgewright.adapters.git.commits import is_commit_id
 from edgewright.adapters.git.failures import storage_errors
 from edgewright.adapters.git.http_protocol import Service
-from edgewright.adapters.git.refs import MAIN, read_head
+from edgewright.adapters.git.refs import HEADS, MAIN, read_head
 from edgewright.ports.git_server import CommitId
 
 Ask = Callable[[Path, Service, str], Awaitable[bytes]]
@@ -75,9 +75,14 @@ class Advertisements:
 def _state(folder: Path) -> object:
     """Changes whenever ``main`` does: its value, and the last change of what holds it."""
     with storage_errors():
-        packed = folder / "packed-refs"
-        refs = (folder / MAIN).parent.stat().st_mtime_ns
-        return read_head(folder), refs, packed.stat().st_mtime_ns if packed.exists() else None
+        return read_head(folder), (folder / HEADS).stat().st_mtime_ns, _changed_at(folder / "packed-refs")
+
+
+def _changed_at(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def _plain(folder: Path) -> tuple[CommitId, bytes] | None:

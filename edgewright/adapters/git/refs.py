@@ -22,7 +22,8 @@ from edgewright.adapters.git.failures import busy, damaged
 from edgewright.adapters.git.objects import fsync_folder
 from edgewright.ports.git_server import CommitId, HeadMoved, WriterFence
 
-MAIN = "refs/heads/main"
+HEADS = "refs/heads"
+MAIN = f"{HEADS}/main"
 WRITER_LOCK = "edgewright.writer"
 DRAFT = "edgewright.draft"
 FENCE = "edgewright.fence"
@@ -37,7 +38,7 @@ def read_head(repository: Path) -> CommitId | None:
         OSError: other than a missing file.
     """
     try:
-        head = (repository / MAIN).read_text("ascii", errors="replace").strip()
+        head = (repository / MAIN).read_bytes().decode("ascii", errors="replace").strip()
     except FileNotFoundError:
         return _read_packed_head(repository)
     if not is_commit_id(head):

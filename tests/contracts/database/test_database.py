@@ -12,7 +12,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from database_stores import Clock, Store
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, bindparam, insert, select, text
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -117,6 +117,27 @@ async def test_a_reader_sees_one_state_and_is_not_kept_waiting(two: tuple[Store,
         before = await connection.scalar(text("SELECT count(*) FROM clusters"))
         await asyncio.wait_for(writing.create(), timeout=20)
         assert await connection.scalar(text("SELECT count(*) FROM clusters")) == before
+
+
+async def test_a_look_up_sees_what_is_committed_and_keeps_nothing_open(two: tuple[Store, Store]) -> None:
+    reading, writing = two
+    names = select(clusters.c.name).where(clusters.c.name_key.startswith(bindparam("first"))).order_by("name")
+    for name in ("line-1", "line-2"):
+        await asyncio.wait_for(writing.create(name), timeout=20)
+        last = await reading.database.look_up(names, {"first": "line"})
+        assert last[-1].name == name
+    await asyncio.wait_for(reading.create("line-3"), timeout=20)
+    found = await writing.database.look_up(names, {"first": "line"})
+    assert [row.name for row in found] == ["line-1", "line-2", "line-3"], (
+        "the connection that looked up has committed"
+    )
+
+
+async def test_a_look_up_that_fails_says_why_and_spoils_nothing(store: Store) -> None:
+    missing = select(Table("missing", MetaData(), Column("id", Integer)))
+    with pytest.raises(DBAPIError):
+        await store.database.look_up(missing, {})
+    assert await store.database.look_up(select(clusters.c.uuid), {}) == []
 
 
 async def test_a_cancelled_writer_leaves_the_turn_to_the_next(store: Store) -> None:

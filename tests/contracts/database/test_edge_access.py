@@ -10,22 +10,25 @@ from uuid import UUID, uuid4
 import pytest
 from database_stores import ACTOR, NOON, Store, code_of, digest, state_of, states
 
+from edgewright.domain.check_in import CheckIn
 from edgewright.domain.cluster import (
     Acceptance,
     AcceptancePolicy,
     ClusterSettings,
     CredentialState,
+    Desired,
     Fence,
     Order,
     Phase,
     Role,
     StepName,
     TokenState,
+    Workloads,
 )
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import Holder, Registration
+from edgewright.ports.edge_access import EdgeOrders, Holder, Registration
 
 MANUAL = ClusterSettings(accept=AcceptancePolicy.MANUAL)
 
@@ -177,6 +180,61 @@ async def test_what_credentials_are_worth_is_read_with_them(store: Store) -> Non
     await store.access.revoke(cluster, actor="token:test")
     assert await store.access.holder(cluster) is None
     assert await store.access.holder(uuid4()) is None
+
+
+async def test_what_an_agent_is_told_by_is_read_with_its_credentials(store: Store) -> None:
+    calls = CheckIn(windows=("Mon-Fri 06:00-07:00",), time_zone="Europe/Berlin")
+    settings = ClusterSettings(accept=AcceptancePolicy.MANUAL, lease_seconds=60, check_in=calls)
+    cluster, other = await store.commissioned("line-1", settings=settings), await store.commissioned("line-2")
+    assert await store.access.orders(cluster) is None
+    await store.registered(cluster)
+    await store.registered(other, uid="uid-2", token_id="t2")
+    held, row = await store.access.credentials(cluster), await store.row(cluster)
+    assert await store.access.orders(cluster) == EdgeOrders(
+        name="line-1",
+        generation=1,
+        acceptance=Acceptance.PENDING,
+        credentials=held,
+        desired=Desired.PRESENT,
+        order=Order.NONE,
+        desired_revision=row.desired_revision,
+        lease_seconds=60,
+        check_in=calls,
+        status_etag=None,
+        resealing=None,
+        workloads=Workloads.REMOVE,
+        purge=False,
+        closed=False,
+    )
+    await store.access.revoke(cluster, actor="token:test")
+    assert await store.access.orders(cluster) is None
+    assert await store.access.orders(uuid4()) is None
+
+
+async def test_what_an_agent_is_told_by_follows_its_cluster(store: Store) -> None:
+    cluster, kept = await store.joined("line-1"), await store.joined("line-2")
+    await store.reports.write_status(
+        cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=1, actor="agent"
+    )
+    assert await store.resealings.begin(cluster, 1, ["default/a"], actor=ACTOR, reason="theft")
+    orders, row = await store.access.orders(cluster), await store.row(cluster)
+    assert orders is not None
+    assert (orders.lease_seconds, orders.check_in) == (row.settings.lease_seconds, None)
+    assert orders.status_etag == row.status_etag is not None
+    assert orders.resealing == row.resealing is not None
+    assert orders.credentials == await store.access.credentials(cluster)
+    await store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)
+    await store.clusters.request_deletion(kept, actor=ACTOR, workloads=Workloads.KEEP)
+    await store.publish(cluster, Phase.DETACHING, ready=True, order=Order.DETACH, desired_revision="a" * 40)
+    orders, of_kept = await store.access.orders(cluster), await store.access.orders(kept)
+    assert orders is not None and of_kept is not None
+    assert (orders.desired, orders.order, orders.desired_revision) == (Desired.DELETED, Order.DETACH, "a" * 40)
+    assert (orders.workloads, orders.purge, orders.closed) == (Workloads.REMOVE, True, False)
+    assert (of_kept.workloads, of_kept.purge) == (Workloads.KEEP, False)
+    await store.access.retire(await store.fence(cluster), said_goodbye=False)
+    await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    orders = await store.access.orders(cluster)
+    assert orders is not None and orders.closed
 
 
 async def test_a_repeated_registration_gets_the_same_answer(store: Store) -> None:

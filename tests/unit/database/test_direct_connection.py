@@ -112,6 +112,16 @@ async def test_statements_of_one_shape_keep_their_own_parameters(database: Datab
         assert found == ["b", "a", None, "b"]
 
 
+async def test_a_statement_that_is_run_again_takes_what_it_is_given_then(database: Database) -> None:
+    ours, theirs = (select(literal(word), bindparam("given", type_=Integer)) for word in ("ours", "theirs"))
+    async with database.read() as connection:
+        for number, (word, statement) in enumerate([("ours", ours), ("theirs", theirs), ("theirs", theirs)] * 2):
+            assert (await connection.execute(statement, {"given": number})).one() == (word, number)
+    with pytest.raises(InvalidRequestError, match="given"):
+        async with database.read() as connection:
+            await connection.execute(theirs)
+
+
 async def test_rows_are_found_by_attribute_and_by_column(database: Database) -> None:
     async with database.read() as connection:
         row = (await connection.execute(select(THINGS).where(THINGS.c.id == ONE["id"]))).one()
