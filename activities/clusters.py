@@ -11,6 +11,7 @@ from edgewright.application.rendering import RenderInputs, digest_of
 from edgewright.domain.absence import UnopenedValue, absence_findings, absence_problem, unopened_of
 from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.events import EventKind
 from edgewright.domain.health import edge_health
 from edgewright.domain.opened_secrets import secret_findings
 from edgewright.errors import NotFound, Refused, Stalled, Waiting
@@ -168,4 +169,4 @@ def _tells_of_first_commissioning(publication: Publish) -> bool:
     if publication.projection.done.commissioning != 1:
         return False
     told = {(event.kind, event.detail.get("step")) for event in publication.events}
-    return {("step.done", StepName.PUBLISH_STATUS.value), ("phase.changed", None)} <= told
+    return {(EventKind.STEP_DONE, StepName.PUBLISH_STATUS.value), (EventKind.PHASE_CHANGED, None)} <= told

@@ -8,6 +8,7 @@ from temporalio.exceptions import ActivityError
 
 from edgewright.domain.cluster import Fence, StepName, Wanted
 from edgewright.domain.conditions import Obstacle
+from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import (
     COMMITTING,
     EDGE_GOODBYE,
@@ -223,7 +224,7 @@ class StepLane(StepRecords):
         took = (now - began).total_seconds() if done.seconds is None else done.seconds
         sentence = f"Step {done.step} done." + (f" {result.note}" if result.note else "")
         self._publication.tell(
-            "step.done",
+            EventKind.STEP_DONE,
             sentence,
             step=done.step.value,
             attempts=attempts,
@@ -248,7 +249,7 @@ class StepLane(StepRecords):
         )
         self._failed_in = self._started_in  # not what has been read since: that may hold the cure
         self._publication.tell(
-            "step.blocked" if failure.permanent else "step.failed",
+            EventKind.STEP_BLOCKED if failure.permanent else EventKind.STEP_FAILED,
             f"Step {step} failed: {failure.sentence}",
             step=step.value,
             attempts=record.attempts,
@@ -261,7 +262,7 @@ class StepLane(StepRecords):
         record, now = self.records[step], workflow.now()
         if edge_has_answered(step, wanted):
             self.records[step] = record.model_copy(update={"state": "done", "finished_at": now})
-            self._publication.tell("step.done", f"Step {step} done: the edge has answered.", step=step.value)
+            self._publication.tell(EventKind.STEP_DONE, f"Step {step} done: the edge has answered.", step=step.value)
             return True
         if record.state == "pending":
             self.records[step] = record.model_copy(update={"state": "running", "started_at": now, "attempts": 1})
@@ -280,7 +281,9 @@ class StepLane(StepRecords):
         )
         reason = because + (f" (last error: {record.error})" if record.error else "")
         self.residue.append(Residue(step=step, reason=reason, since=now))
-        self._publication.tell("step.skipped", f"Step {step} was skipped: {because}.", actor=actor, step=step.value)
+        self._publication.tell(
+            EventKind.STEP_SKIPPED, f"Step {step} was skipped: {because}.", actor=actor, step=step.value
+        )
 
 
 def _pause_of(record: StepRecord, now: datetime) -> datetime | None:

@@ -1,6 +1,7 @@
 """How the steps of a cluster's present plan stand, and what may be asked of them."""
 
 from edgewright.domain.cluster import StepName, Wanted
+from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import SKIPPABLE
 from edgewright.domain.projection import Residue, StepRecord
 from workflows.publication import Publication
@@ -45,7 +46,9 @@ class StepRecords:
         """Makes a waiting or blocked step due now; does nothing otherwise."""
         if self.can_retry(step):
             self.records[step] = self.records[step].model_copy(update={"state": "pending", "next_at": None})
-            self._publication.tell("step.retried", f"Step {step} is tried again.", actor=actor, step=step.value)
+            self._publication.tell(
+                EventKind.STEP_RETRIED, f"Step {step} is tried again.", actor=actor, step=step.value
+            )
 
 
 def circumstances(wanted: Wanted) -> tuple[object, ...]:

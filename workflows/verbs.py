@@ -25,11 +25,11 @@ from workflows.publication import Publication
 from workflows.step_lane import StepLane
 
 REFUSED: Mapping[str, EventKind] = {
-    "delete": "delete.refused",
-    "edge_status": "edge_status.refused",
-    "sealing_key": "sealing_key.refused",
-    "pause": "pause.refused",
-    "resume": "resume.refused",
+    "delete": EventKind.DELETE_REFUSED,
+    "edge_status": EventKind.EDGE_STATUS_REFUSED,
+    "sealing_key": EventKind.SEALING_KEY_REFUSED,
+    "pause": EventKind.PAUSE_REFUSED,
+    "resume": EventKind.RESUME_REFUSED,
 }
 """What is told when a verb cannot be applied; the other ones are judged before they are taken."""
 SIGNALLED: Mapping[str, str] = {
@@ -240,7 +240,7 @@ class Verbs:
         number, self._dropped = self._dropped, 0
         if number and workflow.patched(BOUNDED):
             publication.tell(
-                "signals.dropped",
+                EventKind.SIGNALS_DROPPED,
                 f"{number} signals dropped: unreadable, larger than {STATUS_BYTES // 1024} KiB or nested too deep, "
                 f"or more than {LONGEST_QUEUE} waiting.",
                 signals=number,

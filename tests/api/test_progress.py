@@ -15,7 +15,7 @@ from starlette.types import Message
 
 from api.event_streams import FRESH_SECONDS, OF_ONE_TOKEN, TOGETHER, SharedAnswer
 from edgewright.domain.cluster import Phase, StepName
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.projection import Projection, Residue, StepRecord
 from edgewright.ports.operators import Permission
 
@@ -143,7 +143,7 @@ async def test_the_timeline_is_in_the_order_in_which_things_happened(
             id=uuid4(),
             cluster=cluster,
             actor="centre",
-            kind="step.done",
+            kind=EventKind.STEP_DONE,
             message=f"Step {number}.",
             happened_at=began - timedelta(seconds=3 - number),
         )

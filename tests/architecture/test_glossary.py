@@ -18,7 +18,7 @@ from edgewright.domain.cluster import (
     StepName,
     TokenState,
 )
-from edgewright.domain.events import EVENT_KINDS
+from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import NotificationType
 from edgewright.domain.opened_secrets import EdgeState
 from edgewright.ports.operators import Permission
@@ -60,7 +60,8 @@ def test_the_code_and_the_glossary_have_the_same_words(
 
 
 def test_each_kind_of_event_is_explained(chapters: dict[str, str]) -> None:
-    assert [row[0].strip("`") for row in _first_cells(chapters["Kinds of events"])] == list(EVENT_KINDS)
+    explained = [row[0].strip("`") for row in _first_cells(chapters["Kinds of events"])]
+    assert explained == [kind.value for kind in EventKind]
 
 
 def test_each_step_and_each_state_of_a_step_is_explained(chapters: dict[str, str]) -> None:

@@ -31,6 +31,7 @@ from edgewright.adapters.database.resealing_rows import (
 from edgewright.adapters.database.staged_rows import INSERT, columns
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings
 from edgewright.domain.cluster import Desired, Resealing, ResealState
+from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import Verdict, nothing_to_reseal
 from edgewright.ports.secret_staging import StagedChange
@@ -84,7 +85,7 @@ class SqlResealings:
                     at,
                     cluster=cluster,
                     actor=actor,
-                    kind="reseal.asked",
+                    kind=EventKind.RESEAL_ASKED,
                     message=f"{message} {reason}".strip(),
                     secrets=added,
                 )
@@ -185,7 +186,7 @@ async def _list_unreadable(
             at,
             cluster=row.uuid,
             actor="agent",
-            kind="reseal.unreadable",
+            kind=EventKind.RESEAL_UNREADABLE,
             message=f"No key of {row.name} opens {', '.join(new[:MOST_NAMES])}{others} any more. Enter them again.",
             values=len(new),
         )
@@ -242,7 +243,7 @@ async def _end_if_answered(connection: AsyncConnection, at: datetime, row: Clust
         at,
         cluster=row.uuid,
         actor="agent",
-        kind="reseal.ended",
+        kind=EventKind.RESEAL_ENDED,
         message=f"{row.name} has answered for every Secret that it was asked to re-seal.{told}",
         unreadable=lost,
     )

@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings, staged_changes
 from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
+from edgewright.domain.events import EventKind
 from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
@@ -124,7 +125,7 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         at,
         cluster=cluster,
         actor="centre",
-        kind="reseal.asked",
+        kind=EventKind.RESEAL_ASKED,
         message=f"New values of {len(secrets)} Secret{'' if len(secrets) == 1 else 's'} were not committed in time: "
         "they are asked for again.",
         secrets=len(secrets),

@@ -21,6 +21,7 @@ from edgewright.adapters.database.portions import execute_in_portions, in_portio
 from edgewright.adapters.database.staged_rows import OF_REQUESTS, change_of, of_requests
 from edgewright.adapters.database.staging_together import StagingTogether
 from edgewright.adapters.database.tables import clusters, staged_changes
+from edgewright.domain.events import EventKind
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange, StagedState
@@ -154,7 +155,7 @@ class SqlSecretStaging:
                 at,
                 cluster=first.cluster,
                 actor=first.actor,
-                kind="secret.refused",
+                kind=EventKind.SECRET_REFUSED,
                 message=f"A change of secrets cannot be committed: {reason}",
                 request=str(request),
                 code=code,
@@ -213,7 +214,7 @@ def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:
             id=event_of(request, "", of_request[0].sealed_at),
             cluster=of_request[0].cluster,
             actor=of_request[0].actor,
-            kind="secret.resealed",
+            kind=EventKind.SECRET_RESEALED,
             message=f"Secret values that were re-sealed: {len(of_request)}.",
             detail={"values": len(of_request), "fingerprint": of_request[0].fingerprint, "commit": commit},
         )
@@ -235,7 +236,7 @@ def _event(row: Row[Any], commit: str) -> NewEvent:
         id=event_of(row.request, path, row.sealed_at),
         cluster=row.cluster,
         actor=row.actor,
-        kind="secret.deleted" if row.deletes else "secret.put",
+        kind=EventKind.SECRET_DELETED if row.deletes else EventKind.SECRET_PUT,
         message=f"The secret {path} was {verb}.",
         detail={
             "namespace": row.namespace,
@@ -255,7 +256,7 @@ def _labelled(row: Row[Any], commit: str) -> NewEvent:
         id=event_of(row.request, f"{row.namespace}/{row.name}", row.sealed_at),
         cluster=row.cluster,
         actor=row.actor,
-        kind="secret.labelled",
+        kind=EventKind.SECRET_LABELLED,
         message=f"Labels or annotations of the secret {row.namespace}/{row.name} were changed.",
         detail={"namespace": row.namespace, "name": row.name, **named, "commit": commit},
     )

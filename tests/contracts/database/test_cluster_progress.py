@@ -9,6 +9,7 @@ from database_stores import ACTOR, NOON, Store
 
 from edgewright.domain.accounts import accounts_of
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Fence, Phase, Role, StepName
+from edgewright.domain.events import EventKind
 from edgewright.domain.projection import Projection, StepRecord
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
@@ -155,7 +156,7 @@ async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> Non
 
 
 def event(cluster: UUID, message: str = "a step failed") -> NewEvent:
-    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="step.failed", message=message)
+    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=EventKind.STEP_FAILED, message=message)
 
 
 async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
@@ -358,7 +359,9 @@ async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: S
         await store.staging.committed([change.request], commit)
     pushed = {"old": "a2", "new": "a3"}
     await store.audit.append(
-        NewEvent(id=uuid4(), cluster=cluster, actor=ACTOR, kind="git.pushed", message="Pushed.", detail=pushed)
+        NewEvent(
+            id=uuid4(), cluster=cluster, actor=ACTOR, kind=EventKind.GIT_PUSHED, message="Pushed.", detail=pushed
+        )
     )
     found = await store.clusters.recorded_commits(cluster, limit=9)
     assert [(each.commit, each.secret, each.pushed) for each in found] == [

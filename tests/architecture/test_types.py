@@ -1,0 +1,47 @@
+"""What the type checker has to refuse: a word where a member of an enumeration is meant, and a step left unsorted."""
+
+import re
+from pathlib import Path
+
+import pytest
+from mypy import api
+
+HEAD = """
+from uuid import UUID
+from edgewright.domain.events import EventKind, NewEvent, event_id
+from workflows.publication import Publication
+
+def told(kind: EventKind) -> NewEvent:
+    return NewEvent(id=UUID(int=1), cluster=None, actor="centre", kind=kind, message="It happened.")
+
+def published(publication: Publication) -> None:
+    publication.tell(EventKind.STEP_DONE, "A step is done.")
+"""
+"""Fine, and so is what it imports."""
+REFUSED = {
+    "a kind of event as a word": 'NewEvent(id=UUID(int=1), cluster=None, actor="", kind="step.done", message="")',
+    "a kind that a workflow tells as a word": 'Publication.tell(Publication(UUID(int=1), None, ()), "step.done", "")',
+}
+
+
+@pytest.fixture(scope="module")
+def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
+    """Line → what mypy says of it, with the product's own configuration; each line but for those of HEAD is wrong."""
+    folder = tmp_path_factory.mktemp("types")
+    snippet = folder / "snippet.py"
+    snippet.write_text(HEAD + "\n".join(REFUSED.values()) + "\n", "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setenv("MYPYPATH", str(root))
+        said, trouble, _ = api.run([f"--cache-dir={folder / 'cache'}", "--follow-imports=silent", str(snippet)])
+    assert trouble == ""
+    return {int(line): text for line, text in re.findall(r"snippet\.py:(\d+): error: (.+)", said)}
+
+
+def test_what_is_right_is_not_refused(found: dict[int, str]) -> None:
+    assert [text for line, text in found.items() if line <= len(HEAD.splitlines())] == []
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_no_member_is_refused(found: dict[int, str], what: str) -> None:
+    assert "has incompatible type" in found[len(HEAD.splitlines()) + 1 + list(REFUSED).index(what)]
