@@ -6,7 +6,7 @@ from datetime import datetime
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from edgewright.domain.cluster import Fence, StepName, Wanted
+from edgewright.domain.cluster import Fence, StepName, StepState, Wanted
 from edgewright.domain.conditions import Obstacle
 from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import (
@@ -19,7 +19,7 @@ from edgewright.domain.lifecycle import (
     reason_to_give_up,
     run_from,
 )
-from edgewright.domain.projection import Residue, StepRecord
+from edgewright.domain.projection import HELD_UP, Residue, StepRecord
 from edgewright.messages.steps import FinishedStep, StepFailure
 from workflows import policies
 from workflows.failures import failure_of, superseded
@@ -130,7 +130,7 @@ class StepLane(StepRecords):
 
     def _begin(self, plan: Plan, step: StepName, fence: Fence, wanted: Wanted) -> bool:
         record, now = self.records[step], workflow.now()
-        if record.state in {"waiting", "blocked"} or step in WAITS:
+        if record.state in HELD_UP or step in WAITS:
             because = reason_to_give_up(step, wanted, now)
             if because and not (step in WAITS and edge_has_answered(step, wanted)):
                 self.skip(step, because, actor="centre")
@@ -140,7 +140,7 @@ class StepLane(StepRecords):
         if step in COMMITTING and wanted.paused:
             self.waiting_for = f"step {step}: commits are paused"
             return False
-        if record.state == "blocked" and self._failed_in == circumstances(wanted):
+        if record.state is StepState.BLOCKED and self._failed_in == circumstances(wanted):
             self.obstacle = Obstacle(reason=reason_of(record.error_code), sentence=obstacle_sentence(record))
             self.waiting_for = f"step {step}: {record.error}"
             # These are given up at the deadline; for the others it may be long past, and waking them is in vain.
@@ -172,7 +172,7 @@ class StepLane(StepRecords):
         record = self.records[steps[0]]
         self.records[steps[0]] = record.model_copy(
             update={
-                "state": "running",
+                "state": StepState.RUNNING,
                 "attempts": record.attempts + 1,
                 "started_at": record.started_at or workflow.now(),
                 "next_at": None,
@@ -193,7 +193,7 @@ class StepLane(StepRecords):
             finished = task.result()
         except ActivityError as error:
             if superseded(error):
-                self.records[step] = self.records[step].model_copy(update={"state": "pending"})
+                self.records[step] = self.records[step].model_copy(update={"state": StepState.PENDING})
                 self.refused = True
                 return
             self._note_failure(step, failure_of(error))
@@ -203,14 +203,14 @@ class StepLane(StepRecords):
         if len(finished) < self._asked_for:
             self._may_run_together = False
         if not finished:
-            self.records[step] = self.records[step].model_copy(update={"state": "pending", "attempts": 0})
+            self.records[step] = self.records[step].model_copy(update={"state": StepState.PENDING, "attempts": 0})
 
     def _note_done(self, done: FinishedStep) -> None:
         record, result, now = self.records[done.step], done.result, workflow.now()
         attempts, began = max(1, record.attempts), record.started_at or now
         self.records[done.step] = record.model_copy(
             update={
-                "state": "done",
+                "state": StepState.DONE,
                 "attempts": attempts,
                 "started_at": began,
                 "finished_at": now,
@@ -240,7 +240,7 @@ class StepLane(StepRecords):
         next_at = None if failure.permanent else workflow.now() + wait
         self.records[step] = record.model_copy(
             update={
-                "state": "blocked" if failure.permanent else "waiting",
+                "state": StepState.BLOCKED if failure.permanent else StepState.WAITING,
                 "next_at": next_at,
                 "error": failure.sentence,
                 "error_code": failure.code,
@@ -261,11 +261,13 @@ class StepLane(StepRecords):
     def _wait_for_edge(self, step: StepName, wanted: Wanted) -> bool:
         record, now = self.records[step], workflow.now()
         if edge_has_answered(step, wanted):
-            self.records[step] = record.model_copy(update={"state": "done", "finished_at": now})
+            self.records[step] = record.model_copy(update={"state": StepState.DONE, "finished_at": now})
             self._publication.tell(EventKind.STEP_DONE, f"Step {step} done: the edge has answered.", step=step.value)
             return True
-        if record.state == "pending":
-            self.records[step] = record.model_copy(update={"state": "running", "started_at": now, "attempts": 1})
+        if record.state is StepState.PENDING:
+            self.records[step] = record.model_copy(
+                update={"state": StepState.RUNNING, "started_at": now, "attempts": 1}
+            )
         until = f" until {moment(wanted.deadline)}" if wanted.deadline else ""
         self.waiting_for = f"the edge ({step}){until}"
         self.wake_at = wanted.deadline
@@ -277,7 +279,7 @@ class StepLane(StepRecords):
             self.drop()
         record, now = self.records[step], workflow.now()
         self.records[step] = record.model_copy(
-            update={"state": "skipped", "finished_at": now, "next_at": None, "skipped_because": because}
+            update={"state": StepState.SKIPPED, "finished_at": now, "next_at": None, "skipped_because": because}
         )
         reason = because + (f" (last error: {record.error})" if record.error else "")
         self.residue.append(Residue(step=step, reason=reason, since=now))
@@ -290,7 +292,7 @@ def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
     """Until when a step that has failed waits; None if it is due. A moment further ahead than the longest pause was
     written by a clock that was wrong, and is none."""
     at = record.next_at
-    if record.state != "waiting" or at is None or at <= now:
+    if record.state is not StepState.WAITING or at is None or at <= now:
         return None
     return None if at - now > policies.LONGEST_BACKOFF and workflow.patched(NO_LONGER_THAN_A_PAUSE) else at
 

@@ -1,12 +1,10 @@
 """How the steps of a cluster's present plan stand, and what may be asked of them."""
 
-from edgewright.domain.cluster import StepName, Wanted
+from edgewright.domain.cluster import StepName, StepState, Wanted
 from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import SKIPPABLE
-from edgewright.domain.projection import Residue, StepRecord
+from edgewright.domain.projection import FINISHED, HELD_UP, Residue, StepRecord
 from workflows.publication import Publication
-
-FINISHED = frozenset({"done", "skipped"})
 
 
 class StepRecords:
@@ -30,7 +28,7 @@ class StepRecords:
 
     def can_retry(self, step: StepName) -> bool:
         record = self.records.get(step)
-        return record is not None and record.state in {"waiting", "blocked"}
+        return record is not None and record.state in HELD_UP
 
     def can_skip(self, step: StepName) -> bool:
         record = self.records.get(step)
@@ -45,7 +43,7 @@ class StepRecords:
     def retry(self, step: StepName, *, actor: str) -> None:
         """Makes a waiting or blocked step due now; does nothing otherwise."""
         if self.can_retry(step):
-            self.records[step] = self.records[step].model_copy(update={"state": "pending", "next_at": None})
+            self.records[step] = self.records[step].model_copy(update={"state": StepState.PENDING, "next_at": None})
             self._publication.tell(
                 EventKind.STEP_RETRIED, f"Step {step} is tried again.", actor=actor, step=step.value
             )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime
 
-from edgewright.domain.bounds import AtMost, Sentence, Word
+from edgewright.domain.bounds import AtMost, Sentence, Word, WordOf
 from edgewright.domain.cluster import (
     Condition,
     ConditionStatus,
@@ -14,24 +14,29 @@ from edgewright.domain.cluster import (
     Phase,
     Resealing,
     StepName,
+    StepState,
 )
 
 IDLE = "idle"
 """Key of the plan in which nothing is to be done."""
+
+FINISHED = frozenset({StepState.DONE, StepState.SKIPPED})
+"""States of a step that a plan goes on from."""
+HELD_UP = frozenset({StepState.WAITING, StepState.BLOCKED})
+"""States of a step that can be tried again at once, because something has failed."""
 
 
 class StepRecord(Frozen):
     """The life of one step.
 
     Args:
-        state: ``pending``, ``running``, ``done``, ``waiting`` (for its next attempt), ``blocked`` or ``skipped``.
         attempts: rounds that the workflow started; each may hold a few quick retries.
         next_at: when a waiting step is tried again.
         error: the last error, as a sentence; empty after a success.
     """
 
     name: StepName
-    state: Word = "pending"
+    state: WordOf[StepState] = StepState.PENDING
     attempts: int = 0
     started_at: AwareDatetime | None = None
     finished_at: AwareDatetime | None = None
@@ -46,11 +51,11 @@ class Failing(Frozen):
     """That a step has failed.
 
     Args:
-        state: ``waiting`` for its next attempt, or ``blocked`` until a person acts.
+        state: WAITING for its next attempt, or BLOCKED until a person acts.
         step: None when no step has begun: the templates cannot be rendered.
     """
 
-    state: str
+    state: StepState
     step: StepName | None = None
 
 
@@ -115,7 +120,7 @@ class Projection(Frozen):
     @property
     def underway(self) -> bool:
         """Whether the plan has a step that is not finished: it runs, waits, or is blocked."""
-        left = any(record.state not in {"done", "skipped"} for record in self.steps)
+        left = any(record.state not in FINISHED for record in self.steps)
         over = self.phase is Phase.DELETED  # whoever tells that may have forgotten the steps that led there
         return left and not over and self.plan != IDLE  # that plan keeps the steps of the one before it
 
@@ -124,11 +129,11 @@ class Projection(Frozen):
         """What does not go on by itself, or only after another attempt; None when nothing has failed."""
         blocked = self.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
         for record in self.steps:
-            if record.state == "blocked" or (blocked and record.state not in {"done", "skipped"}):
-                return Failing(state="blocked", step=record.name)
-            if record.state == "waiting" or (record.state == "running" and record.error):
-                return Failing(state="waiting", step=record.name)
-        return Failing(state="blocked") if blocked else None
+            if record.state is StepState.BLOCKED or (blocked and record.state not in FINISHED):
+                return Failing(state=StepState.BLOCKED, step=record.name)
+            if record.state is StepState.WAITING or (record.state is StepState.RUNNING and record.error):
+                return Failing(state=StepState.WAITING, step=record.name)
+        return Failing(state=StepState.BLOCKED) if blocked else None
 
     def condition(self, kind: ConditionType) -> Condition | None:
         """One condition; None if it was never stated."""

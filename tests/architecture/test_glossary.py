@@ -16,6 +16,7 @@ from edgewright.domain.cluster import (
     Phase,
     ResealState,
     StepName,
+    StepState,
     TokenState,
 )
 from edgewright.domain.events import EventKind
@@ -66,14 +67,7 @@ def test_each_kind_of_event_is_explained(chapters: dict[str, str]) -> None:
 
 def test_each_step_and_each_state_of_a_step_is_explained(chapters: dict[str, str]) -> None:
     explained = {row[0].strip("`") for row in _first_cells(chapters["Steps"])}
-    assert explained == {step.value for step in StepName} | {
-        "pending",
-        "running",
-        "waiting",
-        "blocked",
-        "done",
-        "skipped",
-    }
+    assert explained == {step.value for step in StepName} | {state.value for state in StepState}
 
 
 def test_each_state_of_a_secret_on_its_edge_is_explained(chapters: dict[str, str]) -> None:

@@ -8,7 +8,9 @@ from mypy import api
 
 HEAD = """
 from uuid import UUID
-from edgewright.domain.events import EventKind, NewEvent, event_id
+from edgewright.domain.cluster import Phase, StepName, StepState
+from edgewright.domain.projection import StepRecord
+from edgewright.domain.events import EventKind, NewEvent
 from workflows.publication import Publication
 
 def told(kind: EventKind) -> NewEvent:
@@ -16,9 +18,13 @@ def told(kind: EventKind) -> NewEvent:
 
 def published(publication: Publication) -> None:
     publication.tell(EventKind.STEP_DONE, "A step is done.")
+
+DONE = StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE)
 """
 """Fine, and so is what it imports."""
 REFUSED = {
+    "the state of a step as a word": 'StepRecord(name=StepName.CREATE_ACCOUNTS, state="done")',
+    "another enumeration's member": "StepRecord(name=StepName.CREATE_ACCOUNTS, state=Phase.ACTIVE)",
     "a kind of event as a word": 'NewEvent(id=UUID(int=1), cluster=None, actor="", kind="step.done", message="")',
     "a kind that a workflow tells as a word": 'Publication.tell(Publication(UUID(int=1), None, ()), "step.done", "")',
 }

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from centre import Centre
 from sealing_keys import certificate_pem, private_key
 
-from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.cluster import Phase, StepName, StepState
 from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -54,7 +54,7 @@ async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedel
     """Stores that a step waits for a moment so far ahead, as a workflow leaves it whose clock was wrong."""
     projection = (await centre.row(cluster)).projection
     assert projection is not None
-    waits = {"state": "waiting", "next_at": datetime.now(UTC) + by, "error": "The storage is away."}
+    waits = {"state": StepState.WAITING, "next_at": datetime.now(UTC) + by, "error": "The storage is away."}
     steps = tuple(each.model_copy(update=waits) if each.name is step else each for each in projection.steps)
     later = projection.model_copy(update={"sequence": projection.sequence + 100, "steps": steps})
     await centre.clusters.project(cluster, later, [])
@@ -79,14 +79,14 @@ def at_phase(phase: Phase) -> Callable[[ClusterRow], bool]:
 
 def at_step(step: StepName) -> Callable[[ClusterRow], bool]:
     return lambda row: any(
-        record.name is step and record.state == "running"
+        record.name is step and record.state is StepState.RUNNING
         for record in (row.projection.steps if row.projection else ())
     )
 
 
 def waits_to_try(step: StepName) -> Callable[[ClusterRow], bool]:
     return lambda row: any(
-        record.name is step and record.state == "waiting"
+        record.name is step and record.state is StepState.WAITING
         for record in (row.projection.steps if row.projection else ())
     )
 

@@ -9,7 +9,7 @@ import pytest
 from centre import Centre, eventually, working
 from sealing_keys import certificate_pem, private_key
 
-from edgewright.domain.cluster import CredentialState, Phase, StepName, Workloads
+from edgewright.domain.cluster import CredentialState, Phase, StepName, StepState, Workloads
 from edgewright.domain.ended import Purge
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
@@ -44,7 +44,7 @@ def phase(expected: Phase) -> Any:
 def at_step(step: StepName) -> Any:
     def holds(row: ClusterRow) -> bool:
         records = row.projection.steps if row.projection else ()
-        return any(record.name is step and record.state == "running" for record in records)
+        return any(record.name is step and record.state is StepState.RUNNING for record in records)
 
     return holds
 

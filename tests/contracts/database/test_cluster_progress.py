@@ -8,7 +8,16 @@ import pytest
 from database_stores import ACTOR, NOON, Store
 
 from edgewright.domain.accounts import accounts_of
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Fence, Phase, Role, StepName
+from edgewright.domain.cluster import (
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    Fence,
+    Phase,
+    Role,
+    StepName,
+    StepState,
+)
 from edgewright.domain.events import EventKind
 from edgewright.domain.projection import Projection, StepRecord
 from edgewright.domain.wellknown import (
@@ -170,7 +179,7 @@ async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
         ready=True,
         change_done=1,
         conditions=(condition,),
-        steps=(StepRecord(name=StepName.CREATE_ACCOUNTS, state="done", attempts=2, started_at=NOON),),
+        steps=(StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE, attempts=2, started_at=NOON),),
     )
     await timed.clusters.project(cluster, projection, [event(cluster)])
     row = await timed.row(cluster)
@@ -431,13 +440,13 @@ async def test_a_lease_ends_where_the_grace_ends(timed: Store) -> None:
 async def test_who_has_published_a_step_that_is_not_finished_is_under_way(timed: Store) -> None:
     cluster, other = await timed.create("one"), await timed.create("other")
     steps = (
-        StepRecord(name=StepName.BEGIN_DELETION, state="done"),
-        StepRecord(name=StepName.AWAIT_EMPTY, state="running"),
+        StepRecord(name=StepName.BEGIN_DELETION, state=StepState.DONE),
+        StepRecord(name=StepName.AWAIT_EMPTY, state=StepState.RUNNING),
     )
     await timed.publish(other, Phase.ACTIVE, ready=True, plan="idle", steps=steps)
     assert await timed.clusters.underway() == []
     await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=steps)
     assert await timed.clusters.underway() == [cluster]
-    done = tuple(step.model_copy(update={"state": "skipped"}) for step in steps)
+    done = tuple(step.model_copy(update={"state": StepState.SKIPPED}) for step in steps)
     await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=done)
     assert await timed.clusters.underway() == []

@@ -11,7 +11,7 @@ from command_line import CommandLine, ServedCentre, Terminal
 from gateway_centre import fence_of
 from troubled_fleet import CHOICES, ORDERS, make_fleet
 
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
 from edgewright.domain.events import NewEvent
 from edgewright.domain.projection import StepRecord
 from edgewright.ports.operators import Permission
@@ -252,7 +252,11 @@ def test_page_of_a_cluster_tells_all_that_is_known(edgewright: CommandLine, cent
         ),
         steps=(
             StepRecord(
-                name=StepName.POPULATE_REPOSITORY, state="blocked", attempts=4, error="No room.", hint="Tidy up."
+                name=StepName.POPULATE_REPOSITORY,
+                state=StepState.BLOCKED,
+                attempts=4,
+                error="No room.",
+                hint="Tidy up.",
             ),
         ),
     )
@@ -295,7 +299,7 @@ def test_timeline_tells_who_did_what_when_and_what_is_waited_for(
     edgewright: CommandLine, centre: ServedCentre
 ) -> None:
     made = centre.create("press-shop")
-    step = StepRecord(name=StepName.CREATE_REPOSITORY, state="waiting", attempts=3, error="The disk is full.")
+    step = StepRecord(name=StepName.CREATE_REPOSITORY, state=StepState.WAITING, attempts=3, error="The disk is full.")
     centre.project(made, steps=(step,))
     shown = edgewright.ok("cluster", "timeline", "press-shop")
     header, first, *_ = shown.out.splitlines()
