@@ -3,7 +3,7 @@
 from edgewright.domain.cluster import StepName, StepState, Wanted
 from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import SKIPPABLE
-from edgewright.domain.projection import FINISHED, HELD_UP, Residue, StepRecord
+from edgewright.domain.projection import FINISHED, HELD_UP, PlanKind, Residue, StepRecord
 from workflows.publication import Publication
 
 
@@ -33,7 +33,7 @@ class StepRecords:
     def can_skip(self, step: StepName) -> bool:
         record = self.records.get(step)
         return (
-            self.plan.startswith("delete/")
+            PlanKind.of(self.plan) is PlanKind.DELETE
             and step in SKIPPABLE
             and record is not None
             and record.state not in FINISHED

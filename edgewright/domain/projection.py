@@ -1,5 +1,6 @@
 """What the workflow publishes about its cluster: the rows that lists, pages and fallbacks read."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AwareDatetime
@@ -17,8 +18,22 @@ from edgewright.domain.cluster import (
     StepState,
 )
 
-IDLE = "idle"
-"""Key of the plan in which nothing is to be done."""
+
+class PlanKind(StrEnum):
+    """What a plan is for; the first word of its key. IDLE: nothing is to be done."""
+
+    IDLE = "idle"
+    COMMISSION = "commission"
+    RENDER = "render"
+    REMOVE = "remove"
+    DELETE = "delete"
+
+    @classmethod
+    def of(cls, key: str) -> "PlanKind | None":
+        """The kind of the plan with a key; None before the first plan, or if only a newer program knows it."""
+        word = key.partition("/")[0]
+        return next((kind for kind in cls if kind == word), None)
+
 
 FINISHED = frozenset({StepState.DONE, StepState.SKIPPED})
 """States of a step that a plan goes on from."""
@@ -122,7 +137,9 @@ class Projection(Frozen):
         """Whether the plan has a step that is not finished: it runs, waits, or is blocked."""
         left = any(record.state not in FINISHED for record in self.steps)
         over = self.phase is Phase.DELETED  # whoever tells that may have forgotten the steps that led there
-        return left and not over and self.plan != IDLE  # that plan keeps the steps of the one before it
+        return (
+            left and not over and PlanKind.of(self.plan) is not PlanKind.IDLE
+        )  # that plan keeps the steps of the one before it
 
     @property
     def failing(self) -> Failing | None:

@@ -22,6 +22,7 @@ from edgewright.domain.cluster import (
 from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import NotificationType
 from edgewright.domain.opened_secrets import EdgeState
+from edgewright.domain.projection import PlanKind
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedState
 
@@ -29,6 +30,7 @@ CHAPTERS: dict[str, type[StrEnum]] = {
     "What is desired of a cluster": Desired,
     "Phases": Phase,
     "Conditions": ConditionType,
+    "Plans": PlanKind,
     "Registration tokens": TokenState,
     "Acceptance": Acceptance,
     "Cluster credentials": CredentialState,
