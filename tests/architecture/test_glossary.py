@@ -23,6 +23,7 @@ from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import NotificationType
 from edgewright.domain.opened_secrets import EdgeState
 from edgewright.domain.projection import PlanKind
+from edgewright.messages.cluster import VerbKind
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedState
 
@@ -30,6 +31,7 @@ CHAPTERS: dict[str, type[StrEnum]] = {
     "What is desired of a cluster": Desired,
     "Phases": Phase,
     "Conditions": ConditionType,
+    "What a cluster's workflow is asked to do": VerbKind,
     "Plans": PlanKind,
     "Registration tokens": TokenState,
     "Acceptance": Acceptance,

@@ -9,9 +9,12 @@ from mypy import api
 HEAD = """
 from uuid import UUID
 from edgewright.domain.cluster import Phase, StepName, StepState
+from edgewright.domain.lifecycle import Plan
 from edgewright.domain.projection import StepRecord
 from edgewright.domain.events import EventKind, NewEvent
+from edgewright.messages.cluster import PendingVerb
 from workflows.publication import Publication
+from workflows.verbs import Verbs
 
 def told(kind: EventKind) -> NewEvent:
     return NewEvent(id=UUID(int=1), cluster=None, actor="centre", kind=kind, message="It happened.")
@@ -25,6 +28,9 @@ DONE = StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE)
 REFUSED = {
     "the state of a step as a word": 'StepRecord(name=StepName.CREATE_ACCOUNTS, state="done")',
     "another enumeration's member": "StepRecord(name=StepName.CREATE_ACCOUNTS, state=Phase.ACTIVE)",
+    "a verb as a word": 'PendingVerb(kind="pause", number=1)',
+    "a verb that a handler adds as a word": 'Verbs.add(Verbs(UUID(int=1), (), 0, 0), "pause")',
+    "a plan's kind as a word": 'Plan(kind="delete")',
     "a kind of event as a word": 'NewEvent(id=UUID(int=1), cluster=None, actor="", kind="step.done", message="")',
     "a kind that a workflow tells as a word": 'Publication.tell(Publication(UUID(int=1), None, ()), "step.done", "")',
 }
