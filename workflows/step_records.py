@@ -2,7 +2,7 @@
 
 from edgewright.domain.cluster import StepName, StepState, Wanted
 from edgewright.domain.events import EventKind
-from edgewright.domain.lifecycle import SKIPPABLE
+from edgewright.domain.lifecycle import is_skippable
 from edgewright.domain.projection import FINISHED, HELD_UP, PlanKind, Residue, StepRecord
 from workflows.publication import Publication
 
@@ -34,7 +34,7 @@ class StepRecords:
         record = self.records.get(step)
         return (
             PlanKind.of(self.plan) is PlanKind.DELETE
-            and step in SKIPPABLE
+            and is_skippable(step)
             and record is not None
             and record.state not in FINISHED
             and step is self.current

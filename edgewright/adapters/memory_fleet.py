@@ -7,7 +7,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from edgewright.domain.cluster import StepName, StepState
-from edgewright.domain.lifecycle import SKIPPABLE
+from edgewright.domain.lifecycle import is_skippable
 from edgewright.domain.projection import HELD_UP, Projection, StepRecord
 from edgewright.errors import Conflict, NotFound
 from edgewright.ports.clusters import Clusters
@@ -67,7 +67,7 @@ class MemoryFleet:
     async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
         """See the port."""
         self._demand_available()
-        if step not in SKIPPABLE:
+        if not is_skippable(step):
             raise Conflict(f"The step {step} cannot be skipped.", code="step_not_skippable")
         return await self._change_step(cluster, step, StepState.SKIPPED, reason)
 

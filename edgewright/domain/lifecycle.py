@@ -9,6 +9,7 @@ that is how a deletion wins over a stuck step.
 from collections.abc import Collection
 from datetime import datetime
 from itertools import takewhile
+from typing import assert_never
 
 from edgewright.domain.cluster import Acceptance, Desired, Frozen, Order, Phase, StepName, Wanted, Workloads
 from edgewright.domain.projection import Done, PlanKind
@@ -37,9 +38,6 @@ COMMITTING = frozenset({StepName.POPULATE_REPOSITORY, StepName.WITHDRAW_SECRETS}
 """Steps that a pause holds back. A deletion goes on."""
 TOGETHER = frozenset(COMMISSIONING)
 """Steps that take milliseconds when all is well, and may be run in one go."""
-SKIPPABLE = frozenset({*EDGE_GOODBYE, *CENTRAL_DELETION[:-1]}) - {StepName.REVOKE_CREDENTIALS}
-"""Deletion steps on another system: what they leave behind becomes residue. Not the credentials: who deletes a
-cluster counts on them being dead."""
 
 
 class Plan(Frozen):
@@ -138,6 +136,40 @@ def edge_has_answered(step: StepName, wanted: Wanted) -> bool:
     if wanted.detached_at is not None:
         return True
     return step is StepName.AWAIT_EMPTY and wanted.inventory_empty_at is not None
+
+
+def is_skippable(step: StepName) -> bool:
+    """Whether it is a deletion step on another system: what it leaves behind becomes residue.
+
+    Not the credentials: whoever deletes a cluster counts on them being dead.
+    """
+    match step:
+        case (
+            StepName.REMOVE_WORKLOADS
+            | StepName.AWAIT_EMPTY
+            | StepName.AWAIT_GOODBYE
+            | StepName.REMOVE_ACCOUNTS
+            | StepName.REMOVE_ADDRESS
+            | StepName.ARCHIVE_REPOSITORY
+            | StepName.REMOVE_EDGE_STATUS
+        ):
+            return True
+        case (
+            StepName.WITHDRAW_STATUS
+            | StepName.SUSPEND_CREDENTIALS
+            | StepName.WITHDRAW_SECRETS
+            | StepName.ALLOCATE_ADDRESS
+            | StepName.CREATE_ACCOUNTS
+            | StepName.CREATE_REPOSITORY
+            | StepName.POPULATE_REPOSITORY
+            | StepName.PUBLISH_STATUS
+            | StepName.BEGIN_DELETION
+            | StepName.REVOKE_CREDENTIALS
+            | StepName.REMOVE_SETUP_STATUS
+        ):
+            return False
+        case _:
+            assert_never(step)
 
 
 def reason_to_give_up(step: StepName, wanted: Wanted, now: datetime) -> str:

@@ -34,26 +34,45 @@ REFUSED = {
     "a kind of event as a word": 'NewEvent(id=UUID(int=1), cluster=None, actor="", kind="step.done", message="")',
     "a kind that a workflow tells as a word": 'Publication.tell(Publication(UUID(int=1), None, ()), "step.done", "")',
 }
+UNSORTED = "            | StepName.REMOVE_ADDRESS\n"
+"""Taken out where steps are sorted, it stands for a deletion step that somebody has added and not sorted."""
+SORTING = {"policies": "workflows/policies.py", "lifecycle": "edgewright/domain/lifecycle.py"}
+
+Found = dict[tuple[str, int], str]
 
 
 @pytest.fixture(scope="module")
-def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
-    """Line → what mypy says of it, with the product's own configuration; each line but for those of HEAD is wrong."""
+def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """File and line → what mypy says of it, with the product's own configuration."""
     folder = tmp_path_factory.mktemp("types")
-    snippet = folder / "snippet.py"
-    snippet.write_text(HEAD + "\n".join(REFUSED.values()) + "\n", "utf-8")
+    sources = {"snippet": HEAD + "\n".join(REFUSED.values()) + "\n"}
+    for name, path in SORTING.items():
+        before, unsorted, after = (root / path).read_text("utf-8").partition(UNSORTED)
+        assert unsorted, f"{path} sorts no steps in this form any more"
+        sources[f"unsorted_{name}"] = before + after
+    for name, source in sources.items():
+        (folder / f"{name}.py").write_text(source, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         patch.setenv("MYPYPATH", str(root))
-        said, trouble, _ = api.run([f"--cache-dir={folder / 'cache'}", "--follow-imports=silent", str(snippet)])
+        files = [str(folder / f"{name}.py") for name in sources]
+        said, trouble, _ = api.run([f"--cache-dir={folder / 'cache'}", "--follow-imports=silent", *files])
     assert trouble == ""
-    return {int(line): text for line, text in re.findall(r"snippet\.py:(\d+): error: (.+)", said)}
+    errors = re.findall(r"(\w+)\.py:(\d+): error: (.+)", said)
+    return {(file, int(line)): text for file, line, text in errors}
 
 
-def test_what_is_right_is_not_refused(found: dict[int, str]) -> None:
-    assert [text for line, text in found.items() if line <= len(HEAD.splitlines())] == []
+def test_what_is_right_is_not_refused(found: Found) -> None:
+    right = len(HEAD.splitlines())
+    assert [text for (file, line), text in found.items() if file == "snippet" and line <= right] == []
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_no_member_is_refused(found: dict[int, str], what: str) -> None:
-    assert "has incompatible type" in found[len(HEAD.splitlines()) + 1 + list(REFUSED).index(what)]
+def test_what_is_no_member_is_refused(found: Found, what: str) -> None:
+    assert "has incompatible type" in found["snippet", len(HEAD.splitlines()) + 1 + list(REFUSED).index(what)]
+
+
+@pytest.mark.parametrize("name", SORTING)
+def test_a_step_that_nobody_has_sorted_is_refused(found: Found, name: str) -> None:
+    [told] = [text for (file, _), text in found.items() if file == f"unsorted_{name}"]
+    assert 'Argument 1 to "assert_never" has incompatible type "Literal[StepName.REMOVE_ADDRESS]"' in told

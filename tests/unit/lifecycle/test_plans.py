@@ -13,9 +13,9 @@ from edgewright.domain.lifecycle import (
     EDGE_GOODBYE,
     REMOVAL,
     RENDERING,
-    SKIPPABLE,
     edge_has_answered,
     finish,
+    is_skippable,
     next_step,
     order_for,
     phase_of,
@@ -189,8 +189,17 @@ def test_central_steps_are_never_given_up(step: StepName) -> None:
 
 
 def test_the_last_step_of_a_deletion_cannot_be_skipped() -> None:
-    assert StepName.REMOVE_SETUP_STATUS not in SKIPPABLE
-    assert set(COMMISSIONING).isdisjoint(SKIPPABLE)
+    assert not is_skippable(StepName.REMOVE_SETUP_STATUS)
+
+
+@pytest.mark.parametrize("step", [*REMOVAL, *COMMISSIONING, StepName.BEGIN_DELETION, StepName.REVOKE_CREDENTIALS])
+def test_only_what_leaves_something_on_another_system_can_be_skipped(step: StepName) -> None:
+    assert not is_skippable(step)
+
+
+@pytest.mark.parametrize("step", [*EDGE_GOODBYE, *CENTRAL_DELETION[1:-1]])
+def test_what_another_system_may_keep_from_ending_can_be_skipped(step: StepName) -> None:
+    assert is_skippable(step)
 
 
 def test_an_empty_inventory_is_an_answer_only_to_the_question_for_it() -> None:
