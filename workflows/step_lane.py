@@ -170,14 +170,7 @@ class StepLane(StepRecords):
 
     def _start(self, steps: tuple[StepName, ...], fence: Fence) -> None:
         record = self.records[steps[0]]
-        self.records[steps[0]] = record.model_copy(
-            update={
-                "state": StepState.RUNNING,
-                "attempts": record.attempts + 1,
-                "started_at": record.started_at or workflow.now(),
-                "next_at": None,
-            }
-        )
+        self.records[steps[0]] = record.begin(workflow.now())
         self._began = workflow.now()
         self._asked_for = len(steps)
         if len(steps) > 1:
@@ -193,7 +186,7 @@ class StepLane(StepRecords):
             finished = task.result()
         except ActivityError as error:
             if superseded(error):
-                self.records[step] = self.records[step].model_copy(update={"state": StepState.PENDING})
+                self.records[step] = self.records[step].take_back(attempts=self.records[step].attempts)
                 self.refused = True
                 return
             self._note_failure(step, failure_of(error))
@@ -203,31 +196,21 @@ class StepLane(StepRecords):
         if len(finished) < self._asked_for:
             self._may_run_together = False
         if not finished:
-            self.records[step] = self.records[step].model_copy(update={"state": StepState.PENDING, "attempts": 0})
+            self.records[step] = self.records[step].take_back(attempts=0)
 
     def _note_done(self, done: FinishedStep) -> None:
-        record, result, now = self.records[done.step], done.result, workflow.now()
-        attempts, began = max(1, record.attempts), record.started_at or now
-        self.records[done.step] = record.model_copy(
-            update={
-                "state": StepState.DONE,
-                "attempts": attempts,
-                "started_at": began,
-                "finished_at": now,
-                "error": "",
-                "error_code": "",
-                "hint": "",
-            }
-        )
+        record, result, now = self.records[done.step].complete(workflow.now()), done.result, workflow.now()
+        self.records[done.step] = record
         self.newest_commit = result.commit or self.newest_commit
         self.rendered_digest = result.rendered_digest or self.rendered_digest
+        began = record.started_at or now
         took = (now - began).total_seconds() if done.seconds is None else done.seconds
         sentence = f"Step {done.step} done." + (f" {result.note}" if result.note else "")
         self._publication.tell(
             EventKind.STEP_DONE,
             sentence,
             step=done.step.value,
-            attempts=attempts,
+            attempts=record.attempts,
             seconds=round(took, 3),
             commit=result.commit,
         )
@@ -238,14 +221,8 @@ class StepLane(StepRecords):
         if failure.retry_after is not None:
             wait = max(wait, min(policies.LONGEST_BACKOFF, policies.seconds(failure.retry_after)))
         next_at = None if failure.permanent else workflow.now() + wait
-        self.records[step] = record.model_copy(
-            update={
-                "state": StepState.BLOCKED if failure.permanent else StepState.WAITING,
-                "next_at": next_at,
-                "error": failure.sentence,
-                "error_code": failure.code,
-                "hint": failure.hint,
-            }
+        self.records[step] = record.fail(
+            error=failure.sentence, code=failure.code, hint=failure.hint, next_at=next_at
         )
         self._failed_in = self._started_in  # not what has been read since: that may hold the cure
         self._publication.tell(
@@ -261,13 +238,11 @@ class StepLane(StepRecords):
     def _wait_for_edge(self, step: StepName, wanted: Wanted) -> bool:
         record, now = self.records[step], workflow.now()
         if edge_has_answered(step, wanted):
-            self.records[step] = record.model_copy(update={"state": StepState.DONE, "finished_at": now})
+            self.records[step] = record.answered(now)
             self._publication.tell(EventKind.STEP_DONE, f"Step {step} done: the edge has answered.", step=step.value)
             return True
         if record.state is StepState.PENDING:
-            self.records[step] = record.model_copy(
-                update={"state": StepState.RUNNING, "started_at": now, "attempts": 1}
-            )
+            self.records[step] = record.await_edge(now)
         until = f" until {moment(wanted.deadline)}" if wanted.deadline else ""
         self.waiting_for = f"the edge ({step}){until}"
         self.wake_at = wanted.deadline
@@ -278,9 +253,7 @@ class StepLane(StepRecords):
         if self._running is not None and self._running[0] is step:
             self.drop()
         record, now = self.records[step], workflow.now()
-        self.records[step] = record.model_copy(
-            update={"state": StepState.SKIPPED, "finished_at": now, "next_at": None, "skipped_because": because}
-        )
+        self.records[step] = record.skip(now, because=because)
         reason = because + (f" (last error: {record.error})" if record.error else "")
         self.residue.append(Residue(step=step, reason=reason, since=now))
         self._publication.tell(

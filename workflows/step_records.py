@@ -1,6 +1,6 @@
 """How the steps of a cluster's present plan stand, and what may be asked of them."""
 
-from edgewright.domain.cluster import StepName, StepState, Wanted
+from edgewright.domain.cluster import StepName, Wanted
 from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import is_skippable
 from edgewright.domain.projection import FINISHED, HELD_UP, PlanKind, Residue, StepRecord
@@ -43,7 +43,7 @@ class StepRecords:
     def retry(self, step: StepName, *, actor: str) -> None:
         """Makes a waiting or blocked step due now; does nothing otherwise."""
         if self.can_retry(step):
-            self.records[step] = self.records[step].model_copy(update={"state": StepState.PENDING, "next_at": None})
+            self.records[step] = self.records[step].retry()
             self._publication.tell(
                 EventKind.STEP_RETRIED, f"Step {step} is tried again.", actor=actor, step=step.value
             )

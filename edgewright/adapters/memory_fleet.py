@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from edgewright.domain.cluster import StepName, StepState
+from edgewright.domain.cluster import StepName
 from edgewright.domain.lifecycle import is_skippable
 from edgewright.domain.projection import HELD_UP, Projection, StepRecord
 from edgewright.errors import Conflict, NotFound
@@ -62,14 +62,14 @@ class MemoryFleet:
 
     async def retry_step(self, cluster: UUID, step: StepName, *, actor: str) -> Projection:
         """See the port."""
-        return await self._change_step(cluster, step, StepState.PENDING, "")
+        return await self._change_step(cluster, step, StepRecord.retry)
 
     async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
         """See the port."""
         self._demand_available()
         if not is_skippable(step):
             raise Conflict(f"The step {step} cannot be skipped.", code="step_not_skippable")
-        return await self._change_step(cluster, step, StepState.SKIPPED, reason)
+        return await self._change_step(cluster, step, lambda record: record.skip(datetime.now(UTC), because=reason))
 
     async def pause(self, cluster: UUID, *, reason: str, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
@@ -134,19 +134,17 @@ class MemoryFleet:
             raise NotFound("The cluster has no running workflow.", code="workflow_unknown")
         return row.projection
 
-    async def _change_step(self, cluster: UUID, name: StepName, state: StepState, reason: str) -> Projection:
+    async def _change_step(
+        self, cluster: UUID, name: StepName, change: Callable[[StepRecord], StepRecord]
+    ) -> Projection:
         projection = await self._projection(cluster)
         if not any(step.name is name and step.state in HELD_UP for step in projection.steps):
             raise Conflict(f"The step {name} does not wait.", code="step_not_waiting")
         changed = projection.model_copy(
             update={
                 "sequence": projection.sequence + 1,
-                "steps": tuple(_as(step, state, reason) if step.name is name else step for step in projection.steps),
+                "steps": tuple(change(step) if step.name is name else step for step in projection.steps),
             }
         )
         await self.clusters.project(cluster, changed, [])
         return changed
-
-
-def _as(step: StepRecord, state: StepState, reason: str) -> StepRecord:
-    return step.model_copy(update={"state": state, "skipped_because": reason})

@@ -1,5 +1,7 @@
 """What the workflow publishes about its cluster: the rows that lists, pages and fallbacks read."""
 
+from collections.abc import Set
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -60,6 +62,65 @@ class StepRecord(Frozen):
     error_code: Word = ""
     hint: Sentence = ""
     skipped_because: Sentence = ""
+
+    # Each returns what the record is then, and raises ValueError if the step cannot come to that from where it is.
+
+    def begin(self, now: datetime) -> "StepRecord":
+        """An attempt begins; the record of one under way may have been left by a run that is lost."""
+        self._refuse(FINISHED, "begin")
+        began = self.started_at or now
+        return self._as(StepState.RUNNING, attempts=self.attempts + 1, started_at=began, next_at=None)
+
+    def await_edge(self, now: datetime) -> "StepRecord":
+        """The edge is asked to do its part, for the first time."""
+        self._refuse(frozenset(StepState) - {StepState.PENDING}, "wait for the edge")
+        return self._as(StepState.RUNNING, attempts=1, started_at=now)
+
+    def complete(self, now: datetime) -> "StepRecord":
+        """It is done, also as one of several that were run in one go."""
+        self._refuse({StepState.SKIPPED}, "be done")
+        return self._as(
+            StepState.DONE,
+            attempts=max(1, self.attempts),
+            started_at=self.started_at or now,
+            finished_at=now,
+            error="",
+            error_code="",
+            hint="",
+        )
+
+    def answered(self, now: datetime) -> "StepRecord":
+        """The edge has done its part, whether or not it was asked."""
+        self._refuse(FINISHED, "be answered")
+        return self._as(StepState.DONE, finished_at=now)
+
+    def fail(self, *, error: str, code: str, hint: str, next_at: datetime | None) -> "StepRecord":
+        """The attempt has failed. ``next_at``: of the next one; None: not before a person has acted."""
+        self._refuse(frozenset(StepState) - {StepState.RUNNING}, "fail")
+        state = StepState.BLOCKED if next_at is None else StepState.WAITING
+        return self._as(state, next_at=next_at, error=error, error_code=code, hint=hint)
+
+    def take_back(self, *, attempts: int) -> "StepRecord":
+        """The attempt under way does not count; ``attempts``: those that do."""
+        self._refuse(frozenset(StepState) - {StepState.RUNNING}, "be taken back")
+        return self._as(StepState.PENDING, attempts=attempts)
+
+    def retry(self) -> "StepRecord":
+        """It is due now."""
+        self._refuse(frozenset(StepState) - HELD_UP, "be tried again")
+        return self._as(StepState.PENDING, next_at=None)
+
+    def skip(self, now: datetime, *, because: str) -> "StepRecord":
+        """The plan goes on without it."""
+        self._refuse(FINISHED, "be skipped")
+        return self._as(StepState.SKIPPED, finished_at=now, next_at=None, skipped_because=because)
+
+    def _as(self, state: StepState, **changes: str | int | datetime | None) -> "StepRecord":
+        return self.model_copy(update={"state": state, **changes})
+
+    def _refuse(self, states: Set[StepState], what: str) -> None:
+        if self.state in states:
+            raise ValueError(f"step {self.name} is {self.state} and cannot {what}")
 
 
 class Failing(Frozen):
