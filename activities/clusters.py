@@ -82,7 +82,7 @@ class ClusterActivities:
         told = {
             "delivery_problem": absence_problem(status) or delivery_problem(status),
             "edge_health": _health(status, lost),
-            "unopened": tuple(each.place for each in lost),
+            "unopened": tuple(str(each.place) for each in lost),
             "unopened_count": count,
         }
         return wanted.model_copy(update=told)

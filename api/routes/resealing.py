@@ -22,6 +22,7 @@ from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret,
 from api.secret_sealing import sealing_certificate
 from api.secret_writes import check_writable
 from edgewright.domain.cluster import Resealing
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
 from edgewright.sealing import Answer, judge_answers, stale_secrets
@@ -108,8 +109,7 @@ async def resealed(
 
 def _answer(secret: ResealedSecret) -> Answer:
     return Answer(
-        namespace=secret.namespace,
-        name=secret.name,
+        secret=SecretReference(secret.namespace, secret.name),
         values={key: ResealedValue(value.old_sha256, value.ciphertext) for key, value in secret.values.items()},
         unreadable=secret.unreadable,
         absent=secret.absent,

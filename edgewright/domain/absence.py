@@ -7,14 +7,13 @@ and only the first of it counts.
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from edgewright.domain.cluster import MOST_NAMES, DeliveryProblem, Role
-from edgewright.domain.health import About, Finding
+from edgewright.domain.health import CANNOT_BE_KNOWN, DRIVER_MISSING, About, Finding
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
 
-CANNOT_BE_KNOWN: Final = "CannotBeKnown"
-DRIVER_MISSING: Final = "DriverMissing"
 FRESH_LINE = "Run a fresh bootstrap line on the edge."
 FLUX_MENDS = (
     "Flux puts it back at its next interval, within ten minutes. If not, Kustomization self-link on the edge says "
@@ -62,15 +61,8 @@ class UnopenedValue:
         sha256: of its ciphertext, as it stands in the file; hexadecimal.
     """
 
-    namespace: str
-    name: str
-    key: str
+    place: SecretKey
     sha256: str
-
-    @property
-    def place(self) -> str:
-        """``namespace/name/key``."""
-        return f"{self.namespace}/{self.name}/{self.key}"
 
 
 def missing_of(status: Mapping[str, Any]) -> list[str]:
@@ -123,7 +115,7 @@ def absence_findings(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -
         findings.append(Finding(About.RIGHT, each.what, True, "RightMissing", sentence))
     for value in lost:
         sentence = f"No key of the edge opens {value.place} any more. Enter it again."
-        findings.append(Finding(About.VALUE, value.place, True, "Unreadable", sentence))
+        findings.append(Finding(About.VALUE, str(value.place), True, "Unreadable", sentence))
     return findings
 
 
@@ -155,7 +147,7 @@ def _unopened(said: object) -> UnopenedValue | None:
         return None
     namespace, slash, name = secret.partition("/")
     fits = len(secret) + len(key) <= _LONGEST_PLACE and slash and key.isprintable() and _DIGEST.fullmatch(sha256)
-    return UnopenedValue(namespace, name, key, sha256) if fits else None
+    return UnopenedValue(SecretKey(namespace, name, key), sha256) if fits else None
 
 
 def _remedy(gone: Collection[str]) -> str:

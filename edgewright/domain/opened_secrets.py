@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from edgewright.domain.health import About, Finding
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
+from edgewright.domain.kubernetes_names import SecretReference, check_namespace, check_secret_name
 from edgewright.errors import Invalid
 
 SECRETS_FIELD = "secrets"
@@ -92,13 +92,13 @@ class OpenedSecrets:
         return (EdgeState.SEALED if self.is_complete else EdgeState.UNKNOWN), ""
 
 
-def sealing_digest(namespace: str, name: str, values: Mapping[str, str]) -> str:
+def sealing_digest(secret: SecretReference, values: Mapping[str, str]) -> str:
     """Names one sealing of a Secret: eight characters. ``edgewright.agent.opening`` has the same.
 
     Args:
         values: key -> ciphertext, base64.
     """
-    text = json.dumps([namespace, name, sorted(values.items())], separators=(",", ":"))
+    text = json.dumps([secret.namespace, secret.name, sorted(values.items())], separators=(",", ":"))
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]).decode()
 
 

@@ -98,7 +98,7 @@ def _absence_facts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
     lacked, lacks = ([each.right for each in lacking_of(status)] for status in (before, now))
     yield from _rights([each for each in lacks if each not in lacked], "lacks a right")
     yield from _rights([each for each in lacked if each not in lacks], "has a right again")
-    closed, closes = ([value.place for value in unopened_of(status)[0]] for status in (before, now))
+    closed, closes = ([str(value.place) for value in unopened_of(status)[0]] for status in (before, now))
     lost, found = [each for each in closes if each not in closed], [each for each in closed if each not in closes]
     if lost:
         yield f"no key of the edge opens {_named(lost)}"

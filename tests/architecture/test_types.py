@@ -8,11 +8,14 @@ from mypy import api
 
 HEAD = """
 from uuid import UUID
+from edgewright.domain.absence import UnopenedValue
 from edgewright.domain.cluster import Phase, StepName, StepState
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.lifecycle import Plan
 from edgewright.domain.projection import StepRecord
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.messages.cluster import PendingVerb
+from edgewright.sealing import change_values
 from workflows.publication import Publication
 from workflows.verbs import Verbs
 
@@ -22,12 +25,16 @@ def told(kind: EventKind) -> NewEvent:
 def published(publication: Publication) -> None:
     publication.tell(EventKind.STEP_DONE, "A step is done.")
 
+WRITTEN = change_values(None, SecretReference("default", "db"), {})
+CLOSED = UnopenedValue(SecretKey("default", "db", "password"), "0" * 64)
 DONE = StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE)
 """
 """Fine, and so is what it imports."""
 REFUSED = {
     "the state of a step as a word": 'StepRecord(name=StepName.CREATE_ACCOUNTS, state="done")',
     "another enumeration's member": "StepRecord(name=StepName.CREATE_ACCOUNTS, state=Phase.ACTIVE)",
+    "a Secret as a tuple": 'change_values(None, ("default", "db"), {})',
+    "a Secret where one value of it is meant": 'UnopenedValue(SecretReference("default", "db"), "0")',
     "a verb as a word": 'PendingVerb(kind="pause", number=1)',
     "a verb that a handler adds as a word": 'Verbs.add(Verbs(UUID(int=1), (), 0, 0), "pause")',
     "a plan's kind as a word": 'Plan(kind="delete")',

@@ -13,6 +13,7 @@ from centre import Centre
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.cluster import Phase, StepName, StepState
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -27,10 +28,8 @@ def staged(cluster: UUID, name: str, key: str) -> StagedChange:
         request=uuid4(),
         cluster=cluster,
         generation=1,
-        namespace="default",
-        name=name,
-        key=key,
-        ciphertext=seal(Plaintext(b"v"), CERTIFICATE, scope=Scope.STRICT, namespace="default", name=name),
+        place=SecretKey("default", name, key),
+        ciphertext=seal(Plaintext(b"v"), CERTIFICATE, scope=Scope.STRICT, secret=SecretReference("default", name)),
         fingerprint=CERTIFICATE.fingerprint,
         sealed_at=datetime.now(UTC),
         actor="token:test",

@@ -21,7 +21,7 @@ from temporalio.common import RawValue
 from temporalio.service import RPCError
 
 from edgewright.domain.cluster import Phase
-from edgewright.domain.events import EVENTS_BYTES
+from edgewright.domain.events import EVENTS_BYTES, EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
 from edgewright.messages.cluster import ManagedClusterInput, PendingVerb, VerbKind
@@ -157,7 +157,7 @@ async def test_events_that_are_too_large_for_one_publication_are_all_told_once_a
         if not hasattr(self, "has_told") and workflow.info().get_current_history_length() > length:
             vars(self)["has_told"] = True
             for number in many:
-                self._publication.tell("signals.dropped", f"{number} {'x' * 900}", signals=number)
+                self._publication.tell(EventKind.SIGNALS_DROPPED, f"{number} {'x' * 900}", signals=number)
         return await look(self)
 
     patchable.setattr(ClusterLoop, "_look", look_and_tell)

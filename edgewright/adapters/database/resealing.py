@@ -32,6 +32,7 @@ from edgewright.adapters.database.staged_rows import INSERT, columns
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings
 from edgewright.domain.cluster import Desired, Resealing, ResealState
 from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import Verdict, nothing_to_reseal
 from edgewright.ports.secret_staging import StagedChange
@@ -206,9 +207,7 @@ async def _stage_if_enough(connection: AsyncConnection, at: datetime, row: Clust
             request=request,
             cluster=row.uuid,
             generation=row.generation,
-            namespace=secret.partition("/")[0],
-            name=secret.partition("/")[2],
-            key=key,
+            place=SecretKey(secret.partition("/")[0], secret.partition("/")[2], key),
             ciphertext=ciphertext,
             fingerprint=fingerprint,
             sealed_at=at,

@@ -12,6 +12,7 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings, staged_changes
 from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
 from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
@@ -112,7 +113,7 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         staged_changes.c.state == StagedState.STAGED,
         staged_changes.c.replaces.is_not(None),
     )
-    secrets = sorted({f"{row.namespace}/{row.name}" for row in await connection.execute(lost)})
+    secrets = sorted({str(SecretReference(row.namespace, row.name)) for row in await connection.execute(lost)})
     mine = select(resealings.c.id).where(resealings.c.cluster == cluster).order_by(resealings.c.asked_at.desc())
     newest = await connection.scalar(mine.limit(1))
     if not secrets or newest is None:

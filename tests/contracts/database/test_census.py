@@ -16,6 +16,7 @@ from edgewright.domain.cluster import (
     StepName,
     StepState,
 )
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.domain.projection import StepRecord
 from edgewright.ports.census import LEASE_AGES, Counted
 from edgewright.ports.edge_reports import Heartbeat
@@ -94,7 +95,9 @@ async def test_age_of_the_oldest_that_was_never_ready_is_told(timed: Store) -> N
 
 async def test_sealed_values_without_a_commit_are_counted(timed: Store) -> None:
     cluster, request = await timed.commissioned(), uuid4()
-    change = StagedChange(request, cluster, 1, "default", "db", "key", "ciphertext", "f" * 64, timed.clock(), ACTOR)
+    change = StagedChange(
+        request, cluster, 1, SecretKey("default", "db", "key"), "ciphertext", "f" * 64, timed.clock(), ACTOR
+    )
     await timed.staging.stage([change])
     timed.clock.advance(seconds=40)
     counted = await timed.census.count()

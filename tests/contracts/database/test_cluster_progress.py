@@ -329,7 +329,7 @@ async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(stor
     assert await store.clusters.record_drift(cluster, "Put back.", event=finding)
     wanted = await store.clusters.read_wanted(cluster)
     assert wanted is not None and wanted.rendering_begun
-    assert [event.kind for event in await store.audit.timeline(cluster)].count("git.drifted") == 1
+    assert [event.kind for event in await store.audit.timeline(cluster)].count(EventKind.GIT_DRIFTED) == 1
 
 
 async def test_what_new_hardware_takes_is_not_given_back_with_a_repository(store: Store) -> None:

@@ -12,7 +12,7 @@ from gateway_centre import fence_of
 from troubled_fleet import CHOICES, ORDERS, make_fleet
 
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.projection import StepRecord
 from edgewright.ports.operators import Permission
 
@@ -320,17 +320,17 @@ def test_followed_timeline_goes_on_until_the_cluster_is_deleted(
     made = centre.create("press-shop")
     other = centre.create("other")
 
-    def tell(cluster: UUID, kind: str, message: str, **detail: str) -> None:
-        event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message, detail=detail)
+    def tell(cluster: UUID, kind: EventKind, message: str, **detail: str) -> None:
+        event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message, detail={**detail})
         centre.do(centre.centre.gateway.audit.append(event))
 
     def live() -> None:
         while "was created" not in edgewright.shown_so_far():
             assert not over.wait(0.02)
-        tell(other, "cluster.changed", "Another cluster's affair.")
-        tell(made, "cluster.changed", "A change.")
-        tell(made, "cluster.deleted", "Its name is free.")
-        tell(made, "phase.changed", "The end.", phase="Deleted")
+        tell(other, EventKind.CLUSTER_CHANGED, "Another cluster's affair.")
+        tell(made, EventKind.CLUSTER_CHANGED, "A change.")
+        tell(made, EventKind.CLUSTER_DELETED, "Its name is free.")
+        tell(made, EventKind.PHASE_CHANGED, "The end.", phase="Deleted")
 
     over = threading.Event()
     teller = threading.Thread(target=live)

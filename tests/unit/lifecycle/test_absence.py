@@ -21,6 +21,7 @@ from edgewright.domain.absence import (
 )
 from edgewright.domain.cluster import MOST_NAMES, Role
 from edgewright.domain.health import edge_health
+from edgewright.domain.kubernetes_names import SecretKey
 
 BLIND = {"what": "kustomizations", "right": "list on kustomizations in edgewright"}
 UNWRITABLE = {"what": "secrets/flux-secrets", "right": "patch on secrets/flux-secrets in edgewright"}
@@ -81,7 +82,7 @@ def test_the_agents_own_secret_is_a_finding_with_what_it_means() -> None:
 
 
 def test_findings_name_what_is_missing_first_then_rights_then_values() -> None:
-    value = UnopenedValue("default", "db", "password", "0" * 64)
+    value = UnopenedValue(SecretKey("default", "db", "password"), "0" * 64)
     findings = absence_findings({"missing": ["GitRepository self-link"], "unknown": [UNWRITABLE]}, [value])
     health = edge_health(reversed(findings))
     assert health.reason == "DriverMissing"
@@ -128,7 +129,7 @@ def test_a_rotation_that_cannot_work_is_known_before(
 def test_the_first_values_are_read_and_the_rest_is_counted() -> None:
     values, count = unopened_of({"unopened": [said(key=f"k{n}") for n in range(100)], "unopened_count": 100})
     assert (len(values), count) == (MOST_NAMES, 100)
-    assert values[0].place == "default/db/k0"
+    assert values[0].place == SecretKey("default", "db", "k0")
     assert unopened_of({"unopened": [said()]})[1] == 1
     assert unopened_of({"unopened": [said()], "unopened_count": 10**30})[1] == MOST_VALUES
     assert unopened_of({"unopened": [], "unopened_count": 5}) == ([], 0)

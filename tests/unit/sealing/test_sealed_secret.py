@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealing_keys import NOW
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict, Invalid, Stalled, TooLarge
 from edgewright.sealing import (
     SECRET_LIMIT,
@@ -62,7 +63,7 @@ def value(ciphertext: str = "AQAA", fingerprint: str | None = NEW, sealed_at: da
 
 
 def put(document: bytes | None = None, scope: Scope = Scope.STRICT, **values: SealedValue) -> bytes:
-    return put_values(document, "press", "db", values, scope)
+    return put_values(document, SecretReference("press", "db"), values, scope)
 
 
 def parsed(document: bytes) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def test_the_file_is_the_golden_one() -> None:
         "y": value("AQBzZWFsZWQ="),
         "tls.crt": value("AQBzZWFsZWQ="),
     }
-    assert put_values(None, "press", "db", values) == GOLDEN.read_bytes()
+    assert put_values(None, SecretReference("press", "db"), values) == GOLDEN.read_bytes()
 
 
 def test_every_reader_takes_every_key_for_text() -> None:
@@ -99,7 +100,7 @@ def test_every_reader_takes_every_key_for_text() -> None:
         "2024-01-01",
     ]
     keys += ["1.2.3", "_", "-", "--", "-a", "0o7", "12e03", "No", "OFF", "a"]
-    document = put_values(None, "press", "db", {key: value() for key in keys})
+    document = put_values(None, SecretReference("press", "db"), {key: value() for key in keys})
     lines = document.decode().partition("encryptedData:\n")[2].partition("  template:")[0].splitlines()
     plain = {line.split(":")[0].strip() for line in lines if not line.strip().startswith("'")}
     assert plain == {"a"}
@@ -110,7 +111,7 @@ def test_every_reader_takes_every_key_for_text() -> None:
     st.dictionaries(st.from_regex(r"[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,40}", fullmatch=True), st.just(value()), min_size=1)
 )
 def test_what_is_put_is_read_whatever_the_key(values: dict[str, SealedValue]) -> None:
-    document = put_values(None, "press", "db", values)
+    document = put_values(None, SecretReference("press", "db"), values)
     assert read_values(document) == values
     assert set(parsed(document)["spec"]["encryptedData"]) == set(values)
 
@@ -314,7 +315,7 @@ def test_a_key_of_another_scope_would_break_the_others_and_is_refused() -> None:
 )
 def test_names_are_checked_before_anything_is_written(namespace: str, name: str, key: str, code: str) -> None:
     with pytest.raises(Invalid) as refusal:
-        put_values(None, namespace, name, {key: value()})
+        put_values(None, SecretReference(namespace, name), {key: value()})
     assert refusal.value.code == code
 
 
