@@ -19,8 +19,8 @@ from api import admission, auth, edge_sessions, git_callers, webhook_document
 from api.bodies import JsonBody
 from api.document_headers import declare_headers
 from api.problem_document import PROBLEM_TYPE, Problem
-from api.status_document import edge_status_schema
 from edgewright import __version__
+from edgewright.domain.edge_status import status_schema
 
 REF = "#/components/schemas/{model}"
 TAGS = [
@@ -91,7 +91,7 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     schemas.update(definitions.get("$defs", {}))
     schemas.update(webhook_document.schemas())
-    schemas["EdgeStatus"] = edge_status_schema()
+    schemas["EdgeStatus"] = status_schema()
     schemas["Event"]["properties"]["kind"] = {
         "$ref": REF.format(model="EventKind")
     }  # others: as its description says

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from api.gateway import Gateway
 from api.schemas.secrets import ListedSecret, SealedKey, SecretList
 from edgewright.domain.absence import unopened_of
+from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
@@ -68,7 +69,7 @@ class _Edge:
     def __init__(self, row: ClusterRow) -> None:
         self._fingerprint = row.certificate.fingerprint if row.certificate else None
         self._opened: OpenedSecrets | None = opened_secrets(row.edge_status)
-        self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or {})[0]}
+        self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or EdgeStatus())[0]}
 
     def keys_of(self, secret: SecretReference, values: Mapping[str, SealedValue]) -> Iterator[SealedKey]:
         state, refusal = self._state(secret, values)

@@ -20,6 +20,7 @@ from api.secret_sealing import KeyChange, head_of, sealed_changes, sealing_certi
 from api.secret_templates import Templates
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
+from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
     EDGEWRIGHT_NAMESPACE,
@@ -107,7 +108,7 @@ async def change_keys(
 
 def _lost(row: ClusterRow) -> set[SecretKey]:
     """Values that no key of the edge opens, as it says."""
-    return {value.place for value in unopened_of(row.edge_status or {})[0]}
+    return {value.place for value in unopened_of(row.edge_status or EdgeStatus())[0]}
 
 
 def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:

@@ -32,6 +32,7 @@ from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
 from edgewright.domain.conditions import KEY_AGE_LIMIT
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.ended import Purge, left_on_edge
 from edgewright.domain.event_room import CERTIFICATE_COST
 from edgewright.domain.events import EventKind, NewEvent
@@ -96,8 +97,8 @@ class SqlEdgeReports(EdgeReach, Presence):
                 await update_row(connection, cluster, edge_reported_at=at, news_at=at)
             await note_joined(connection, at, row, actor=actor)
             if changed:
-                was = before.body if before else None
-                await tell_status(connection, at, row, was, body, events=events, actor=actor)
+                was, now = read_edge_status(before.body) if before else None, read_edge_status(body)
+                await tell_status(connection, at, row, was, now, events=events, actor=actor)
             await events.write(connection, at)
             return True
 

@@ -1,8 +1,6 @@
 """What the timeline tells of edge statuses, inside the transaction that stores one."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -11,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.edge_events import EdgeEvents
 from edgewright.adapters.database.tables import events as told
+from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.events import EventKind
 from edgewright.domain.opened_secrets import refusal_news
 from edgewright.domain.status_news import STIR, status_news
@@ -23,8 +22,8 @@ async def tell_status(
     connection: AsyncConnection,
     at: datetime,
     row: ClusterRecord,
-    before: Mapping[str, Any] | None,
-    now: Mapping[str, Any],
+    before: EdgeStatus | None,
+    now: EdgeStatus,
     *,
     events: EdgeEvents,
     actor: str,
@@ -42,7 +41,7 @@ async def tell_status(
         EventKind.EDGE_STATUS,
         news.sentence(row.name),
         actor=actor,
-        hosts=len(now.get("hosts") or ()),
+        hosts=len(now.document.get("hosts") or ()),
         passing=",".join(news.matters),
     )
 

@@ -11,6 +11,7 @@ from scripted_centre import Reply, Request, ScriptedCentre
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.opening import LONGEST_SENTENCE, MOST_TOLD, Opening, Stage, openings_to_json, stage_of
 from edgewright.agent.opening import sealing_digest as digest_on_the_edge
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.opened_secrets import EdgeState, opened_secrets, sealing_digest
 from edgewright.errors import Forbidden
@@ -129,7 +130,7 @@ def openings(number: int, stage: Stage, sentence: str = "") -> list[Opening]:
 
 def test_the_centre_reads_what_the_edge_has_written() -> None:
     found = [*openings(3, Stage.OPENED), *openings(2, Stage.PENDING), *openings(30, Stage.REFUSED, TAKEN)]
-    read = opened_secrets({"secrets": json.loads(json.dumps(openings_to_json(found)))})
+    read = opened_secrets(read_edge_status({"secrets": json.loads(json.dumps(openings_to_json(found)))}))
     assert read is not None and read.is_complete
     expected = {Stage.OPENED: EdgeState.OPENED, Stage.PENDING: EdgeState.APPLIED, Stage.REFUSED: EdgeState.REFUSED}
     assert [read.state_of(each.digest)[0] for each in found] == [expected[each.stage] for each in found]
@@ -147,7 +148,7 @@ def test_thousands_fit_and_more_are_not_guessed_at(stage: Stage) -> None:
     said = openings_to_json(found)
     assert len(json.dumps(said)) < 35_000
     assert said["counts"][stage] == len(found)
-    read = opened_secrets({"secrets": said})
+    read = opened_secrets(read_edge_status({"secrets": said}))
     assert read is not None and not read.is_complete
     assert {read.state_of(each.digest)[0] for each in found} > {EdgeState.UNKNOWN}
     assert openings_to_json(reversed(found)) == said, "the order in which they were found is no news"
