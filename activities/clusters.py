@@ -1,8 +1,7 @@
 """Reads and records on the ``clusters`` row."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from temporalio import activity
@@ -11,6 +10,8 @@ from edgewright.application.rendering import RenderInputs, digest_of
 from edgewright.domain.absence import UnopenedValue, absence_findings, absence_problem, unopened_of
 from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
 from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.edge_status import EdgeStatus
+from edgewright.domain.events import EventKind
 from edgewright.domain.health import edge_health
 from edgewright.domain.opened_secrets import secret_findings
 from edgewright.errors import NotFound, Refused, Stalled, Waiting
@@ -75,18 +76,18 @@ class ClusterActivities:
         begun = wanted.rendering_begun and done is not None
         return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
 
-    async def _as_told(self, wanted: Wanted, status: Mapping[str, Any]) -> Wanted:
+    async def _as_told(self, wanted: Wanted, status: EdgeStatus) -> Wanted:
         """With what the edge tells of itself. What it says it lacks counts before what Flux says of the rest."""
         lost, count = await self._unopened(wanted.uuid, status)
         told = {
             "delivery_problem": absence_problem(status) or delivery_problem(status),
             "edge_health": _health(status, lost),
-            "unopened": tuple(each.place for each in lost),
+            "unopened": tuple(str(each.place) for each in lost),
             "unopened_count": count,
         }
         return wanted.model_copy(update=told)
 
-    async def _unopened(self, cluster: UUID, status: Mapping[str, Any]) -> tuple[list[UnopenedValue], int]:
+    async def _unopened(self, cluster: UUID, status: EdgeStatus) -> tuple[list[UnopenedValue], int]:
         """What the edge has found that no key opens. A repository that cannot be read contradicts nothing."""
         claimed, count = unopened_of(status)
         if not claimed:
@@ -152,7 +153,7 @@ class ClusterActivities:
         return Receipt()
 
 
-def _health(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -> EdgeHealth | None:
+def _health(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> EdgeHealth | None:
     """Of all that an edge tells; None while it has told of nothing to judge by."""
     of_flux, others = flux_findings(status), [*secret_findings(status), *absence_findings(status, lost)]
     return None if of_flux is None and not others else edge_health([*(of_flux or ()), *others])
@@ -168,4 +169,4 @@ def _tells_of_first_commissioning(publication: Publish) -> bool:
     if publication.projection.done.commissioning != 1:
         return False
     told = {(event.kind, event.detail.get("step")) for event in publication.events}
-    return {("step.done", StepName.PUBLISH_STATUS.value), ("phase.changed", None)} <= told
+    return {(EventKind.STEP_DONE, StepName.PUBLISH_STATUS.value), (EventKind.PHASE_CHANGED, None)} <= told

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Refused, Stalled
 from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.ports.secret_staging import StagedChange
@@ -29,26 +29,28 @@ def put_in_place(
     """The files that result, and the changes that find something else in the place of what they replace. Blocks."""
     files: dict[str, bytes | None] = {}
     outdated: list[StagedChange] = []
-    for (namespace, name), of_secret in _by_secret(changes).items():
-        path = secret_path(namespace, name)
+    for secret, of_secret in _by_secret(changes).items():
+        path = secret.path
         document = git.read(repository, path, at=head)
         replacements = {
-            change.key: (change.replaces or "", SealedValue(change.ciphertext, change.fingerprint, change.sealed_at))
-            for change in of_secret
+            key: (change.replaces or "", SealedValue(change.ciphertext, change.fingerprint, change.sealed_at))
+            for key, change in of_secret
             if change.ciphertext is not None
         }
         try:
-            changed, gone = replace_values(document, namespace, name, replacements)
+            changed, gone = replace_values(document, secret, replacements)
         except (Refused, Stalled):
             changed, gone = document, replacements.keys()  # the file was changed into something that holds no value
-        outdated += [change for change in of_secret if change.key in gone]
+        outdated += [change for key, change in of_secret if key in gone]
         if changed != document:
             files[path] = changed
     return files, outdated
 
 
-def _by_secret(changes: Sequence[StagedChange]) -> dict[tuple[str, str], list[StagedChange]]:
-    grouped: dict[tuple[str, str], list[StagedChange]] = {}
+def _by_secret(changes: Sequence[StagedChange]) -> dict[SecretReference, list[tuple[str, StagedChange]]]:
+    """Key and change; a re-sealed value always has a key."""
+    grouped: dict[SecretReference, list[tuple[str, StagedChange]]] = {}
     for change in changes:
-        grouped.setdefault((change.namespace, change.name), []).append(change)
+        if isinstance(change.place, SecretKey):
+            grouped.setdefault(change.place.secret, []).append((change.place.key, change))
     return grouped

@@ -33,7 +33,7 @@ def apply_with_drivers(read: Read, list_paths: ListPaths, requests: Requests) ->
     """
     asked = set().union(*(_namespaces(changes) for _, changes in requests))
     unknown = {name for name in asked if read(namespace_note_path(name)) is None}
-    created = {change.namespace for _, changes in requests for change in changes if _creates(change)}
+    created = {change.place.namespace for _, changes in requests for change in changes if _creates(change)}
     if not unknown and not created:
         return apply_requests(read, requests)
     paths = list_paths()
@@ -44,7 +44,7 @@ def apply_with_drivers(read: Read, list_paths: ListPaths, requests: Requests) ->
         read_pattern(read(DRIVER_PATTERN_PATH)),
         paths,
         opened=_namespaces(taken) & unknown,
-        created={change.namespace for change in taken if _creates(change)},
+        created={change.place.namespace for change in taken if _creates(change)},
     )
     return replace(applied, files={**applied.files, **brought}, refused={**applied.refused, **crowded})
 
@@ -66,7 +66,7 @@ def _admitted(requests: Requests, used: AbstractSet[str]) -> tuple[Requests, Map
 
 def _namespaces(changes: Sequence[StagedChange]) -> set[str]:
     """Those that get a value."""
-    return {change.namespace for change in changes if change.ciphertext is not None}
+    return {change.place.namespace for change in changes if change.ciphertext is not None}
 
 
 def _creates(change: StagedChange) -> bool:

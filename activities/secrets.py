@@ -13,6 +13,7 @@ from activities.secret_namespaces import apply_with_drivers
 from activities.staged_files import Files
 from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed, by_request
 from edgewright.domain.cluster import Desired
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
@@ -167,7 +168,7 @@ def _sentence(error: EdgewrightError) -> str:
 
 
 def _verb(change: StagedChange) -> str:
-    if change.touches_no_key:
+    if isinstance(change.place, SecretReference):
         return "Label and annotate"
     if change.deletes:
         return "Remove"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from uuid import UUID
 
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import TemplateChange, secret_is_gone
 from edgewright.errors import Refused, Stalled
-from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange
+from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import SealedValue, change_values
 
 Files = Mapping[str, bytes | None]
@@ -53,8 +53,9 @@ def _apply(read: Callable[[str], bytes | None], files: Files, requests: Requests
     try:
         templates = _templates(requests)
         changed = {
-            path: _changed(files[path] if path in files else read(path), changes, templates.get(path))
-            for path, changes in _newest(requests).items()
+            path: _changed(secret, files[path] if path in files else read(path), changes, templates.get(secret))
+            for secret, changes in _newest(requests).items()
+            for path in [secret.path]
         }
     except (Refused, Stalled) as refusal:
         if len(requests) == 1:
@@ -67,41 +68,42 @@ def _apply(read: Callable[[str], bytes | None], files: Files, requests: Requests
     return AppliedRequests(second.files, first.taken + second.taken, first.refused | second.refused)
 
 
-def _newest(requests: Requests) -> dict[str, dict[str, StagedChange]]:
-    """The last change of each key, by file."""
-    newest: dict[str, dict[str, StagedChange]] = {}
+def _newest(requests: Requests) -> dict[SecretReference, dict[SecretPlace, StagedChange]]:
+    """The last change of each key, and the last one of no key."""
+    newest: dict[SecretReference, dict[SecretPlace, StagedChange]] = {}
     for change in chain.from_iterable(changes for _, changes in requests):
-        newest.setdefault(secret_path(change.namespace, change.name), {})[change.key] = change
+        newest.setdefault(change.place.secret, {})[change.place] = change
     return newest
 
 
-def _templates(requests: Requests) -> dict[str, TemplateChange]:
-    """What changes of each Secret besides its values, one request after the other, by file.
+def _templates(requests: Requests) -> dict[SecretReference, TemplateChange]:
+    """What changes of each Secret besides its values, one request after the other.
 
     Raises:
         Conflict: code ``secret_type_immutable``: two requests name two types.
     """
-    merged: dict[str, TemplateChange] = {}
+    merged: dict[SecretReference, TemplateChange] = {}
     for change in chain.from_iterable(changes for _, changes in requests):
         if change.template is not None:
-            path = secret_path(change.namespace, change.name)
-            merged[path] = merged.get(path, TemplateChange()).then(change.template)
+            secret = change.place.secret
+            merged[secret] = merged.get(secret, TemplateChange()).then(change.template)
     return merged
 
 
 def _changed(
-    document: bytes | None, changes: Mapping[str, StagedChange], template: TemplateChange | None
+    secret: SecretReference,
+    document: bytes | None,
+    changes: Mapping[SecretPlace, StagedChange],
+    template: TemplateChange | None,
 ) -> bytes | None:
-    place = next(iter(changes.values()))
-    labelled = changes.keys() & {WHOLE_SECRET}
     values = {
-        key: None
+        place.key: None
         if change.ciphertext is None
         else SealedValue(change.ciphertext, change.fingerprint, change.sealed_at)
-        for key, change in changes.items()
-        if key not in labelled
+        for place, change in changes.items()
+        if isinstance(place, SecretKey)
     }
-    changed = change_values(document, place.namespace, place.name, values, template)
-    if changed is None and labelled:
-        raise secret_is_gone(place.namespace, place.name)
+    changed = change_values(document, secret, values, template)
+    if changed is None and secret in changes:
+        raise secret_is_gone(secret)
     return changed

@@ -37,16 +37,16 @@ class Arrivals:
         """Callers that are remembered: those with a request under way here."""
         return len(self._lanes)
 
-    def turn(self, secret: str) -> "Turn":
+    def turn(self, secret: str) -> "ArrivalTurn":
         """A context that begins once few others with these credentials are being looked up, and is the lookup.
 
         Raises:
             TooMany: when it is entered; code ``too_many_requests``: too many of them wait already.
         """
-        return Turn(self._lanes, hashlib.sha256(secret.encode()).digest())
+        return ArrivalTurn(self._lanes, hashlib.sha256(secret.encode()).digest())
 
 
-class Turn:
+class ArrivalTurn:
     """One lookup. Not a generator, as each request has one."""
 
     __slots__ = ("_caller", "_lane", "_lanes")

@@ -20,9 +20,8 @@ from api.agent_callers import FromAgent
 from api.bodies import JsonBody
 from api.document_headers import declare_headers
 from api.problem_document import PROBLEM_TYPE, Problem
-from api.status_document import edge_status_schema
 from edgewright import __version__
-from edgewright.domain.events import EVENT_KINDS
+from edgewright.domain.edge_status import status_schema
 
 REF = "#/components/schemas/{model}"
 TAGS = [
@@ -62,7 +61,6 @@ SCHEMES = {
 _MAY_HAVE_ENDED = re.compile(r"/v1/cluster/\{uuid\}(?!/(timeline|bootstrap)$)|/uuid/\{uuid\}/")
 _CHANGES_OF_ENTRIES = re.compile(r"(PUT|PATCH|DELETE) /v[12]/app/\{app\}/object/\{object_uuid\}")
 _ENDED = "The cluster was deleted: `ended_at` says when, `timeline` where to read what happened to it."
-_KINDS = "What happened. The list grows: be prepared for a kind that you do not know."
 _ANY_CALLER = {auth.identify, edge_sessions.identify_for_store, git_callers.identify_for_git}
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
 _CLUSTER: list[dict[str, list[str]]] = [{"clusterBasic": []}]
@@ -94,9 +92,13 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     schemas.update(definitions.get("$defs", {}))
     schemas.update(webhook_document.schemas())
-    schemas["EdgeStatus"] = edge_status_schema()
-    schemas["EventKind"] = {"title": "EventKind", "type": "string", "enum": list(EVENT_KINDS), "description": _KINDS}
-    schemas["Event"]["properties"]["kind"] = {"$ref": REF.format(model="EventKind")}
+    schemas["EdgeStatus"] = status_schema()
+    schemas["Event"]["properties"]["kind"] = {
+        "$ref": REF.format(model="EventKind")
+    }  # others: as its description says
+    for held in (held for schema in schemas.values() for held in schema.get("properties", {}).values()):
+        if "$ref" in held:
+            held.pop("title", None)  # what is named there has its own
     described["webhooks"] = webhook_document.webhooks()
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)

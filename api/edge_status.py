@@ -129,7 +129,7 @@ def _door(gateway: Gateway) -> EdgeStatusDoor:
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:
     reported = body.get(CERTIFICATE_FIELD)
-    known = {None, (row.edge_status or {}).get(CERTIFICATE_FIELD), row.certificate_pem}
+    known = {None, row.edge_status.kubeseal_cert if row.edge_status else None, row.certificate_pem}
     same = reported in known if isinstance(reported, str | None) else False
     if not same and not operator.allows(Permission.ADMIN):
         raise Forbidden(

@@ -14,7 +14,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from edgewright.domain.cluster import LeaseState, Phase
+from edgewright.domain.cluster import LeaseState, Phase, StepState
 from edgewright.ports.census import LEASE_AGES, Counted
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -147,8 +147,10 @@ def _families(counted: Counted) -> Iterable[Metric]:
         ("phase",),
         {(phase.value,): counted.phases.get(phase, 0) for phase in Phase if phase is not Phase.DELETED},
     )
-    failing: dict[tuple[str, ...], int] = {("waiting", ""): 0, ("blocked", ""): 0}
-    failing |= {(state, step.value if step else ""): number for (state, step), number in counted.failing.items()}
+    failing: dict[tuple[str, ...], int] = {(StepState.WAITING.value, ""): 0, (StepState.BLOCKED.value, ""): 0}
+    failing |= {
+        (state.value, step.value if step else ""): number for (state, step), number in counted.failing.items()
+    }
     yield _by(
         "edgewright_steps_failing",
         "Clusters in which a step waits for its next attempt, or is blocked until somebody acts.",

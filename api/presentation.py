@@ -106,7 +106,7 @@ def links_of(gateway: Gateway, row: ClusterRow) -> Links:
 
 
 def _hosts(row: ClusterRow) -> list[dict[str, object]]:
-    hosts = (row.edge_status or {}).get("hosts")
+    hosts = row.edge_status.document.get("hosts") if row.edge_status else None
     return [dict(host) for host in hosts if isinstance(host, dict)] if isinstance(hosts, list) else []
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from api.gateway import Gateway
 from api.schemas.secrets import ListedSecret, SealedKey, SecretList
 from edgewright.domain.absence import unopened_of
+from edgewright.domain.edge_status import EdgeStatus
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
 from edgewright.domain.secret_template import SecretTemplate
@@ -23,33 +25,33 @@ def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, na
     items: list[SealedKey] = []
     secrets: list[ListedSecret] = []
     unreadable: list[str] = []
-    for path, found_namespace, found_name, document in _files(gateway, row):
-        if namespace not in {None, found_namespace} or name not in {None, found_name}:
+    for path, secret, document in _files(gateway, row):
+        if namespace not in {None, secret.namespace} or name not in {None, secret.name}:
             continue
         try:
             sealed = read_sealed(document, where=path)
         except Stalled:
             unreadable.append(path)
             continue
-        secrets.append(_listed(found_namespace, found_name, sealed.template))
-        items += edge.keys_of(found_namespace, found_name, sealed.values)
-    lost = (f"{each.namespace}/{each.name}/{each.key}" for each in items if each.opens is False)
+        secrets.append(_listed(secret, sealed.template))
+        items += edge.keys_of(secret, sealed.values)
+    lost = (str(SecretKey(each.namespace, each.name, each.key)) for each in items if each.opens is False)
     must_reenter = sorted({*row.must_reenter, *lost})
     return SecretList(items=items, secrets=secrets, unreadable=unreadable, must_reenter=must_reenter)
 
 
-def _listed(namespace: str, name: str, template: SecretTemplate) -> ListedSecret:
+def _listed(secret: SecretReference, template: SecretTemplate) -> ListedSecret:
     return ListedSecret(
-        namespace=namespace,
-        name=name,
+        namespace=secret.namespace,
+        name=secret.name,
         type=template.type,
         labels=dict(template.labels),
         annotations=dict(template.annotations),
     )
 
 
-def _files(gateway: Gateway, row: ClusterRow) -> Iterator[tuple[str, str, str, bytes]]:
-    """Path, namespace, name and content of each file of a Secret."""
+def _files(gateway: Gateway, row: ClusterRow) -> Iterator[tuple[str, SecretReference, bytes]]:
+    """Path, Secret and content of each of their files."""
     try:
         head = gateway.git.head(row.uuid)
     except NotFound:
@@ -57,7 +59,8 @@ def _files(gateway: Gateway, row: ClusterRow) -> Iterator[tuple[str, str, str, b
     for path in gateway.git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []:
         namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
         if file.endswith(".yaml") and head is not None:
-            yield path, namespace, file.removesuffix(".yaml"), gateway.git.read(row.uuid, path, at=head) or b""
+            secret = SecretReference(namespace, file.removesuffix(".yaml"))
+            yield path, secret, gateway.git.read(row.uuid, path, at=head) or b""
 
 
 class _Edge:
@@ -66,15 +69,15 @@ class _Edge:
     def __init__(self, row: ClusterRow) -> None:
         self._fingerprint = row.certificate.fingerprint if row.certificate else None
         self._opened: OpenedSecrets | None = opened_secrets(row.edge_status)
-        self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or {})[0]}
+        self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or EdgeStatus())[0]}
 
-    def keys_of(self, namespace: str, name: str, values: Mapping[str, SealedValue]) -> Iterator[SealedKey]:
-        state, refusal = self._state(namespace, name, values)
+    def keys_of(self, secret: SecretReference, values: Mapping[str, SealedValue]) -> Iterator[SealedKey]:
+        state, refusal = self._state(secret, values)
         for key, value in values.items():
-            claimed = self._unopened.get(f"{namespace}/{name}/{key}")
+            claimed = self._unopened.get(SecretKey(secret.namespace, secret.name, key))
             yield SealedKey(
-                namespace=namespace,
-                name=name,
+                namespace=secret.namespace,
+                name=secret.name,
                 key=key,
                 sealed_at=value.sealed_at,
                 fingerprint=value.fingerprint,
@@ -84,8 +87,8 @@ class _Edge:
                 opens=False if claimed is not None and claimed == ciphertext_digest(value.ciphertext) else None,
             )
 
-    def _state(self, namespace: str, name: str, values: Mapping[str, SealedValue]) -> tuple[EdgeState, str]:
+    def _state(self, secret: SecretReference, values: Mapping[str, SealedValue]) -> tuple[EdgeState, str]:
         if self._opened is None:
             return EdgeState.UNKNOWN, ""
         ciphertexts = {key: value.ciphertext for key, value in values.items()}
-        return self._opened.state_of(sealing_digest(namespace, name, ciphertexts))
+        return self._opened.state_of(sealing_digest(secret, ciphertexts))

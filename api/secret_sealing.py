@@ -9,12 +9,11 @@ from api.gateway import Gateway
 from api.secret_namespaces import check_namespaces
 from api.secret_templates import Templates, check_form
 from api.unapplied_deletions import UnappliedDeletions
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import SecretTemplate, secret_is_gone
 from edgewright.errors import Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId
-from edgewright.ports.secret_staging import WHOLE_SECRET
 from edgewright.sealing import (
     Plaintext,
     Scope,
@@ -32,18 +31,12 @@ from edgewright.sealing import (
 class KeyChange:
     """One key of one Secret: its new value, or None to delete it. ``create_namespace``: the edge gets that, too.
 
-    The key ``WHOLE_SECRET``: no key changes, only what the Secret is besides them.
+    The Secret itself in place of a key: no key changes, only what the Secret is besides them.
     """
 
-    namespace: str
-    name: str
-    key: str
+    place: SecretPlace
     value: Plaintext | None
     create_namespace: bool = False
-
-    @property
-    def place(self) -> tuple[str, str, str]:
-        return (self.namespace, self.name, self.key)
 
 
 def sealing_certificate(row: ClusterRow) -> SealingCertificate:
@@ -80,7 +73,7 @@ def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate |
     if change.value is None or certificate is None:
         return None
     with gateway.metrics.seal.time():
-        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, namespace=change.namespace, name=change.name)
+        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, secret=change.place.secret)
     return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
 
 
@@ -95,30 +88,34 @@ def sealed_changes(
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
     head = head_of(gateway, row.uuid)
-    valued = {change.namespace for change in changes if change.value is not None}
+    valued = {change.place.namespace for change in changes if change.value is not None}
     check_namespaces(gateway.git, row.uuid, head, valued)
     unapplied = UnappliedDeletions(gateway.git, row.uuid, row.spec.name, head, row.observed_revision)
     sealed = [_seal(gateway, change, certificate) for change in changes]
-    by_secret: dict[tuple[str, str], dict[str, tuple[KeyChange, SealedValue | None]]] = {}
+    by_secret: dict[SecretReference, dict[SecretKey, tuple[KeyChange, SealedValue | None]]] = {}
+    labelled = {change.place for change in changes if isinstance(change.place, SecretReference)}
     for change, value in zip(changes, sealed, strict=True):
-        by_secret.setdefault((change.namespace, change.name), {})[change.key] = (change, value)
-    for (namespace, name), wanted in by_secret.items():
-        path, template = secret_path(namespace, name), templates.get((namespace, name))
+        wanted = by_secret.setdefault(change.place.secret, {})
+        if isinstance(change.place, SecretKey):
+            wanted[change.place] = (change, value)
+    for secret, wanted in by_secret.items():
+        path, template = secret.path, templates.get(secret)
         document = gateway.git.read(row.uuid, path, at=head) if head else None
         there = SealedFile({}, SecretTemplate()) if document is None else read_sealed(document, where=path)
-        labelled = wanted.pop(WHOLE_SECRET, None)
-        if labelled and document is None:
-            raise secret_is_gone(namespace, name)
-        for key in (key for key, (_, value) in wanted.items() if value is None and key not in there.values):
-            if f"{namespace}/{name}/{key}" not in given_up:
-                raise NotFound(f"The Secret {namespace}/{name} has no key {key}.", code="secret_unknown")
-        change_values(document, namespace, name, {key: value for key, (_, value) in wanted.items()}, template)
+        if secret in labelled and document is None:
+            raise secret_is_gone(secret)
+        for place in (
+            place for place, (_, value) in wanted.items() if value is None and place.key not in there.values
+        ):
+            if str(place) not in given_up:
+                raise NotFound(f"The Secret {secret} has no key {place.key}.", code="secret_unknown")
+        change_values(document, secret, {place.key: value for place, (_, value) in wanted.items()}, template)
         secret_type = template.type if template and template.type else there.template.type
         if document is None:
-            unapplied.refuse_other_type(namespace, name, secret_type)
-        for change, _ in wanted.values():
+            unapplied.refuse_other_type(secret, secret_type)
+        for place, (change, _) in wanted.items():
             if change.value is not None:
-                check_form(secret_type, change.key, change.value)
+                check_form(secret_type, place.key, change.value)
     return sealed
 
 

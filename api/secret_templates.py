@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from api.schemas.secrets import SecretPatch, SecretTemplateWish
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.secret_template import JSON_KEYS, TemplateChange, check_template_change
 from edgewright.errors import Invalid
 from edgewright.sealing import Plaintext
 
-Templates = Mapping[tuple[str, str], TemplateChange]
-"""``(namespace, name)`` of Secrets -> what changes of them besides values."""
+Templates = Mapping[SecretReference, TemplateChange]
+"""What changes of Secrets besides values."""
 
 
 def template_of_query(
@@ -29,30 +30,30 @@ def template_of_query(
     return check_template_change(change) if change else None
 
 
-def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[tuple[str, str]]) -> Templates:
+def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[SecretReference]) -> Templates:
     """What the body of a request wants to change.
 
     Args:
-        changed: ``(namespace, name)`` of the Secrets that it has keys of.
+        changed: the Secrets that it has keys of.
 
     Raises:
         Invalid: code ``request_invalid``, or as ``check_template_change``.
     """
-    templates: dict[tuple[str, str], TemplateChange] = {}
+    templates: dict[SecretReference, TemplateChange] = {}
     for index, wish in enumerate(wishes):
-        where = f"/secrets/{index}"
-        if (wish.namespace, wish.name) not in changed:
+        where, secret = f"/secrets/{index}", SecretReference(wish.namespace, wish.name)
+        if secret not in changed:
             raise Invalid(
                 "Type, labels and annotations go with a key of their Secret, and changes has none of this one.",
                 code="request_invalid",
                 hint="Set one of its keys in the same request, or change the Secret alone with PATCH.",
                 where=where,
             )
-        if (wish.namespace, wish.name) in templates:
+        if secret in templates:
             raise Invalid("This Secret is there twice.", code="request_invalid", where=where)
         change = check_template_change(TemplateChange(wish.type, wish.labels, wish.annotations))
         if change:
-            templates[wish.namespace, wish.name] = change
+            templates[secret] = change
     return templates
 
 

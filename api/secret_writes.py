@@ -5,6 +5,7 @@ request are its idempotency record: the same ``Idempotency-Key`` makes the same 
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -19,13 +20,14 @@ from api.secret_sealing import KeyChange, head_of, sealed_changes, sealing_certi
 from api.secret_templates import Templates
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
+from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
     EDGEWRIGHT_NAMESPACE,
     KUBERNETES_NAMESPACE,
-    check_namespace,
-    check_secret_key,
-    check_secret_name,
+    SecretKey,
+    SecretPlace,
+    SecretReference,
     check_stored_name,
 )
 from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
@@ -56,7 +58,7 @@ class SecretWish:
     Args:
         path: of the request, with its method where several share a path; part of what a repeated request is known by.
         key: the ``Idempotency-Key``, if one was sent.
-        places: ``(namespace, name, key)`` of each change.
+        places: what each change is about.
         expected: namespaces that get a value and have to be on the edge already.
         dry_run: everything is checked and sealed, nothing is stored.
         templates: of Secrets that ``places`` are of.
@@ -67,7 +69,7 @@ class SecretWish:
     actor: str
     path: str
     key: str | None
-    places: Sequence[tuple[str, str, str]]
+    places: Sequence[SecretPlace]
     dry_run: bool
     templates: Templates = field(default_factory=dict)
     expected: AbstractSet[str] = frozenset()
@@ -89,28 +91,24 @@ async def change_keys(
         wanted = await changes()
         reserved = await reserved_namespaces(live, row)
         refuse_reserved(wanted, wish.templates, reserved)
-        given_up = {place for place in row.must_reenter if _is_reserved(*place.split("/")[:2], reserved=reserved)}
+        given_up = {
+            place
+            for place in row.must_reenter
+            if _is_reserved(SecretReference(*place.split("/")[:2]), reserved=reserved)
+        }
         await stage(gateway, row, request, wanted, wish, given_up=given_up)
     warnings = await asyncio.to_thread(_warnings, gateway, row, wish.expected)
     if wish.dry_run:
         return ChangedKeys(None, warnings)
     commit = await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
-    if not {"/".join(place) for place in wish.places}.isdisjoint(_lost(row)):
+    if not set(wish.places).isdisjoint(_lost(row)):
         await live.nudges.nudge(wish.cluster)  # a condition says that it is lost: its workflow has to look again
     return ChangedKeys(commit, warnings)
 
 
-def _lost(row: ClusterRow) -> set[str]:
+def _lost(row: ClusterRow) -> set[SecretKey]:
     """Values that no key of the edge opens, as it says."""
-    return {value.place for value in unopened_of(row.edge_status or {})[0]}
-
-
-def check_names(namespace: str, name: str, key: str | None = None) -> None:
-    """Raises ``Invalid`` for a name that Kubernetes would refuse, before it becomes a path. None: of no key."""
-    check_namespace(namespace)
-    check_secret_name(name)
-    if key is not None:
-        check_secret_key(key)
+    return {value.place for value in unopened_of(row.edge_status or EdgeStatus())[0]}
 
 
 def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
@@ -121,14 +119,14 @@ def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
     return uuid4() if key is None else uuid5(cluster, f"{asker}\n{path}\n{key}")
 
 
-async def first_result(gateway: Gateway, request: UUID, places: Sequence[tuple[str, str, str]]) -> bool:
+async def first_result(gateway: Gateway, request: UUID, places: Sequence[SecretPlace]) -> bool:
     """Whether a request was staged before.
 
     Raises:
         Invalid: code ``idempotency_key_reused``: it was for other keys.
     """
     staged = await gateway.staging.request(request)
-    if staged and sorted((row.namespace, row.name, row.key) for row in staged) != sorted(places):
+    if staged and Counter(row.place for row in staged) != Counter(places):
         raise Invalid("This Idempotency-Key was used for another request.", code="idempotency_key_reused")
     return bool(staged)
 
@@ -165,11 +163,11 @@ async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
     }
 
 
-def _is_reserved(namespace: str, name: str, *, reserved: Mapping[str, str]) -> bool:
+def _is_reserved(secret: SecretReference, *, reserved: Mapping[str, str]) -> bool:
     """Whoever has another namespace than Edgewright's own may have workloads there, too, as ACS has."""
-    if reserved.get(namespace) != EDGEWRIGHT or namespace == EDGEWRIGHT_NAMESPACE:
-        return namespace in reserved
-    return name == FLUX_SECRET or name.startswith(OWN_PREFIX)
+    if reserved.get(secret.namespace) != EDGEWRIGHT or secret.namespace == EDGEWRIGHT_NAMESPACE:
+        return secret.namespace in reserved
+    return secret.name == FLUX_SECRET or secret.name.startswith(OWN_PREFIX)
 
 
 def refuse_reserved(changes: Sequence[KeyChange], templates: Templates, reserved: Mapping[str, str]) -> None:
@@ -179,13 +177,13 @@ def refuse_reserved(changes: Sequence[KeyChange], templates: Templates, reserved
         Invalid: code ``namespace_reserved``: a value, type, label or annotation is for one of these namespaces;
             ``secret_name_invalid``: for a name whose file Flux would not take for a secret.
     """
-    written = [(change.namespace, change.name) for change in changes if change.value is not None]
-    for namespace, name in (*written, *templates):
-        check_stored_name(name)
-        if _is_reserved(namespace, name, reserved=reserved):
+    written = [change.place.secret for change in changes if change.value is not None]
+    for secret in (*written, *templates):
+        check_stored_name(secret.name)
+        if _is_reserved(secret, reserved=reserved):
             raise Invalid(
-                f"The secret {name} cannot be sealed into the namespace {namespace} of this cluster: "
-                f"it belongs to {reserved[namespace]}.",
+                f"The secret {secret.name} cannot be sealed into the namespace {secret.namespace} of this cluster: "
+                f"it belongs to {reserved[secret.namespace]}.",
                 code="namespace_reserved",
                 hint="Use a namespace of your own workloads.",
                 where="namespace",
@@ -235,16 +233,14 @@ async def stage(
                     request=request,
                     cluster=row.uuid,
                     generation=row.generation,
-                    namespace=change.namespace,
-                    name=change.name,
-                    key=change.key,
+                    place=change.place,
                     ciphertext=None if value is None else value.ciphertext,
                     fingerprint=None if value is None else value.fingerprint,
                     sealed_at=datetime.now(UTC) if value is None or value.sealed_at is None else value.sealed_at,
                     actor=wish.actor,
                     sequence=sequence,
                     creates_namespace=change.create_namespace,
-                    template=templates.pop((change.namespace, change.name), None),  # the first of its Secret has it
+                    template=templates.pop(change.place.secret, None),  # the first of its Secret has it
                 )
                 for sequence, (change, value) in enumerate(zip(changes, sealed, strict=True))
             ]

@@ -5,7 +5,7 @@ from functools import cached_property
 from itertools import pairwise
 from uuid import UUID
 
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict, NotFound, Stalled
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 from edgewright.sealing import read_template
@@ -29,7 +29,7 @@ class UnappliedDeletions:
     head: CommitId | None
     observed: CommitId | None
 
-    def refuse_other_type(self, namespace: str, name: str, secret_type: str) -> None:
+    def refuse_other_type(self, secret: SecretReference, secret_type: str) -> None:
         """For a Secret that the repository does not hold.
 
         Raises:
@@ -38,11 +38,11 @@ class UnappliedDeletions:
         """
         if None in (self.head, self.observed) or self.head == self.observed:
             return
-        for commit in self._with_it(namespace, name):
-            found = self._type_at(commit, secret_path(namespace, name))
+        for commit in self._with_it(secret):
+            found = self._type_at(commit, secret.path)
             if found not in {None, secret_type}:
                 raise Conflict(
-                    f"{self.name} may still have the deleted Secret {namespace}/{name}, with the type {found}, and "
+                    f"{self.name} may still have the deleted Secret {secret}, with the type {found}, and "
                     "Kubernetes lets nobody change the type of a Secret that is there.",
                     code="secret_type_immutable",
                     hint=f"Wait until the edge has applied the deletion: edgewright cluster wait {self.name} "
@@ -50,11 +50,11 @@ class UnappliedDeletions:
                     where="type",
                 )
 
-    def _with_it(self, namespace: str, name: str) -> list[CommitId]:
+    def _with_it(self, secret: SecretReference) -> list[CommitId]:
         """Commits that may hold the Secret: the one that the edge has applied, and each one before a deletion."""
         held = [] if self.observed is None else [self.observed]
         for commit, before in pairwise(self._newer):
-            if f"Remove {namespace}/{name}/" in commit.message:
+            if f"Remove {secret}/" in commit.message:
                 held.append(before.commit)
         return held
 

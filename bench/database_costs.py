@@ -21,6 +21,7 @@ from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.sqlite_connection import LoopConnection
 from edgewright.adapters.database.tables import events
+from edgewright.domain.events import EventKind
 
 TURNS = 5
 Opening = Callable[[], AbstractAsyncContextManager[AsyncConnection]]
@@ -45,7 +46,9 @@ async def writes(write: Opening, database: Database) -> None:
     """A position of the feed, and an event."""
     async with write() as connection:
         at = await database.now(connection)
-        await record(connection, at, cluster=None, actor="bench", kind="cluster.created", message="One.", number=1)
+        await record(
+            connection, at, cluster=None, actor="bench", kind=EventKind.CLUSTER_CREATED, message="One.", number=1
+        )
 
 
 async def costs(url: str, name: str, times: int) -> list[Line]:

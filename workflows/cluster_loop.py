@@ -13,7 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from edgewright.domain.cluster import Wanted
 from edgewright.domain.conditions import next_review
 from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
-from edgewright.domain.projection import Projection
+from edgewright.domain.projection import PlanKind, Projection
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput, Readiness
 from workflows import policies
 from workflows.failures import failure_of
@@ -208,7 +208,7 @@ class ClusterLoop:
         """Notes that a plan is done; returns what to go on with. A plan with more steps begins with a new reading."""
         self._done = finish(plan, wanted, self._done, self.steps.rendered_digest)
         self.steps.drop()
-        if plan.key.startswith("delete/"):
+        if plan.kind is PlanKind.DELETE:
             return plan, wanted.model_copy(update={"closed": True})
         if self._together and not (following := self._plan(wanted)).steps:
             self.steps.take(following)

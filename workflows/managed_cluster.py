@@ -17,6 +17,7 @@ from edgewright.messages.cluster import (
     Readiness,
     ReconcileSignal,
     StepVerb,
+    VerbKind,
 )
 from workflows.cluster_loop import ClusterLoop
 from workflows.guarded import guarded_signal, guarded_update
@@ -83,7 +84,7 @@ class ManagedCluster:
     @guarded_update
     async def retry_step(self, verb: StepVerb) -> Projection:
         """Tries a waiting or blocked step now."""
-        return await self._loop.applied(self._loop.verbs.add("retry_step", verb.actor, step=verb.step))
+        return await self._loop.applied(self._loop.verbs.add(VerbKind.RETRY_STEP, verb.actor, step=verb.step))
 
     @retry_step.validator
     def _may_retry(self, verb: StepVerb) -> None:
@@ -99,7 +100,7 @@ class ManagedCluster:
     async def skip_step(self, verb: StepVerb) -> Projection:
         """Skips the present step of a deletion; what it leaves becomes residue."""
         return await self._loop.applied(
-            self._loop.verbs.add("skip_step", verb.actor, step=verb.step, reason=verb.reason)
+            self._loop.verbs.add(VerbKind.SKIP_STEP, verb.actor, step=verb.step, reason=verb.reason)
         )
 
     @skip_step.validator
@@ -117,7 +118,9 @@ class ManagedCluster:
     @guarded_update
     async def pause(self, verb: PauseVerb) -> Projection:
         """No more commits until `resume`."""
-        return await self._loop.applied(self._loop.verbs.add("pause", verb.actor, reason=verb.reason, seen=verb.seen))
+        return await self._loop.applied(
+            self._loop.verbs.add(VerbKind.PAUSE, verb.actor, reason=verb.reason, seen=verb.seen)
+        )
 
     @pause.validator
     def _may_pause(self, verb: PauseVerb) -> None:
@@ -128,7 +131,7 @@ class ManagedCluster:
     async def resume(self, verb: PauseVerb) -> Projection:
         """Commits go on."""
         return await self._loop.applied(
-            self._loop.verbs.add("resume", verb.actor, reason=verb.reason, seen=verb.seen)
+            self._loop.verbs.add(VerbKind.RESUME, verb.actor, reason=verb.reason, seen=verb.seen)
         )
 
     @resume.validator

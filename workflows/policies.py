@@ -1,7 +1,7 @@
 """Every time limit and retry of the workflows, with its reason. Nothing else in ``workflows/`` holds a number."""
 
 from datetime import timedelta
-from typing import TypedDict
+from typing import TypedDict, assert_never
 
 from temporalio.common import RetryPolicy
 from temporalio.workflow import ActivityCancellationType
@@ -56,25 +56,37 @@ commissioned at once on a busy machine each takes seconds, and whoever is cut of
 DELETION_STEP = _policy(CLUSTERS_QUEUE, attempt=30, total=300, attempts=3)
 """Credentials die now, not after the queue."""
 
-DELETION_STEPS = frozenset(
-    {
-        StepName.SUSPEND_CREDENTIALS,
-        StepName.WITHDRAW_STATUS,
-        StepName.BEGIN_DELETION,
-        StepName.REMOVE_WORKLOADS,
-        StepName.REVOKE_CREDENTIALS,
-        StepName.REMOVE_ACCOUNTS,
-        StepName.REMOVE_ADDRESS,
-        StepName.ARCHIVE_REPOSITORY,
-        StepName.REMOVE_EDGE_STATUS,
-        StepName.REMOVE_SETUP_STATUS,
-    }
-)
-
 
 def step_policy(step: StepName) -> ActivityPolicy:
-    """The policy of a step's activity."""
-    return DELETION_STEP if step in DELETION_STEPS else STEP
+    """The policy of a step's activity. A step that nobody has sorted is an error of types, not a long wait in the
+    bulk queue."""
+    match step:
+        case (
+            StepName.WITHDRAW_SECRETS
+            | StepName.ALLOCATE_ADDRESS
+            | StepName.CREATE_ACCOUNTS
+            | StepName.CREATE_REPOSITORY
+            | StepName.POPULATE_REPOSITORY
+            | StepName.PUBLISH_STATUS
+        ):
+            return STEP
+        case (
+            StepName.WITHDRAW_STATUS
+            | StepName.SUSPEND_CREDENTIALS
+            | StepName.BEGIN_DELETION
+            | StepName.REMOVE_WORKLOADS
+            | StepName.AWAIT_EMPTY
+            | StepName.AWAIT_GOODBYE
+            | StepName.REVOKE_CREDENTIALS
+            | StepName.REMOVE_ACCOUNTS
+            | StepName.REMOVE_ADDRESS
+            | StepName.ARCHIVE_REPOSITORY
+            | StepName.REMOVE_EDGE_STATUS
+            | StepName.REMOVE_SETUP_STATUS
+        ):
+            return DELETION_STEP
+        case _:
+            assert_never(step)
 
 
 LONG_ATTEMPT = timedelta(seconds=10)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
 from temporalio import workflow
@@ -19,7 +18,6 @@ from workflows.failures import superseded
 
 PORTIONS = "events in portions"
 """Patch. Runs that began before it tell what does not fit into one publication with the next one."""
-PHASE_CHANGED: Final = "phase.changed"
 NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)
 PHASE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_PHASE)
 READY = SearchAttributeKey.for_bool(names.ATTRIBUTE_READY)
@@ -119,18 +117,18 @@ class Publication:
 
     def without_phases(self) -> tuple[NewEvent, ...]:
         """The events that are still to be told, for who goes on from another projection than this one."""
-        return tuple(event for event in self.events if event.kind != PHASE_CHANGED)
+        return tuple(event for event in self.events if event.kind != EventKind.PHASE_CHANGED)
 
     def _note_phase(self, projection: Projection) -> None:
         before = self._phase_told()
         if before == projection.phase.value:
             return
         came_from = f" (was {before})" if before else ""
-        self.tell(PHASE_CHANGED, f"Now {projection.phase}{came_from}.", phase=projection.phase.value)
+        self.tell(EventKind.PHASE_CHANGED, f"Now {projection.phase}{came_from}.", phase=projection.phase.value)
 
     def _phase_told(self) -> str:
         """The phase that was told last, whether or not it could be published."""
-        waiting = [str(event.detail["phase"]) for event in self.events if event.kind == PHASE_CHANGED]
+        waiting = [str(event.detail["phase"]) for event in self.events if event.kind == EventKind.PHASE_CHANGED]
         published = self.projection.phase.value if self.projection else ""
         return waiting[-1] if waiting else published
 

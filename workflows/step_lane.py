@@ -6,8 +6,9 @@ from datetime import datetime
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
-from edgewright.domain.cluster import Fence, StepName, Wanted
+from edgewright.domain.cluster import Fence, StepName, StepState, Wanted
 from edgewright.domain.conditions import Obstacle
+from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import (
     COMMITTING,
     EDGE_GOODBYE,
@@ -18,7 +19,7 @@ from edgewright.domain.lifecycle import (
     reason_to_give_up,
     run_from,
 )
-from edgewright.domain.projection import Residue, StepRecord
+from edgewright.domain.projection import HELD_UP, Residue, StepRecord
 from edgewright.messages.steps import FinishedStep, StepFailure
 from workflows import policies
 from workflows.failures import failure_of, superseded
@@ -129,7 +130,7 @@ class StepLane(StepRecords):
 
     def _begin(self, plan: Plan, step: StepName, fence: Fence, wanted: Wanted) -> bool:
         record, now = self.records[step], workflow.now()
-        if record.state in {"waiting", "blocked"} or step in WAITS:
+        if record.state in HELD_UP or step in WAITS:
             because = reason_to_give_up(step, wanted, now)
             if because and not (step in WAITS and edge_has_answered(step, wanted)):
                 self.skip(step, because, actor="centre")
@@ -139,7 +140,7 @@ class StepLane(StepRecords):
         if step in COMMITTING and wanted.paused:
             self.waiting_for = f"step {step}: commits are paused"
             return False
-        if record.state == "blocked" and self._failed_in == circumstances(wanted):
+        if record.state is StepState.BLOCKED and self._failed_in == circumstances(wanted):
             self.obstacle = Obstacle(reason=reason_of(record.error_code), sentence=obstacle_sentence(record))
             self.waiting_for = f"step {step}: {record.error}"
             # These are given up at the deadline; for the others it may be long past, and waking them is in vain.
@@ -169,14 +170,7 @@ class StepLane(StepRecords):
 
     def _start(self, steps: tuple[StepName, ...], fence: Fence) -> None:
         record = self.records[steps[0]]
-        self.records[steps[0]] = record.model_copy(
-            update={
-                "state": "running",
-                "attempts": record.attempts + 1,
-                "started_at": record.started_at or workflow.now(),
-                "next_at": None,
-            }
-        )
+        self.records[steps[0]] = record.begin(workflow.now())
         self._began = workflow.now()
         self._asked_for = len(steps)
         if len(steps) > 1:
@@ -192,7 +186,7 @@ class StepLane(StepRecords):
             finished = task.result()
         except ActivityError as error:
             if superseded(error):
-                self.records[step] = self.records[step].model_copy(update={"state": "pending"})
+                self.records[step] = self.records[step].take_back(attempts=self.records[step].attempts)
                 self.refused = True
                 return
             self._note_failure(step, failure_of(error))
@@ -202,31 +196,21 @@ class StepLane(StepRecords):
         if len(finished) < self._asked_for:
             self._may_run_together = False
         if not finished:
-            self.records[step] = self.records[step].model_copy(update={"state": "pending", "attempts": 0})
+            self.records[step] = self.records[step].take_back(attempts=0)
 
     def _note_done(self, done: FinishedStep) -> None:
-        record, result, now = self.records[done.step], done.result, workflow.now()
-        attempts, began = max(1, record.attempts), record.started_at or now
-        self.records[done.step] = record.model_copy(
-            update={
-                "state": "done",
-                "attempts": attempts,
-                "started_at": began,
-                "finished_at": now,
-                "error": "",
-                "error_code": "",
-                "hint": "",
-            }
-        )
+        record, result, now = self.records[done.step].complete(workflow.now()), done.result, workflow.now()
+        self.records[done.step] = record
         self.newest_commit = result.commit or self.newest_commit
         self.rendered_digest = result.rendered_digest or self.rendered_digest
+        began = record.started_at or now
         took = (now - began).total_seconds() if done.seconds is None else done.seconds
         sentence = f"Step {done.step} done." + (f" {result.note}" if result.note else "")
         self._publication.tell(
-            "step.done",
+            EventKind.STEP_DONE,
             sentence,
             step=done.step.value,
-            attempts=attempts,
+            attempts=record.attempts,
             seconds=round(took, 3),
             commit=result.commit,
         )
@@ -237,18 +221,12 @@ class StepLane(StepRecords):
         if failure.retry_after is not None:
             wait = max(wait, min(policies.LONGEST_BACKOFF, policies.seconds(failure.retry_after)))
         next_at = None if failure.permanent else workflow.now() + wait
-        self.records[step] = record.model_copy(
-            update={
-                "state": "blocked" if failure.permanent else "waiting",
-                "next_at": next_at,
-                "error": failure.sentence,
-                "error_code": failure.code,
-                "hint": failure.hint,
-            }
+        self.records[step] = record.fail(
+            error=failure.sentence, code=failure.code, hint=failure.hint, next_at=next_at
         )
         self._failed_in = self._started_in  # not what has been read since: that may hold the cure
         self._publication.tell(
-            "step.blocked" if failure.permanent else "step.failed",
+            EventKind.STEP_BLOCKED if failure.permanent else EventKind.STEP_FAILED,
             f"Step {step} failed: {failure.sentence}",
             step=step.value,
             attempts=record.attempts,
@@ -260,11 +238,11 @@ class StepLane(StepRecords):
     def _wait_for_edge(self, step: StepName, wanted: Wanted) -> bool:
         record, now = self.records[step], workflow.now()
         if edge_has_answered(step, wanted):
-            self.records[step] = record.model_copy(update={"state": "done", "finished_at": now})
-            self._publication.tell("step.done", f"Step {step} done: the edge has answered.", step=step.value)
+            self.records[step] = record.answered(now)
+            self._publication.tell(EventKind.STEP_DONE, f"Step {step} done: the edge has answered.", step=step.value)
             return True
-        if record.state == "pending":
-            self.records[step] = record.model_copy(update={"state": "running", "started_at": now, "attempts": 1})
+        if record.state is StepState.PENDING:
+            self.records[step] = record.await_edge(now)
         until = f" until {moment(wanted.deadline)}" if wanted.deadline else ""
         self.waiting_for = f"the edge ({step}){until}"
         self.wake_at = wanted.deadline
@@ -275,19 +253,19 @@ class StepLane(StepRecords):
         if self._running is not None and self._running[0] is step:
             self.drop()
         record, now = self.records[step], workflow.now()
-        self.records[step] = record.model_copy(
-            update={"state": "skipped", "finished_at": now, "next_at": None, "skipped_because": because}
-        )
+        self.records[step] = record.skip(now, because=because)
         reason = because + (f" (last error: {record.error})" if record.error else "")
         self.residue.append(Residue(step=step, reason=reason, since=now))
-        self._publication.tell("step.skipped", f"Step {step} was skipped: {because}.", actor=actor, step=step.value)
+        self._publication.tell(
+            EventKind.STEP_SKIPPED, f"Step {step} was skipped: {because}.", actor=actor, step=step.value
+        )
 
 
 def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
     """Until when a step that has failed waits; None if it is due. A moment further ahead than the longest pause was
     written by a clock that was wrong, and is none."""
     at = record.next_at
-    if record.state != "waiting" or at is None or at <= now:
+    if record.state is not StepState.WAITING or at is None or at <= now:
         return None
     return None if at - now > policies.LONGEST_BACKOFF and workflow.patched(NO_LONGER_THAN_A_PAUSE) else at
 

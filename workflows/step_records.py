@@ -1,11 +1,10 @@
 """How the steps of a cluster's present plan stand, and what may be asked of them."""
 
 from edgewright.domain.cluster import StepName, Wanted
-from edgewright.domain.lifecycle import SKIPPABLE
-from edgewright.domain.projection import Residue, StepRecord
+from edgewright.domain.events import EventKind
+from edgewright.domain.lifecycle import is_skippable
+from edgewright.domain.projection import FINISHED, HELD_UP, PlanKind, Residue, StepRecord
 from workflows.publication import Publication
-
-FINISHED = frozenset({"done", "skipped"})
 
 
 class StepRecords:
@@ -29,13 +28,13 @@ class StepRecords:
 
     def can_retry(self, step: StepName) -> bool:
         record = self.records.get(step)
-        return record is not None and record.state in {"waiting", "blocked"}
+        return record is not None and record.state in HELD_UP
 
     def can_skip(self, step: StepName) -> bool:
         record = self.records.get(step)
         return (
-            self.plan.startswith("delete/")
-            and step in SKIPPABLE
+            PlanKind.of(self.plan) is PlanKind.DELETE
+            and is_skippable(step)
             and record is not None
             and record.state not in FINISHED
             and step is self.current
@@ -44,8 +43,10 @@ class StepRecords:
     def retry(self, step: StepName, *, actor: str) -> None:
         """Makes a waiting or blocked step due now; does nothing otherwise."""
         if self.can_retry(step):
-            self.records[step] = self.records[step].model_copy(update={"state": "pending", "next_at": None})
-            self._publication.tell("step.retried", f"Step {step} is tried again.", actor=actor, step=step.value)
+            self.records[step] = self.records[step].retry()
+            self._publication.tell(
+                EventKind.STEP_RETRIED, f"Step {step} is tried again.", actor=actor, step=step.value
+            )
 
 
 def circumstances(wanted: Wanted) -> tuple[object, ...]:

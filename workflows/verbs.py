@@ -17,7 +17,7 @@ from edgewright.domain.cluster import StepName
 from edgewright.domain.events import EventKind
 from edgewright.domain.json import is_within
 from edgewright.messages import names
-from edgewright.messages.cluster import PendingVerb
+from edgewright.messages.cluster import PendingVerb, VerbKind
 from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus, RecordPause
 from workflows import policies
 from workflows.failures import UNEXPECTED, failure_of
@@ -25,17 +25,17 @@ from workflows.publication import Publication
 from workflows.step_lane import StepLane
 
 REFUSED: Mapping[str, EventKind] = {
-    "delete": "delete.refused",
-    "edge_status": "edge_status.refused",
-    "sealing_key": "sealing_key.refused",
-    "pause": "pause.refused",
-    "resume": "resume.refused",
+    VerbKind.DELETE: EventKind.DELETE_REFUSED,
+    VerbKind.EDGE_STATUS: EventKind.EDGE_STATUS_REFUSED,
+    VerbKind.SEALING_KEY: EventKind.SEALING_KEY_REFUSED,
+    VerbKind.PAUSE: EventKind.PAUSE_REFUSED,
+    VerbKind.RESUME: EventKind.RESUME_REFUSED,
 }
 """What is told when a verb cannot be applied; the other ones are judged before they are taken."""
 SIGNALLED: Mapping[str, str] = {
-    "delete": names.SIGNAL_DELETE,
-    "edge_status": names.SIGNAL_EDGE_STATUS,
-    "sealing_key": names.SIGNAL_SEALING_KEY_ROTATED,
+    VerbKind.DELETE: names.SIGNAL_DELETE,
+    VerbKind.EDGE_STATUS: names.SIGNAL_EDGE_STATUS,
+    VerbKind.SEALING_KEY: names.SIGNAL_SEALING_KEY_ROTATED,
 }
 """Verbs that come as a signal."""
 LONGEST_LINE = 1000
@@ -116,7 +116,7 @@ class Verbs:
 
     def add(
         self,
-        kind: str,
+        kind: VerbKind,
         actor: str = "temporal",
         *,
         step: StepName | None = None,
@@ -128,7 +128,7 @@ class Verbs:
         """Adds a verb and returns its number. The caller has seen that the queue is not ``full``."""
         self.seen += 1
         if kind not in SIGNALLED:
-            self.heard[kind] += 1
+            self.heard[kind.value] += 1
         said = [step, as_line(reason), force, body, seen]
         verb = PendingVerb(
             kind=kind,
@@ -145,10 +145,10 @@ class Verbs:
         self._sizes.append(_size_of(verb))
         return self.seen
 
-    def _id_of(self, kind: str, said: list[Any]) -> UUID:
+    def _id_of(self, kind: VerbKind, said: list[Any]) -> UUID:
         """Updates that are refused are not counted, nor sent again to a run that is reset; signals all are."""
         chain = workflow.info().first_execution_run_id
-        place = [chain, kind, self.heard[SIGNALLED.get(kind, kind)]]
+        place = [chain, kind, self.heard[SIGNALLED.get(kind, kind.value)]]
         return uuid5(self._cluster, json.dumps([*place, *said], sort_keys=True, default=str))
 
     def signal(self, kind: str, raw: RawValue) -> None:
@@ -199,18 +199,18 @@ class Verbs:
         """Anything but an object with `force` or `purge` counts as no option."""
         said = options if isinstance(options, dict) else {}
         purge = {"purge": True} if said.get("purge") is True else None
-        self.add("delete", force=said.get("force") is True, body=purge)
+        self.add(VerbKind.DELETE, force=said.get("force") is True, body=purge)
 
     def _edge_status(self, body: Any) -> None:
         if isinstance(body, dict):
-            self.add("edge_status", body=body)
+            self.add(VerbKind.EDGE_STATUS, body=body)
 
     def _sealing_key_rotated(self, body: Any) -> None:
         """A PEM, or an object that holds one."""
         if isinstance(body, str):
-            self.add("sealing_key", body={"kubeseal_cert": body})
+            self.add(VerbKind.SEALING_KEY, body={"kubeseal_cert": body})
         elif isinstance(body, dict) and "kubeseal_cert" in body:
-            self.add("sealing_key", body={"kubeseal_cert": body["kubeseal_cert"]})
+            self.add(VerbKind.SEALING_KEY, body={"kubeseal_cert": body["kubeseal_cert"]})
 
     async def apply(self, steps: StepLane, publication: Publication) -> None:
         """Applies the first of the queue, in order. ActivityError: the database is away; the rest stays queued."""
@@ -223,7 +223,7 @@ class Verbs:
                 refusal = await self._apply(verb, steps)
             except ActivityError as error:
                 failure = failure_of(error)
-                if failure.code != UNEXPECTED or verb.kind == "delete":
+                if failure.code != UNEXPECTED or verb.kind is VerbKind.DELETE:
                     raise
                 refusal = failure.sentence  # what it holds cannot be recorded; kept, it would hold up all others
             if refusal:
@@ -240,7 +240,7 @@ class Verbs:
         number, self._dropped = self._dropped, 0
         if number and workflow.patched(BOUNDED):
             publication.tell(
-                "signals.dropped",
+                EventKind.SIGNALS_DROPPED,
                 f"{number} signals dropped: unreadable, larger than {STATUS_BYTES // 1024} KiB or nested too deep, "
                 f"or more than {LONGEST_QUEUE} waiting.",
                 signals=number,
@@ -248,11 +248,11 @@ class Verbs:
 
     async def _apply(self, verb: PendingVerb, steps: StepLane) -> str:
         match verb.kind:
-            case "retry_step" if verb.step:
+            case VerbKind.RETRY_STEP if verb.step:
                 steps.retry(verb.step, actor=verb.actor)
-            case "skip_step" if verb.step and steps.can_skip(verb.step):
+            case VerbKind.SKIP_STEP if verb.step and steps.can_skip(verb.step):
                 steps.skip(verb.step, verb.reason, actor=verb.actor)
-            case "delete":
+            case VerbKind.DELETE:
                 deletion = RecordDeletion(
                     cluster=self._cluster,
                     actor=verb.actor,
@@ -261,20 +261,20 @@ class Verbs:
                     purge=verb.body.get("purge") is True,
                 )
                 return await self._record("record_deletion", deletion)
-            case "edge_status" | "sealing_key":
+            case VerbKind.EDGE_STATUS | VerbKind.SEALING_KEY:
                 status = RecordEdgeStatus(
                     cluster=self._cluster,
                     actor=verb.actor,
                     body=verb.body,
-                    merge=verb.kind == "sealing_key",
+                    merge=verb.kind is VerbKind.SEALING_KEY,
                     verb=verb.id,
                 )
                 return await self._record("record_edge_status", status)
-            case "pause" | "resume":
+            case VerbKind.PAUSE | VerbKind.RESUME:
                 pause = RecordPause(
                     cluster=self._cluster,
                     actor=verb.actor,
-                    paused=verb.kind == "pause",
+                    paused=verb.kind is VerbKind.PAUSE,
                     reason=verb.reason,
                     seen=verb.seen,
                     verb=verb.id,

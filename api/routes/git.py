@@ -25,6 +25,7 @@ from edgewright.adapters.git.turns import Guest
 from edgewright.bootstrap import installed_objects
 from edgewright.domain.cluster import Desired, Role
 from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
+from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
 from edgewright.domain.own_objects import EDGEWRIGHT, NOTHING, OwnObjects
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
@@ -253,7 +254,7 @@ def _teller(gateway: Gateway, live: Live, repository: UUID, actor: str) -> Calla
             id=uuid5(repository, f"git.pushed {pushed.old} {pushed.new}"),
             cluster=repository,
             actor=actor,
-            kind="git.pushed",
+            kind=EventKind.GIT_PUSHED,
             message=f"Pushed to main: {pushed.old[:12]} → {pushed.new[:12]}.",
             detail={"old": pushed.old, "new": pushed.new},
         )

@@ -19,7 +19,7 @@ from api.preconditions import not_modified, quoted
 from api.problems import answer_error
 from api.schemas.clusters import Ready, ResidueList, ResidueOfCluster, Timeline
 from edgewright.domain.cluster import Desired, Phase
-from edgewright.domain.projection import Projection
+from edgewright.domain.projection import HELD_UP, Projection
 from edgewright.domain.verdicts import BEING_DELETED, NOT_BEGUN, REMOVED, UNDER_WAY, awaited
 from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS
 from edgewright.errors import EdgewrightError, Waiting
@@ -110,7 +110,7 @@ async def timeline(
         items=sorted(items, key=lambda event: (event.at, event.position)),
         next=items[-1].position if len(items) == limit else None,
         waiting_for=awaited(projection) if projection else "",
-        waiting=[step for step in projection.steps if step.state in {"waiting", "blocked"}] if projection else [],
+        waiting=[step for step in projection.steps if step.state in HELD_UP] if projection else [],
     )
 
 

@@ -23,6 +23,7 @@ from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret,
 from api.secret_sealing import sealing_certificate
 from api.secret_writes import check_writable
 from edgewright.domain.cluster import Resealing
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
 from edgewright.sealing import ResealingAnswer, judge_answers, stale_secrets
@@ -106,8 +107,7 @@ async def resealed(call: Annotated[Answers, Depends(_FROM_ASKED_AGENT)]) -> Rese
 
 def _answer(secret: ResealedSecret) -> ResealingAnswer:
     return ResealingAnswer(
-        namespace=secret.namespace,
-        name=secret.name,
+        secret=SecretReference(secret.namespace, secret.name),
         values={key: ResealedValue(value.old_sha256, value.ciphertext) for key, value in secret.values.items()},
         unreadable=secret.unreadable,
         absent=secret.absent,

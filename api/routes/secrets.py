@@ -22,11 +22,11 @@ from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_sealing import KeyChange
 from api.secret_templates import Templates, template_of_patch, template_of_query, templates_of_wishes
-from api.secret_writes import ChangedKeys, SecretWish, change_keys, check_names
+from api.secret_writes import ChangedKeys, SecretWish, change_keys
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import MOST_ANNOTATIONS, MOST_LABELS
 from edgewright.errors import Invalid, TooLarge
 from edgewright.ports.operators import OperatorToken
-from edgewright.ports.secret_staging import WHOLE_SECRET
 from edgewright.sealing import SECRET_LIMIT, Plaintext
 
 TEMPLATE_JSON = JsonLimits(1024 * KIB, levels=10, nodes=2000)
@@ -103,16 +103,15 @@ async def put_secret(
     Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
     than 250 namespaces: 422 `too_many_namespaces`. `Edgewright-Warning`: the edge does not have the namespace yet.
     """
-    check_names(namespace, name, key)
+    place = SecretKey(namespace, name, key).check()
     creates = _is_on(create_namespace, "create_namespace")
     expected = set() if creates else {namespace}
     template = template_of_query(secret_type, labels, annotations)
-    templates = {} if template is None else {(namespace, name): template}
-    places = [(namespace, name, key)]
-    wish = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates, expected=expected)
+    templates = {} if template is None else {place.secret: template}
+    wish = _wish(request, uuid, operator, [place], dryrun=dryrun, templates=templates, expected=expected)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(namespace, name, key, await _plaintext(request), creates)]
+        return [KeyChange(place, await _plaintext(request), creates)]
 
     return _committed(await change_keys(gateway, live, wish, change))
 
@@ -136,13 +135,12 @@ async def patch_secret(
     of a Secret that is there: delete it and set it again. Reserved: 422 `namespace_reserved`,
     `secret_metadata_reserved`.
     """
-    check_names(namespace, name)
-    templates = {(namespace, name): template_of_patch(patch)}
-    places = [(namespace, name, WHOLE_SECRET)]
-    wish = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates)
+    secret = SecretReference(namespace, name).check()
+    templates = {secret: template_of_patch(patch)}
+    wish = _wish(request, uuid, operator, [secret], dryrun=dryrun, templates=templates)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(namespace, name, WHOLE_SECRET, None)]
+        return [KeyChange(secret, None)]
 
     return _committed(await change_keys(gateway, live, wish, change))
 
@@ -161,11 +159,11 @@ async def delete_secret(
     dryrun: DryRun = None,
 ) -> Response:
     """The file goes with its last key. Possible in reserved namespaces, too. Honours `Idempotency-Key`."""
-    check_names(namespace, name, key)
-    wish = _wish(request, uuid, operator, [(namespace, name, key)], dryrun=dryrun)
+    place = SecretKey(namespace, name, key).check()
+    wish = _wish(request, uuid, operator, [place], dryrun=dryrun)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(namespace, name, key, None)]
+        return [KeyChange(place, None)]
 
     return _committed(await change_keys(gateway, live, wish, change))
 
@@ -193,14 +191,14 @@ async def change_secrets(
     places = [change.place for change in changes]
     twice = [place for place, count in Counter(places).items() if count > 1]
     if twice:
-        raise Invalid(f"The key {'/'.join(twice[0])} is there twice.", code="request_invalid", where="/changes")
-    templates = templates_of_wishes(wish.secrets, {(change.namespace, change.name) for change in changes})
+        raise Invalid(f"The key {twice[0]} is there twice.", code="request_invalid", where="/changes")
+    templates = templates_of_wishes(wish.secrets, {change.place.secret for change in changes})
 
     async def these() -> Sequence[KeyChange]:
         return changes
 
-    created = {change.namespace for change in changes if change.create_namespace}
-    expected = {change.namespace for change in changes if change.value is not None} - created
+    created = {change.place.namespace for change in changes if change.create_namespace}
+    expected = {change.place.namespace for change in changes if change.value is not None} - created
     asked = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates, expected=expected)
     changed = await change_keys(gateway, live, asked, these)
     content = Committed(commit=changed.commit, warnings=list(changed.warnings))
@@ -226,7 +224,7 @@ def _wish(
     request: Request,
     uuid: UUID,
     operator: OperatorToken,
-    places: Sequence[tuple[str, str, str]],
+    places: Sequence[SecretPlace],
     *,
     dryrun: str | None,
     templates: Templates | None = None,
@@ -257,16 +255,16 @@ async def _plaintext(request: Request) -> Plaintext:
 
 def _key_change(index: int, change: SecretChange) -> KeyChange:
     where = f"/changes/{index}"
-    check_names(change.namespace, change.name, change.key)
+    place = SecretKey(change.namespace, change.name, change.key).check()
     if change.delete is (change.value_base64 is not None):
         raise Invalid("A change has either value_base64 or delete.", code="request_invalid", where=where)
     if change.value_base64 is None:
-        return KeyChange(change.namespace, change.name, change.key, None)
+        return KeyChange(place, None)
     try:
         value = base64.b64decode(change.value_base64, validate=True)
     except (binascii.Error, ValueError):
         raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
-    return KeyChange(change.namespace, change.name, change.key, Plaintext(value), change.create_namespace)
+    return KeyChange(place, Plaintext(value), change.create_namespace)
 
 
 def _is_on(flag: str | None, name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import secrets
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
@@ -92,7 +92,17 @@ def draw() -> Token:
     return operator_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
 
 
-def _facts(token: OperatorToken) -> dict[str, object]:
+class _Facts(TypedDict):
+    """What may be shown of a token."""
+
+    id: str
+    name: str
+    permissions: list[Permission]
+    created_at: datetime
+    expires_at: datetime | None
+
+
+def _facts(token: OperatorToken) -> _Facts:
     return {
         "id": token.id,
         "name": token.name,

@@ -19,6 +19,7 @@ from api.schemas.clusters import ClusterBody, Revoked
 from api.schemas.edge import RotationWanted, RotationWish
 from edgewright.domain.absence import FRESH_LINE, rotation_obstacle
 from edgewright.domain.cluster import StepName
+from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid
 from edgewright.ports.operators import OperatorToken
@@ -87,7 +88,7 @@ async def rotate_credentials(
     """The edge makes them, with its next heartbeats; each old one is valid until its successor was used."""
     row = await open_cluster(gateway, uuid)
     roles = sorted(set(wish.roles))
-    obstacle = rotation_obstacle(row.edge_status or {}, roles)
+    obstacle = rotation_obstacle(row.edge_status or EdgeStatus(), roles)
     if obstacle is not None:
         raise Conflict(obstacle, code="rotation_impossible", hint=FRESH_LINE)
     reason = "An operator asked for it."

@@ -13,7 +13,7 @@ from sealing_keys import open_envelope
 from bench.agent_load import Write
 from bench.siege.field import Field, fingerprints_in
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.sealing import read_values
 
 PATIENCE = 60.0
@@ -70,12 +70,13 @@ def value_on_edge(git: BareGitServer, path: str, key: RSAPrivateKey) -> str | No
     """What an edge with a sealing key makes of a secret; None: it is not there, or that key does not open it."""
     _, _, _, cluster, _, namespace, name, of_secret = path.split("/")
     head = git.head(UUID(cluster))
-    document = git.read(UUID(cluster), secret_path(namespace, name), at=head) if head else None
+    secret = SecretReference(namespace, name)
+    document = git.read(UUID(cluster), secret.path, at=head) if head else None
     sealed = read_values(document).get(of_secret) if document else None
     if sealed is None:
         return None
     try:
-        return open_envelope(sealed.ciphertext, key, f"{namespace}/{name}".encode()).decode()
+        return open_envelope(sealed.ciphertext, key, str(secret).encode()).decode()
     except (ValueError, InvalidTag):
         return None
 

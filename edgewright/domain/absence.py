@@ -1,20 +1,18 @@
 """What an edge says it lacks: objects that drive it, rights of its agent, keys that open its secrets.
 
-Everything here is read from an *Edge cluster status*, as an edge sent it: nothing in it is trusted to have any shape,
-and only the first of it counts.
+Everything here is read from an ``EdgeStatus``.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
-from edgewright.domain.cluster import MOST_NAMES, DeliveryProblem, Role
-from edgewright.domain.health import About, Finding
+from edgewright.domain.cluster import DeliveryProblem, Role
+from edgewright.domain.edge_status import ClosedValue, EdgeStatus
+from edgewright.domain.health import CANNOT_BE_KNOWN, DRIVER_MISSING, About, Finding
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
 
-CANNOT_BE_KNOWN: Final = "CannotBeKnown"
-DRIVER_MISSING: Final = "DriverMissing"
 FRESH_LINE = "Run a fresh bootstrap line on the edge."
 FLUX_MENDS = (
     "Flux puts it back at its next interval, within ten minutes. If not, Kustomization self-link on the edge says "
@@ -62,41 +60,28 @@ class UnopenedValue:
         sha256: of its ciphertext, as it stands in the file; hexadecimal.
     """
 
-    namespace: str
-    name: str
-    key: str
+    place: SecretKey
     sha256: str
 
-    @property
-    def place(self) -> str:
-        """``namespace/name/key``."""
-        return f"{self.namespace}/{self.name}/{self.key}"
 
-
-def missing_of(status: Mapping[str, Any]) -> list[str]:
+def missing_of(status: EdgeStatus) -> list[str]:
     """What drives the edge and is not there, ``KIND NAME``."""
-    return [text for each in _items(status, "missing") if (text := _line(each))]
+    return [text for each in status.missing if (text := _line(each))]
 
 
-def lacking_of(status: Mapping[str, Any]) -> list[Lacking]:
+def lacking_of(status: EdgeStatus) -> list[Lacking]:
     """What the agent lacks a right to."""
-    found = (
-        Lacking(_line(each.get("what")), _line(each.get("right")))
-        for each in _items(status, "unknown")
-        if isinstance(each, Mapping)
-    )
+    found = (Lacking(_line(each.what), _line(each.right)) for each in status.unknown)
     return [each for each in found if each.what and each.right]
 
 
-def unopened_of(status: Mapping[str, Any]) -> tuple[list[UnopenedValue], int]:
+def unopened_of(status: EdgeStatus) -> tuple[list[UnopenedValue], int]:
     """The first of the values that no key of the edge opens, and how many there are."""
-    values = [value for each in _items(status, "unopened") if (value := _unopened(each)) is not None]
-    count = status.get("unopened_count")
-    told = count if isinstance(count, int) and not isinstance(count, bool) else 0
-    return values, max(len(values), min(told, MOST_VALUES)) if values else 0
+    values = [value for each in status.unopened if (value := _unopened(each)) is not None]
+    return values, max(len(values), min(status.unopened_count, MOST_VALUES)) if values else 0
 
 
-def absence_problem(status: Mapping[str, Any]) -> DeliveryProblem | None:
+def absence_problem(status: EdgeStatus) -> DeliveryProblem | None:
     """What keeps a commit from the edge, or the centre from knowing, for it is not there; None: nothing."""
     blind = [each.right for each in lacking_of(status) if each.what in _OF_DELIVERY]
     if blind:
@@ -109,7 +94,7 @@ def absence_problem(status: Mapping[str, Any]) -> DeliveryProblem | None:
     return DeliveryProblem(reason=DRIVER_MISSING, message=f"{_is_missing(gone)} {_remedy(gone)}")
 
 
-def absence_findings(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -> list[Finding]:
+def absence_findings(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> list[Finding]:
     """What is wrong on an edge because something is not there.
 
     Args:
@@ -123,7 +108,7 @@ def absence_findings(status: Mapping[str, Any], lost: Sequence[UnopenedValue]) -
         findings.append(Finding(About.RIGHT, each.what, True, "RightMissing", sentence))
     for value in lost:
         sentence = f"No key of the edge opens {value.place} any more. Enter it again."
-        findings.append(Finding(About.VALUE, value.place, True, "Unreadable", sentence))
+        findings.append(Finding(About.VALUE, str(value.place), True, "Unreadable", sentence))
     return findings
 
 
@@ -133,7 +118,7 @@ def _missing_finding(name: str) -> Finding:
     return Finding(About.MISSING, name, True, DRIVER_MISSING, f"{_is_missing([name])} {_remedy([name])}")
 
 
-def rotation_obstacle(status: Mapping[str, Any], roles: Collection[Role]) -> str | None:
+def rotation_obstacle(status: EdgeStatus, roles: Collection[Role]) -> str | None:
     """Why the edge cannot replace a credential, a sentence; None: nothing is known that keeps it from that."""
     missing = missing_of(status)
     lacking = {each.what: each.right for each in lacking_of(status)}
@@ -147,15 +132,13 @@ def rotation_obstacle(status: Mapping[str, Any], roles: Collection[Role]) -> str
     return None
 
 
-def _unopened(said: object) -> UnopenedValue | None:
-    if not isinstance(said, Mapping):
-        return None
-    secret, key, sha256 = said.get("secret"), said.get("key"), said.get("sha256")
-    if not (isinstance(secret, str) and isinstance(key, str) and isinstance(sha256, str)):
+def _unopened(said: ClosedValue) -> UnopenedValue | None:
+    secret, key, sha256 = said.secret, said.key, said.sha256
+    if secret is None or key is None or sha256 is None:
         return None
     namespace, slash, name = secret.partition("/")
     fits = len(secret) + len(key) <= _LONGEST_PLACE and slash and key.isprintable() and _DIGEST.fullmatch(sha256)
-    return UnopenedValue(namespace, name, key, sha256) if fits else None
+    return UnopenedValue(SecretKey(namespace, name, key), sha256) if fits else None
 
 
 def _remedy(gone: Collection[str]) -> str:
@@ -172,14 +155,9 @@ def _and_more(named: list[str]) -> str:
     return f"{', '.join(named[:_NAMED])}{f' and {left} more' if left > 0 else ''}"
 
 
-def _items(status: Mapping[str, Any], name: str) -> list[object]:
-    said = status.get(name)
-    return said[:MOST_NAMES] if isinstance(said, list) else []
-
-
-def _line(text: object) -> str:
+def _line(text: str | None) -> str:
     """One line without control characters; empty for what is no text."""
-    if not isinstance(text, str):
+    if text is None:
         return ""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST])
     return " ".join(shown.split())

@@ -6,10 +6,12 @@ cut does not. The whole is in the database.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType, TypeVar
 
-from pydantic import GetCoreSchemaHandler, SerializerFunctionWrapHandler
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, SerializerFunctionWrapHandler
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, to_json
 
 
@@ -69,6 +71,20 @@ class WithinBytes(_Cut):
 
 Word = Annotated[str, AtMost(320)]
 """A name, an identifier, a code, a digest."""
+OtherWord = NewType("OtherWord", str)
+"""A word where a member of an enumeration is meant, and that only a newer program knows."""
+Member = TypeVar("Member", bound=StrEnum)
+
+
+class _AnyWordIsRead:
+    """Any word is read, so that a message of a newer program wedges nothing; members are written."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string"} if handler.mode == "validation" else handler(schema)["anyOf"][0]
+
+
+WordOf = Annotated[Member | Annotated[OtherWord, AtMost(320)], Field(union_mode="left_to_right"), _AnyWordIsRead()]
+"""A member of an enumeration. Any other word is kept as it is."""
 Place = Annotated[str, AtMost(600)]
 """``namespace/name/key``."""
 Sentence = Annotated[str, AtMost(1000)]

@@ -115,6 +115,20 @@ class StepName(StrEnum):
     REMOVE_SETUP_STATUS = "remove_setup_status"
 
 
+class StepState(StrEnum):
+    """How a step of the present plan stands; WAITING and BLOCKED: its last attempt failed.
+
+    WAITING is tried again at ``next_at``, BLOCKED when a person has changed something; SKIPPED is left out.
+    """
+
+    PENDING = "pending"
+    RUNNING = "running"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    DONE = "done"
+    SKIPPED = "skipped"
+
+
 class Role(StrEnum):
     """The two credentials of a cluster: *flux* reads Git, *agent* reports."""
 

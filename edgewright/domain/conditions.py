@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from edgewright.domain.absence import CANNOT_BE_KNOWN
 from edgewright.domain.cluster import (
     Acceptance,
     Condition,
@@ -15,6 +14,7 @@ from edgewright.domain.cluster import (
     Resealing,
     Wanted,
 )
+from edgewright.domain.health import CANNOT_BE_KNOWN
 
 KEY_AGE_LIMIT = timedelta(days=90)
 _SWEEPS_MISSED = 10

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from edgewright.domain import wellknown as wk
+from edgewright.domain.edge_status import checked_schema
 
 DEFAULT_CHART_NAME = "edge-cluster"
 """The name by which ``chart`` of a new cluster may mean the default Helm chart template."""
@@ -22,7 +23,6 @@ SCHEMA_FILES = {
     wk.APP_CLUSTER_CONFIGURATION: "cluster_configuration",
     wk.APP_CLUSTER_SETTINGS: "cluster_settings",
     wk.APP_CLUSTER_SETUP_STATUS: "cluster_setup_status",
-    wk.APP_CLUSTER_STATUS: "cluster_status",
     wk.APP_FLUX_TEMPLATE: "flux_template",
     wk.APP_HELM_CHART_TEMPLATE: "helm_chart_template",
     wk.APP_KUBERNETES_TEMPLATE: "kubernetes_template",
@@ -35,6 +35,8 @@ SCHEMA_FILES = {
     wk.APP_GIT_REPOSITORY: "git_repository",
 }
 """Application -> file of its JSON Schema (draft 2020-12)."""
+WITH_SCHEMA = (*SCHEMA_FILES, wk.APP_CLUSTER_STATUS)
+"""Those that have a schema from the first start. That of a status follows from the model by which it is read."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,12 @@ def application_schema(app: UUID) -> Any:
     Raises:
         KeyError: the Application is not a well-known one.
     """
-    return _read("schemas", SCHEMA_FILES[app])
+    return checked_schema() if app == wk.APP_CLUSTER_STATUS else _read("schemas", SCHEMA_FILES[app])
 
 
 def _schemas() -> Sequence[DefaultEntry]:
     return [
-        DefaultEntry(wk.APP_CONFIG_SCHEMA, app, wk.CLASS_APPLICATION, application_schema(app)) for app in SCHEMA_FILES
+        DefaultEntry(wk.APP_CONFIG_SCHEMA, app, wk.CLASS_APPLICATION, application_schema(app)) for app in WITH_SCHEMA
     ]
 
 

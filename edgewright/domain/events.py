@@ -3,92 +3,92 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, get_args
+from enum import StrEnum
+from typing import Annotated
 from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, Field
 
-from edgewright.domain.bounds import AtMost, Sentence, Word
+from edgewright.domain.bounds import AtMost, Sentence, Word, WordOf
 from edgewright.domain.cluster import Frozen
 
-EventKind = Literal[
-    "centre.restored",
-    "certificate.changed",
-    "certificate.proposed",
-    "certificate.refused",
-    "cluster.blocked",
-    "cluster.changed",
-    "cluster.created",
-    "cluster.deleted",
-    "cluster.deletion_requested",
-    "cluster.paused",
-    "cluster.recreated",
-    "cluster.removed",
-    "cluster.resumed",
-    "cluster.undeleted",
-    "credential.proven",
-    "credential.registered",
-    "credential.resumed",
-    "credential.retired",
-    "credential.revoked",
-    "credential.rotated",
-    "credential.rotation_asked",
-    "credential.suspended",
-    "delete.refused",
-    "edge.accepted",
-    "edge.events_omitted",
-    "edge.fetching_asked",
-    "edge.fetching_unasked",
-    "edge.fork_ended",
-    "edge.forked",
-    "edge.goodbye",
-    "edge.inventory_empty",
-    "edge.joined",
-    "edge.moved",
-    "edge.not_purged",
-    "edge.purged",
-    "edge.registered",
-    "edge.rejected",
-    "edge.status",
-    "edge_status.refused",
-    "entries.installed",
-    "entry.deleted",
-    "entry.put",
-    "git.drifted",
-    "git.pushed",
-    "lease.expired",
-    "lease.renewed",
-    "notification.given_up",
-    "operator_token.created",
-    "operator_token.revoked",
-    "pause.refused",
-    "phase.changed",
-    "reseal.asked",
-    "reseal.ended",
-    "reseal.unreadable",
-    "resume.refused",
-    "sealing_key.refused",
-    "secret.deleted",
-    "secret.edge_healed",
-    "secret.edge_refused",
-    "secret.labelled",
-    "secret.put",
-    "secret.refused",
-    "secret.resealed",
-    "signals.dropped",
-    "step.blocked",
-    "step.done",
-    "step.failed",
-    "step.retried",
-    "step.skipped",
-    "token.issued",
-    "webhook.removed",
-    "webhook.set",
-    "webhook.stopped",
-]
-"""What can happen, ``dotted.words``; the glossary says what each means. The list only ever grows: the audit log is
-kept for ever, and so are the kinds in it."""
-EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
+
+class EventKind(StrEnum):
+    """What happened. The list grows: be prepared for a kind that you do not know."""
+
+    CENTRE_RESTORED = "centre.restored"
+    CERTIFICATE_CHANGED = "certificate.changed"
+    CERTIFICATE_PROPOSED = "certificate.proposed"
+    CERTIFICATE_REFUSED = "certificate.refused"
+    CLUSTER_BLOCKED = "cluster.blocked"
+    CLUSTER_CHANGED = "cluster.changed"
+    CLUSTER_CREATED = "cluster.created"
+    CLUSTER_DELETED = "cluster.deleted"
+    CLUSTER_DELETION_REQUESTED = "cluster.deletion_requested"
+    CLUSTER_PAUSED = "cluster.paused"
+    CLUSTER_RECREATED = "cluster.recreated"
+    CLUSTER_REMOVED = "cluster.removed"
+    CLUSTER_RESUMED = "cluster.resumed"
+    CLUSTER_UNDELETED = "cluster.undeleted"
+    CREDENTIAL_PROVEN = "credential.proven"
+    CREDENTIAL_REGISTERED = "credential.registered"
+    CREDENTIAL_RESUMED = "credential.resumed"
+    CREDENTIAL_RETIRED = "credential.retired"
+    CREDENTIAL_REVOKED = "credential.revoked"
+    CREDENTIAL_ROTATED = "credential.rotated"
+    CREDENTIAL_ROTATION_ASKED = "credential.rotation_asked"
+    CREDENTIAL_SUSPENDED = "credential.suspended"
+    DELETE_REFUSED = "delete.refused"
+    EDGE_ACCEPTED = "edge.accepted"
+    EDGE_EVENTS_OMITTED = "edge.events_omitted"
+    EDGE_FETCHING_ASKED = "edge.fetching_asked"
+    EDGE_FETCHING_UNASKED = "edge.fetching_unasked"
+    EDGE_FORK_ENDED = "edge.fork_ended"
+    EDGE_FORKED = "edge.forked"
+    EDGE_GOODBYE = "edge.goodbye"
+    EDGE_INVENTORY_EMPTY = "edge.inventory_empty"
+    EDGE_JOINED = "edge.joined"
+    EDGE_MOVED = "edge.moved"
+    EDGE_NOT_PURGED = "edge.not_purged"
+    EDGE_PURGED = "edge.purged"
+    EDGE_REGISTERED = "edge.registered"
+    EDGE_REJECTED = "edge.rejected"
+    EDGE_STATUS = "edge.status"
+    EDGE_STATUS_REFUSED = "edge_status.refused"
+    ENTRIES_INSTALLED = "entries.installed"
+    ENTRY_DELETED = "entry.deleted"
+    ENTRY_PUT = "entry.put"
+    GIT_DRIFTED = "git.drifted"
+    GIT_PUSHED = "git.pushed"
+    LEASE_EXPIRED = "lease.expired"
+    LEASE_RENEWED = "lease.renewed"
+    NOTIFICATION_GIVEN_UP = "notification.given_up"
+    OPERATOR_TOKEN_CREATED = "operator_token.created"
+    OPERATOR_TOKEN_REVOKED = "operator_token.revoked"
+    PAUSE_REFUSED = "pause.refused"
+    PHASE_CHANGED = "phase.changed"
+    RESEAL_ASKED = "reseal.asked"
+    RESEAL_ENDED = "reseal.ended"
+    RESEAL_UNREADABLE = "reseal.unreadable"
+    RESUME_REFUSED = "resume.refused"
+    SEALING_KEY_REFUSED = "sealing_key.refused"
+    SECRET_DELETED = "secret.deleted"
+    SECRET_EDGE_HEALED = "secret.edge_healed"
+    SECRET_EDGE_REFUSED = "secret.edge_refused"
+    SECRET_LABELLED = "secret.labelled"
+    SECRET_PUT = "secret.put"
+    SECRET_REFUSED = "secret.refused"
+    SECRET_RESEALED = "secret.resealed"
+    SIGNALS_DROPPED = "signals.dropped"
+    STEP_BLOCKED = "step.blocked"
+    STEP_DONE = "step.done"
+    STEP_FAILED = "step.failed"
+    STEP_RETRIED = "step.retried"
+    STEP_SKIPPED = "step.skipped"
+    TOKEN_ISSUED = "token.issued"
+    WEBHOOK_REMOVED = "webhook.removed"
+    WEBHOOK_SET = "webhook.set"
+    WEBHOOK_STOPPED = "webhook.stopped"
 
 
 EVENTS_BYTES = 256 * 1024
@@ -101,7 +101,7 @@ class NewEvent(Frozen):
     Args:
         id: unique; writing the same ID again changes nothing.
         actor: who caused it: ``token:<name>``, ``agent``, ``flux``, ``temporal``, ``centre``, ``edge``.
-        kind: what happened, one of ``EVENT_KINDS``. Read as any text: a newer program may have written it.
+        kind: what happened. The audit log is kept for ever, and so are the kinds in it.
         message: one sentence for people; free of secrets.
         detail: a few scalar facts for machines; free of secrets.
         happened_at: when, if that was before the event is written; None: at the moment of writing.
@@ -110,7 +110,7 @@ class NewEvent(Frozen):
     id: UUID
     cluster: UUID | None
     actor: Word
-    kind: Word
+    kind: WordOf[EventKind]
     message: Sentence
     detail: Annotated[dict[Word, Word | int | float | bool | None], AtMost(20)] = Field(default_factory=dict)
     happened_at: AwareDatetime | None = None

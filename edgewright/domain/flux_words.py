@@ -15,9 +15,9 @@ _HELM = re.compile(r"Helm \w+ failed for release \S+?(?: with chart (\S+))?: (.*
 _CHART_SENTENCE = re.compile(r"execution error at \(([^():]+)[^()]*\): (.*)")
 
 
-def line(text: object) -> str:
+def line(text: str | None) -> str:
     """One line without control characters, as long as is kept."""
-    if not isinstance(text, str):
+    if text is None:
         return ""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST_MESSAGE])
     return " ".join(shown.split())[:LONGEST_MESSAGE]

@@ -6,11 +6,15 @@ Whoever learns of something wrong adds a ``Finding``; ``edge_health`` decides wh
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from edgewright.domain.cluster import EdgeHealth
 
 HEALTHY = "Healthy"
 """Reason of a verdict without a finding."""
+CANNOT_BE_KNOWN: Final = "CannotBeKnown"
+DRIVER_MISSING: Final = "DriverMissing"
+"""Reasons of *Synced*: the agent may not see what would tell, or what delivers a commit is not there."""
 MOST_NAMED = 3
 """So many further findings are called by name; more are counted."""
 _LONGEST_NAME = 100

@@ -5,6 +5,7 @@ name is used. Rules: https://kubernetes.io/docs/concepts/overview/working-with-o
 """
 
 import re
+from dataclasses import dataclass
 
 from edgewright.errors import Invalid
 
@@ -90,10 +91,67 @@ def check_secret_key(key: str) -> str:
     return key
 
 
-def secret_path(namespace: str, name: str) -> str:
-    """The path of a Secret's file in the driving repository.
+@dataclass(frozen=True, slots=True, order=True)
+class SecretReference:
+    """A Secret as a whole. As text: ``namespace/name``."""
 
-    Raises:
-        Invalid: either name is one that Kubernetes would refuse; so the path cannot leave ``edo/secrets``.
-    """
-    return f"edo/secrets/{check_namespace(namespace)}/{check_secret_name(name)}.yaml"
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def secret(self) -> "SecretReference":
+        """Itself, as of a ``SecretKey``."""
+        return self
+
+    @property
+    def path(self) -> str:
+        """The path of its file in the driving repository.
+
+        Raises:
+            Invalid: either name is one that Kubernetes would refuse; so the path cannot leave ``edo/secrets``.
+        """
+        return f"edo/secrets/{check_namespace(self.namespace)}/{check_secret_name(self.name)}.yaml"
+
+    def check(self) -> "SecretReference":
+        """Returns itself, before it becomes a path.
+
+        Raises:
+            Invalid: code ``namespace_invalid`` or ``secret_name_invalid``.
+        """
+        check_namespace(self.namespace)
+        check_secret_name(self.name)
+        return self
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SecretKey:
+    """One value of a Secret. As text: ``namespace/name/key``."""
+
+    namespace: str
+    name: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}/{self.key}"
+
+    @property
+    def secret(self) -> SecretReference:
+        """The Secret that it is in."""
+        return SecretReference(self.namespace, self.name)
+
+    def check(self) -> "SecretKey":
+        """Returns itself, before it becomes a path.
+
+        Raises:
+            Invalid: code ``namespace_invalid``, ``secret_name_invalid`` or ``secret_key_invalid``.
+        """
+        self.secret.check()
+        check_secret_key(self.key)
+        return self
+
+
+SecretPlace = SecretKey | SecretReference
+"""What a change is about: one value, or what a Secret is besides its values."""

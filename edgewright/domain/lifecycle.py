@@ -1,7 +1,7 @@
 """What a cluster's workflow has to do next: pure decisions on what is wanted and what is done.
 
-A *plan* is the ordered list of steps that leads from one to the other. Its ``key`` names the wish that it
-serves; steps that were done for one key are not done again for the same key. Whenever the wish changes
+A *plan* is the ordered list of steps that leads from one to the other. Its ``key`` names its kind and the wish
+that it serves; steps that were done for one key are not done again for the same key. Whenever the wish changes
 (another generation, another commissioning, a removal, a deletion) the key changes, and with it the plan:
 that is how a deletion wins over a stuck step.
 """
@@ -9,9 +9,10 @@ that is how a deletion wins over a stuck step.
 from collections.abc import Collection
 from datetime import datetime
 from itertools import takewhile
+from typing import assert_never
 
 from edgewright.domain.cluster import Acceptance, Desired, Frozen, Order, Phase, StepName, Wanted, Workloads
-from edgewright.domain.projection import IDLE, Done
+from edgewright.domain.projection import Done, PlanKind
 
 COMMISSIONING = (
     StepName.ALLOCATE_ADDRESS,
@@ -37,16 +38,23 @@ COMMITTING = frozenset({StepName.POPULATE_REPOSITORY, StepName.WITHDRAW_SECRETS}
 """Steps that a pause holds back. A deletion goes on."""
 TOGETHER = frozenset(COMMISSIONING)
 """Steps that take milliseconds when all is well, and may be run in one go."""
-SKIPPABLE = frozenset({*EDGE_GOODBYE, *CENTRAL_DELETION[:-1]}) - {StepName.REVOKE_CREDENTIALS}
-"""Deletion steps on another system: what they leave behind becomes residue. Not the credentials: who deletes a
-cluster counts on them being dead."""
 
 
 class Plan(Frozen):
-    """Steps in order, and the wish that they serve. No steps: nothing is to be done."""
+    """Steps in order, and the wish that they serve. No steps: nothing is to be done.
 
-    key: str
+    Args:
+        wish: what tells apart plans of one kind; empty: there is one.
+    """
+
+    kind: PlanKind
+    wish: str = ""
     steps: tuple[StepName, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """As a projection holds it."""
+        return f"{self.kind}/{self.wish}" if self.wish else self.kind.value
 
 
 def plan_for(wanted: Wanted, done: Done) -> Plan:
@@ -54,12 +62,12 @@ def plan_for(wanted: Wanted, done: Done) -> Plan:
     if wanted.desired is Desired.DELETED:
         return _deletion(wanted)
     if wanted.desired is Desired.REMOVED:
-        return Plan(key=f"remove/{wanted.commissioning}", steps=_removal(wanted, done))
+        return Plan(kind=PlanKind.REMOVE, wish=f"{wanted.commissioning}", steps=_removal(wanted, done))
     if (done.generation, done.commissioning) != (wanted.generation, wanted.commissioning):
         return _commissioning(wanted, done)
     if wanted.render_digest is not None and (wanted.rendering_begun or wanted.render_digest != done.rendered_digest):
-        return Plan(key=f"render/{wanted.render_digest[:16]}/{wanted.change}", steps=RENDERING)
-    return Plan(key=IDLE)
+        return Plan(kind=PlanKind.RENDER, wish=f"{wanted.render_digest[:16]}/{wanted.change}", steps=RENDERING)
+    return Plan(kind=PlanKind.IDLE)
 
 
 def _removal(wanted: Wanted, done: Done) -> tuple[StepName, ...]:
@@ -76,17 +84,21 @@ def _commissioning(wanted: Wanted, done: Done) -> Plan:
         before += (StepName.WITHDRAW_STATUS,)
     if done.generation and done.generation != wanted.generation:
         before += (StepName.WITHDRAW_SECRETS,)
-    return Plan(key=f"commission/{wanted.generation}/{wanted.commissioning}", steps=before + COMMISSIONING)
+    wish = f"{wanted.generation}/{wanted.commissioning}"
+    return Plan(kind=PlanKind.COMMISSION, wish=wish, steps=before + COMMISSIONING)
 
 
 def _deletion(wanted: Wanted) -> Plan:
-    key = f"delete/{wanted.commissioning}"
+    return Plan(kind=PlanKind.DELETE, wish=f"{wanted.commissioning}", steps=_steps_of_deletion(wanted))
+
+
+def _steps_of_deletion(wanted: Wanted) -> tuple[StepName, ...]:
     if wanted.closed:
-        return Plan(key=key)
+        return ()
     if not wanted.bootstrapped:
-        return Plan(key=key, steps=(StepName.BEGIN_DELETION, *CENTRAL_DELETION))
+        return (StepName.BEGIN_DELETION, *CENTRAL_DELETION)
     goodbye = EDGE_GOODBYE if wanted.workloads is Workloads.REMOVE else (StepName.AWAIT_GOODBYE,)
-    return Plan(key=key, steps=(StepName.BEGIN_DELETION, *goodbye, *CENTRAL_DELETION))
+    return (StepName.BEGIN_DELETION, *goodbye, *CENTRAL_DELETION)
 
 
 def next_step(plan: Plan, finished: Collection[StepName]) -> StepName | None:
@@ -106,13 +118,17 @@ def run_from(plan: Plan, step: StepName, *, paused: bool) -> tuple[StepName, ...
 
 def finish(plan: Plan, wanted: Wanted, done: Done, rendered_digest: str | None) -> Done:
     """What is done once every step of the plan is."""
-    if plan.key.startswith("commission/"):
-        return Done(generation=wanted.generation, commissioning=wanted.commissioning, rendered_digest=rendered_digest)
-    if plan.key.startswith("remove/"):
-        return done.model_copy(update={"removed": wanted.commissioning, "commissioning": 0})
-    if plan.key.startswith("render/"):
-        return done.model_copy(update={"rendered_digest": rendered_digest})
-    return done
+    match plan.kind:
+        case PlanKind.COMMISSION:
+            return Done(
+                generation=wanted.generation, commissioning=wanted.commissioning, rendered_digest=rendered_digest
+            )
+        case PlanKind.REMOVE:
+            return done.model_copy(update={"removed": wanted.commissioning, "commissioning": 0})
+        case PlanKind.RENDER:
+            return done.model_copy(update={"rendered_digest": rendered_digest})
+        case PlanKind.IDLE | PlanKind.DELETE:
+            return done
 
 
 def edge_has_answered(step: StepName, wanted: Wanted) -> bool:
@@ -120,6 +136,40 @@ def edge_has_answered(step: StepName, wanted: Wanted) -> bool:
     if wanted.detached_at is not None:
         return True
     return step is StepName.AWAIT_EMPTY and wanted.inventory_empty_at is not None
+
+
+def is_skippable(step: StepName) -> bool:
+    """Whether it is a deletion step on another system: what it leaves behind becomes residue.
+
+    Not the credentials: whoever deletes a cluster counts on them being dead.
+    """
+    match step:
+        case (
+            StepName.REMOVE_WORKLOADS
+            | StepName.AWAIT_EMPTY
+            | StepName.AWAIT_GOODBYE
+            | StepName.REMOVE_ACCOUNTS
+            | StepName.REMOVE_ADDRESS
+            | StepName.ARCHIVE_REPOSITORY
+            | StepName.REMOVE_EDGE_STATUS
+        ):
+            return True
+        case (
+            StepName.WITHDRAW_STATUS
+            | StepName.SUSPEND_CREDENTIALS
+            | StepName.WITHDRAW_SECRETS
+            | StepName.ALLOCATE_ADDRESS
+            | StepName.CREATE_ACCOUNTS
+            | StepName.CREATE_REPOSITORY
+            | StepName.POPULATE_REPOSITORY
+            | StepName.PUBLISH_STATUS
+            | StepName.BEGIN_DELETION
+            | StepName.REVOKE_CREDENTIALS
+            | StepName.REMOVE_SETUP_STATUS
+        ):
+            return False
+        case _:
+            assert_never(step)
 
 
 def reason_to_give_up(step: StepName, wanted: Wanted, now: datetime) -> str:

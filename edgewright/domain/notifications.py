@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
 from edgewright.domain.cluster import Frozen, LeaseState
+from edgewright.domain.events import EventKind
 from edgewright.domain.hosts import is_host, is_loopback
 from edgewright.errors import Invalid
 
@@ -38,20 +38,13 @@ class NotificationType(StrEnum):
     DELETED = "cluster.deleted"
 
 
-EDGE_JOINED: Final = "edge.joined"
-LEASE_EXPIRED: Final = "lease.expired"
-LEASE_RENEWED: Final = "lease.renewed"
-CLUSTER_BLOCKED: Final = "cluster.blocked"
-CERTIFICATE_CHANGED: Final = "certificate.changed"
-CLUSTER_DELETED: Final = "cluster.deleted"
-
 _TYPES: Mapping[str, NotificationType] = {
-    EDGE_JOINED: NotificationType.JOINED,
-    LEASE_EXPIRED: NotificationType.UNAVAILABLE,
-    LEASE_RENEWED: NotificationType.RECOVERED,
-    CLUSTER_BLOCKED: NotificationType.BLOCKED,
-    CERTIFICATE_CHANGED: NotificationType.CERTIFICATE_CHANGED,
-    CLUSTER_DELETED: NotificationType.DELETED,
+    EventKind.EDGE_JOINED: NotificationType.JOINED,
+    EventKind.LEASE_EXPIRED: NotificationType.UNAVAILABLE,
+    EventKind.LEASE_RENEWED: NotificationType.RECOVERED,
+    EventKind.CLUSTER_BLOCKED: NotificationType.BLOCKED,
+    EventKind.CERTIFICATE_CHANGED: NotificationType.CERTIFICATE_CHANGED,
+    EventKind.CLUSTER_DELETED: NotificationType.DELETED,
 }
 KINDS = tuple(_TYPES)
 """Kinds of events among which notifications are found."""

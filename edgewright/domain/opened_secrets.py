@@ -7,19 +7,17 @@ ciphertexts that the repository holds now, in whatever order Flux applies what.
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
+from edgewright.domain.edge_status import EdgeStatus, RefusedSealing
 from edgewright.domain.health import About, Finding
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Invalid
 
 SECRETS_FIELD = "secrets"
 """Of the *Edge cluster status*."""
-MOST_REFUSED = 20
-"""Refused Secrets that are read of a status; it counts the others."""
 LONGEST_SENTENCE = 300
 """Characters of what the edge's controller says."""
 REFUSED = "SecretRefused"
@@ -44,15 +42,14 @@ class EdgeState(StrEnum):
 class RefusedSecret:
     """One that the edge's controller does not open. ``sentence``: the controller's, on one line; may be empty."""
 
-    namespace: str
-    name: str
+    secret: SecretReference
     digest: str
     sentence: str
 
     @property
     def place(self) -> str:
         """``namespace/name``."""
-        return f"{self.namespace}/{self.name}"
+        return str(self.secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +89,36 @@ class OpenedSecrets:
         return (EdgeState.SEALED if self.is_complete else EdgeState.UNKNOWN), ""
 
 
-def sealing_digest(namespace: str, name: str, values: Mapping[str, str]) -> str:
+def sealing_digest(secret: SecretReference, values: Mapping[str, str]) -> str:
     """Names one sealing of a Secret: eight characters. ``edgewright.agent.opening`` has the same.
 
     Args:
         values: key -> ciphertext, base64.
     """
-    text = json.dumps([namespace, name, sorted(values.items())], separators=(",", ":"))
+    text = json.dumps([secret.namespace, secret.name, sorted(values.items())], separators=(",", ":"))
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]).decode()
 
 
-def opened_secrets(status: Mapping[str, Any] | None) -> OpenedSecrets | None:
-    """What a status says of secrets; None: its agent does not say, or may not see them.
-
-    Args:
-        status: an *Edge cluster status*, as an edge sent it: nothing in it is trusted to have any shape.
-    """
-    said = (status or {}).get(SECRETS_FIELD)
-    if not isinstance(said, Mapping):
+def opened_secrets(status: EdgeStatus | None) -> OpenedSecrets | None:
+    """What a status says of secrets; None: its agent does not say, or may not see them."""
+    said = None if status is None else status.secrets
+    if said is None:
         return None
-    counts = said.get("counts")
-    counts = counts if isinstance(counts, Mapping) else {}
-    opened, applied, refused_too = (_digests(said.get(field)) for field in ("opened", "pending", "refused_too"))
-    refused = tuple(_refused(said.get("refused")))
-    number = _count(counts, "refused")
+    opened, applied, refused_too = map(_digests, (said.opened, said.pending, said.refused_too))
+    refused = tuple(_refused(said.refused))
+    number = _count(said.counts.refused)
     return OpenedSecrets(
         opened=opened,
         applied=applied,
         refused=refused,
         refused_too=refused_too,
         refused_count=max(number, len(refused)),
-        is_complete=(_count(counts, "opened"), _count(counts, "pending"), number)
+        is_complete=(_count(said.counts.opened), _count(said.counts.pending), number)
         == (len(opened), len(applied), len(refused) + len(refused_too)),
     )
 
 
-def refusal_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> tuple[str, str]:
+def refusal_news(before: EdgeStatus | None, now: EdgeStatus) -> tuple[str, str]:
     """Clauses on the Secrets that are refused now and were not, and on those that were and are not; empty: none.
 
     Of a status that says nothing about secrets nothing follows.
@@ -143,7 +134,7 @@ def refusal_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> tu
     return _clause([_told(each) for each in fresh]), _clause(healed)
 
 
-def secret_findings(status: Mapping[str, Any] | None) -> list[Finding]:
+def secret_findings(status: EdgeStatus | None) -> list[Finding]:
     """What the edge's controller refuses to open; the first ones, which say how many there are if that is more."""
     there = opened_secrets(status)
     if there is None:
@@ -172,33 +163,27 @@ def _clause(texts: list[str]) -> str:
     return ", ".join(texts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _count(counts: Mapping[str, Any], name: str) -> int:
-    number = counts.get(name)
-    return min(number, _MOST_COUNTED) if isinstance(number, int) and number >= 0 else -1
+def _count(number: int) -> int:
+    return min(number, _MOST_COUNTED) if number >= 0 else -1
 
 
-def _digests(text: object) -> frozenset[str]:
-    if not isinstance(text, str):
-        return frozenset()
+def _digests(text: str) -> frozenset[str]:
     return frozenset(text[start : start + _DIGEST_LENGTH] for start in range(0, len(text), _DIGEST_LENGTH))
 
 
-def _refused(said: object) -> Iterator[RefusedSecret]:
+def _refused(said: Iterable[RefusedSealing]) -> Iterator[RefusedSecret]:
     """Those whose names Kubernetes would take; whatever else is left out."""
-    for each in said[:MOST_REFUSED] if isinstance(said, list) else ():
-        if not isinstance(each, Mapping):
-            continue
+    for each in said:
         try:
-            namespace = check_namespace(str(each.get("namespace")))
-            name = check_secret_name(str(each.get("name")))
+            secret = SecretReference(each.namespace or "", each.name or "").check()
         except Invalid:
             continue
-        yield RefusedSecret(namespace, name, str(each.get("digest"))[:_DIGEST_LENGTH], _line(each.get("message")))
+        yield RefusedSecret(secret, (each.digest or "")[:_DIGEST_LENGTH], _line(each.message))
 
 
-def _line(text: object) -> str:
+def _line(text: str | None) -> str:
     """One line without control characters."""
-    if not isinstance(text, str):
+    if text is None:
         return ""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST_SENTENCE])
     return " ".join(shown.split())[:LONGEST_SENTENCE]

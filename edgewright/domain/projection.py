@@ -1,10 +1,13 @@
 """What the workflow publishes about its cluster: the rows that lists, pages and fallbacks read."""
 
+from collections.abc import Set
+from datetime import datetime
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AwareDatetime
 
-from edgewright.domain.bounds import AtMost, Sentence, Word
+from edgewright.domain.bounds import AtMost, Sentence, Word, WordOf
 from edgewright.domain.cluster import (
     Condition,
     ConditionStatus,
@@ -14,24 +17,43 @@ from edgewright.domain.cluster import (
     Phase,
     Resealing,
     StepName,
+    StepState,
 )
 
-IDLE = "idle"
-"""Key of the plan in which nothing is to be done."""
+
+class PlanKind(StrEnum):
+    """What a plan is for; the first word of its key. IDLE: nothing is to be done."""
+
+    IDLE = "idle"
+    COMMISSION = "commission"
+    RENDER = "render"
+    REMOVE = "remove"
+    DELETE = "delete"
+
+    @classmethod
+    def of(cls, key: str) -> "PlanKind | None":
+        """The kind of the plan with a key; None before the first plan, or if only a newer program knows it."""
+        word = key.partition("/")[0]
+        return next((kind for kind in cls if kind == word), None)
+
+
+FINISHED = frozenset({StepState.DONE, StepState.SKIPPED})
+"""States of a step that a plan goes on from."""
+HELD_UP = frozenset({StepState.WAITING, StepState.BLOCKED})
+"""States of a step that can be tried again at once, because something has failed."""
 
 
 class StepRecord(Frozen):
     """The life of one step.
 
     Args:
-        state: ``pending``, ``running``, ``done``, ``waiting`` (for its next attempt), ``blocked`` or ``skipped``.
         attempts: rounds that the workflow started; each may hold a few quick retries.
         next_at: when a waiting step is tried again.
         error: the last error, as a sentence; empty after a success.
     """
 
     name: StepName
-    state: Word = "pending"
+    state: WordOf[StepState] = StepState.PENDING
     attempts: int = 0
     started_at: AwareDatetime | None = None
     finished_at: AwareDatetime | None = None
@@ -41,16 +63,75 @@ class StepRecord(Frozen):
     hint: Sentence = ""
     skipped_because: Sentence = ""
 
+    # Each returns what the record is then, and raises ValueError if the step cannot come to that from where it is.
+
+    def begin(self, now: datetime) -> "StepRecord":
+        """An attempt begins; the record of one under way may have been left by a run that is lost."""
+        self._refuse(FINISHED, "begin")
+        began = self.started_at or now
+        return self._as(StepState.RUNNING, attempts=self.attempts + 1, started_at=began, next_at=None)
+
+    def await_edge(self, now: datetime) -> "StepRecord":
+        """The edge is asked to do its part, for the first time."""
+        self._refuse(frozenset(StepState) - {StepState.PENDING}, "wait for the edge")
+        return self._as(StepState.RUNNING, attempts=1, started_at=now)
+
+    def complete(self, now: datetime) -> "StepRecord":
+        """It is done, also as one of several that were run in one go."""
+        self._refuse({StepState.SKIPPED}, "be done")
+        return self._as(
+            StepState.DONE,
+            attempts=max(1, self.attempts),
+            started_at=self.started_at or now,
+            finished_at=now,
+            error="",
+            error_code="",
+            hint="",
+        )
+
+    def answered(self, now: datetime) -> "StepRecord":
+        """The edge has done its part, whether or not it was asked."""
+        self._refuse(FINISHED, "be answered")
+        return self._as(StepState.DONE, finished_at=now)
+
+    def fail(self, *, error: str, code: str, hint: str, next_at: datetime | None) -> "StepRecord":
+        """The attempt has failed. ``next_at``: of the next one; None: not before a person has acted."""
+        self._refuse(frozenset(StepState) - {StepState.RUNNING}, "fail")
+        state = StepState.BLOCKED if next_at is None else StepState.WAITING
+        return self._as(state, next_at=next_at, error=error, error_code=code, hint=hint)
+
+    def take_back(self, *, attempts: int) -> "StepRecord":
+        """The attempt under way does not count; ``attempts``: those that do."""
+        self._refuse(frozenset(StepState) - {StepState.RUNNING}, "be taken back")
+        return self._as(StepState.PENDING, attempts=attempts)
+
+    def retry(self) -> "StepRecord":
+        """It is due now."""
+        self._refuse(frozenset(StepState) - HELD_UP, "be tried again")
+        return self._as(StepState.PENDING, next_at=None)
+
+    def skip(self, now: datetime, *, because: str) -> "StepRecord":
+        """The plan goes on without it."""
+        self._refuse(FINISHED, "be skipped")
+        return self._as(StepState.SKIPPED, finished_at=now, next_at=None, skipped_because=because)
+
+    def _as(self, state: StepState, **changes: str | int | datetime | None) -> "StepRecord":
+        return self.model_copy(update={"state": state, **changes})
+
+    def _refuse(self, states: Set[StepState], what: str) -> None:
+        if self.state in states:
+            raise ValueError(f"step {self.name} is {self.state} and cannot {what}")
+
 
 class Failing(Frozen):
     """That a step has failed.
 
     Args:
-        state: ``waiting`` for its next attempt, or ``blocked`` until a person acts.
+        state: WAITING for its next attempt, or BLOCKED until a person acts.
         step: None when no step has begun: the templates cannot be rendered.
     """
 
-    state: str
+    state: StepState
     step: StepName | None = None
 
 
@@ -115,20 +196,22 @@ class Projection(Frozen):
     @property
     def underway(self) -> bool:
         """Whether the plan has a step that is not finished: it runs, waits, or is blocked."""
-        left = any(record.state not in {"done", "skipped"} for record in self.steps)
+        left = any(record.state not in FINISHED for record in self.steps)
         over = self.phase is Phase.DELETED  # whoever tells that may have forgotten the steps that led there
-        return left and not over and self.plan != IDLE  # that plan keeps the steps of the one before it
+        return (
+            left and not over and PlanKind.of(self.plan) is not PlanKind.IDLE
+        )  # that plan keeps the steps of the one before it
 
     @property
     def failing(self) -> Failing | None:
         """What does not go on by itself, or only after another attempt; None when nothing has failed."""
         blocked = self.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
         for record in self.steps:
-            if record.state == "blocked" or (blocked and record.state not in {"done", "skipped"}):
-                return Failing(state="blocked", step=record.name)
-            if record.state == "waiting" or (record.state == "running" and record.error):
-                return Failing(state="waiting", step=record.name)
-        return Failing(state="blocked") if blocked else None
+            if record.state is StepState.BLOCKED or (blocked and record.state not in FINISHED):
+                return Failing(state=StepState.BLOCKED, step=record.name)
+            if record.state is StepState.WAITING or (record.state is StepState.RUNNING and record.error):
+                return Failing(state=StepState.WAITING, step=record.name)
+        return Failing(state=StepState.BLOCKED) if blocked else None
 
     def condition(self, kind: ConditionType) -> Condition | None:
         """One condition; None if it was never stated."""

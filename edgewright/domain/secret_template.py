@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict, Invalid, NotFound
 
 OPAQUE = "Opaque"
@@ -164,10 +165,10 @@ def type_is_immutable(present: str) -> Conflict:
     )
 
 
-def secret_is_gone(namespace: str, name: str) -> NotFound:
+def secret_is_gone(secret: SecretReference) -> NotFound:
     """The refusal of labels and annotations for a Secret that the repository does not hold."""
     return NotFound(
-        f"There is no Secret {namespace}/{name} that labels or annotations could be given to.",
+        f"There is no Secret {secret} that labels or annotations could be given to.",
         code="secret_unknown",
         hint="Set one of its values first; labels and annotations may go with it.",
     )

@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from edgewright.domain.absence import lacking_of, missing_of, unopened_of
-from edgewright.domain.delivery import flux_findings, objects_in, state_of
+from edgewright.domain.delivery import flux_findings, state_of
+from edgewright.domain.edge_status import EdgeStatus, FluxObject, FluxReport
 from edgewright.domain.health import Finding
 from edgewright.domain.opened_secrets import SECRETS_FIELD
 
@@ -19,7 +20,6 @@ STIR = timedelta(minutes=5)
 """For so long a line speaks for all changes of the passing things that it names."""
 READINESS, FLUX, REST = "readiness", "flux", "rest"
 _PASSING = {READINESS: "hosts have become ready or unready", REST: "other parts differ"}
-_FLUX_KINDS = ("sources", "kustomizations", "releases", "others")
 _LACKS = {"missing", "unknown", "unopened"}
 _APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", SECRETS_FIELD, *_LACKS}
 """Fields that are compared in a way of their own. Of certificate and secrets, events of its own tell."""
@@ -55,18 +55,19 @@ class StatusNews:
         return f"The edge status of {name}: {'; '.join(each.removesuffix('.') for each in clauses)}."
 
 
-def status_news(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> StatusNews:
+def status_news(before: EdgeStatus | None, now: EdgeStatus) -> StatusNews:
     """How an edge status differs from the one before; None: there was none.
 
-    Both are as an edge sent them: nothing in them is trusted to have any shape.
+    Of members that nobody here knows, only that they differ is told: of them, the documents are compared.
     """
-    there, was = _hosts(now), _hosts(before or {})
-    facts = [*_host_facts(was, there, is_first=before is None), *_version_facts(before or {}, now)]
-    facts += _absence_facts(before or {}, now)
-    revision = now.get("observed_revision")
-    if isinstance(revision, str) and revision != (before or {}).get("observed_revision"):
+    earlier = before or EdgeStatus()
+    there, was = _hosts(now), _hosts(earlier)
+    facts = [*_host_facts(was, there, is_first=before is None), *_version_facts(earlier, now)]
+    facts += _absence_facts(earlier, now)
+    revision = now.observed_revision
+    if revision is not None and revision != earlier.observed_revision:
         facts.append(f"{_word(revision)} is applied")
-    failures = tuple(_failures(before or {}, now))
+    failures = tuple(_failures(earlier, now))
     passing = () if before is None else tuple(_passing(before, now, was, there, tells_of_flux=bool(failures)))
     return StatusNews(tuple(facts), (*failures, *passing))
 
@@ -81,9 +82,9 @@ def _host_facts(was: Mapping[str, Any], there: Mapping[str, Any], *, is_first: b
     yield from _clause([name for name in both if _lasting(was[name]) != _lasting(there[name])], "host", "changed")
 
 
-def _version_facts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _version_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     """None while one of them lacks all versions: an agent that has just started may not have seen them yet."""
-    was, there = _versions(before), _versions(now)
+    was, there = before.versions, now.versions
     if was is None or there is None:
         return
     changed = [f"{name} {version}" for name, version in sorted(there.items()) if was.get(name) != version]
@@ -91,14 +92,14 @@ def _version_facts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterato
     yield from _clause([name for name in sorted(was) if name not in there], "program", "gone")
 
 
-def _absence_facts(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _absence_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     missed, misses = missing_of(before), missing_of(now)
     yield from _are([each for each in misses if each not in missed], "missing there")
     yield from _are([each for each in missed if each not in misses], "there again")
     lacked, lacks = ([each.right for each in lacking_of(status)] for status in (before, now))
     yield from _rights([each for each in lacks if each not in lacked], "lacks a right")
     yield from _rights([each for each in lacked if each not in lacks], "has a right again")
-    closed, closes = ([value.place for value in unopened_of(status)[0]] for status in (before, now))
+    closed, closes = ([str(value.place) for value in unopened_of(status)[0]] for status in (before, now))
     lost, found = [each for each in closes if each not in closed], [each for each in closed if each not in closes]
     if lost:
         yield f"no key of the edge opens {_named(lost)}"
@@ -121,7 +122,7 @@ def _named(names: Sequence[str]) -> str:
     return f"{', '.join(map(_word, names[:_NAMED]))}{f' and {left} more' if left > 0 else ''}"
 
 
-def _failures(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _failures(before: EdgeStatus, now: EdgeStatus) -> Iterator[tuple[str, str]]:
     """What Flux says of objects that fail since, or do not any more."""
     was, there = _failing(before), _failing(now)
     begun = [each for matter, each in there.items() if matter not in was or was[matter].sentence != each.sentence]
@@ -136,7 +137,7 @@ def _failures(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tup
         yield FLUX, f"in all {_counted(len(begun), 'object')} of Flux fail since, {len(ended)} do not any more"
 
 
-def _failing(status: Mapping[str, Any]) -> dict[str, Finding]:
+def _failing(status: EdgeStatus) -> dict[str, Finding]:
     return {_matter(each): each for each in flux_findings(status) or ()}
 
 
@@ -146,8 +147,8 @@ def _matter(finding: Finding) -> str:
 
 
 def _passing(
-    before: Mapping[str, Any],
-    now: Mapping[str, Any],
+    before: EdgeStatus,
+    now: EdgeStatus,
     was: Mapping[str, Any],
     there: Mapping[str, Any],
     *,
@@ -155,15 +156,16 @@ def _passing(
 ) -> Iterator[tuple[str, str]]:
     if any(was[name].get("ready") != there[name].get("ready") for name in there if name in was):
         yield READINESS, _PASSING[READINESS]
-    if before.get("flux") != now.get("flux") and not tells_of_flux:
+    old, new = before.document, now.document
+    if old.get("flux") != new.get("flux") and not tells_of_flux:
         yield FLUX, _of_flux(before, now)
-    came_or_went = (_versions(before) is None) != (_versions(now) is None)
-    lost = before.get("observed_revision") is not None and now.get("observed_revision") is None
-    if came_or_went or lost or any(before.get(each) != now.get(each) for each in {*before, *now} - _APART):
+    came_or_went = (before.versions is None) != (now.versions is None)
+    lost = before.observed_revision is not None and now.observed_revision is None
+    if came_or_went or lost or any(old.get(each) != new.get(each) for each in {*old, *new} - _APART):
         yield REST, _PASSING[REST]
 
 
-def _of_flux(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _of_flux(before: EdgeStatus, now: EdgeStatus) -> str:
     """What Flux says of the first object of which it says something else, none of which fails."""
     was, there = _flux_objects(before), _flux_objects(now)
     for place, said in there.items():
@@ -173,23 +175,23 @@ def _of_flux(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return "Flux says something else" if gone is None else f"Flux has {_word(gone[1])} no more"
 
 
-def _flux_objects(status: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _flux_objects(status: EdgeStatus) -> dict[tuple[str, str], FluxObject]:
     """(kind, name) → what is said of it."""
-    said = status.get("flux")
-    flux: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
-    return {(kind, str(each.get("name"))): each for kind in _FLUX_KINDS for each in objects_in(flux.get(kind))}
+    flux = status.flux or FluxReport()
+    kinds = {
+        "sources": flux.sources,
+        "kustomizations": flux.kustomizations,
+        "releases": flux.releases,
+        "others": flux.others,
+    }
+    return {(kind, each.name or ""): each for kind, objects in kinds.items() for each in objects}
 
 
-def _hosts(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Hostname → what is said of it."""
-    said = status.get("hosts")
-    hosts = [each for each in said if isinstance(each, Mapping)] if isinstance(said, Sequence) else []
+def _hosts(status: EdgeStatus) -> dict[str, Mapping[str, Any]]:
+    """Hostname → what is said of it, with members that nobody here knows."""
+    said = status.document.get("hosts")
+    hosts = [each for each in said if isinstance(each, Mapping)] if isinstance(said, list) else []
     return {str(each.get("hostname", "?")): each for each in hosts}
-
-
-def _versions(status: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    said = status.get("versions")
-    return said if isinstance(said, Mapping) else None
 
 
 def _lasting(host: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,8 +6,8 @@ Pure functions of what the workflow has published, so that lists, pages and whoe
 from collections.abc import Mapping
 from enum import IntEnum
 
-from edgewright.domain.absence import CANNOT_BE_KNOWN, DRIVER_MISSING
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase
+from edgewright.domain.health import CANNOT_BE_KNOWN, DRIVER_MISSING
 from edgewright.domain.projection import Projection
 
 NOT_BEGUN = "The commissioning has not begun yet."

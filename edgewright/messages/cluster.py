@@ -1,12 +1,13 @@
 """Messages to the workflow of a cluster, and its state. Additive only: a field is added with a default, and
 neither renamed nor removed, because histories and running clusters hold the older ones."""
 
+from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from edgewright.domain.bounds import STATUS_BYTES, AtMost, Sentence, WithinBytes, Word
+from edgewright.domain.bounds import STATUS_BYTES, AtMost, Sentence, WithinBytes, Word, WordOf
 from edgewright.domain.cluster import Frozen, StepName
 from edgewright.domain.events import EVENTS_BYTES, NewEvent
 from edgewright.domain.projection import Done, Projection
@@ -19,18 +20,29 @@ Typed = Annotated[str, AtMost(10_000)]
 """What a person has typed; it becomes a line, and a sentence, afterwards."""
 
 
+class VerbKind(StrEnum):
+    """What signals and updates ask of the workflow of a cluster."""
+
+    DELETE = "delete"
+    EDGE_STATUS = "edge_status"
+    SEALING_KEY = "sealing_key"
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY_STEP = "retry_step"
+    SKIP_STEP = "skip_step"
+
+
 class PendingVerb(Frozen):
     """Something that a signal or an update asked for, waiting for the run loop.
 
     Args:
-        kind: ``delete``, ``edge_status``, ``pause``, ``resume``, ``retry_step`` or ``skip_step``.
         number: place in the order of arrival.
         id: the same in every run that gets this message, because it follows from its place among those of its kind,
             counted through all runs, and from what it says; None: taken by a version that counted none.
         seen: of a pause or resume: the ``change`` of the row as its asker has seen it; None: it was not looked at.
     """
 
-    kind: Word
+    kind: WordOf[VerbKind]
     number: int
     actor: Word = "temporal"
     step: StepName | None = None

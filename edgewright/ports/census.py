@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from edgewright.domain.cluster import LeaseState, Phase, StepName
+from edgewright.domain.cluster import LeaseState, Phase, StepName, StepState
 
 LEASE_AGES = (30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21600.0, 86400.0)
 """Upper bounds of the classes of lease ages, in seconds; a last class holds what is older."""
@@ -16,7 +16,7 @@ class Counted:
 
     Args:
         phases: clusters by phase; phases without clusters are left out.
-        failing: clusters by (``waiting`` or ``blocked``, the step that fails; None: a template).
+        failing: clusters by (WAITING or BLOCKED, the step that fails; None: a template).
         leases: clusters by the state of their lease.
         lease_ages: for each bound of ``LEASE_AGES``, clusters whose edge was heard within it; each holds the one
             before.
@@ -33,7 +33,7 @@ class Counted:
     """
 
     phases: Mapping[Phase, int] = field(default_factory=dict)
-    failing: Mapping[tuple[str, StepName | None], int] = field(default_factory=dict)
+    failing: Mapping[tuple[StepState, StepName | None], int] = field(default_factory=dict)
     leases: Mapping[LeaseState, int] = field(default_factory=dict)
     lease_ages: tuple[int, ...] = (0,) * len(LEASE_AGES)
     heard: int = 0

@@ -22,6 +22,7 @@ from edgewright.domain.cluster import (
     Wanted,
     Workloads,
 )
+from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.ended import Purge
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
@@ -76,7 +77,7 @@ class ClusterRow:
     certificate_pem: str | None = None
     proposed: ProposedCertificate | None = None
     proposed_pem: str | None = None
-    edge_status: Mapping[str, Any] | None = None
+    edge_status: EdgeStatus | None = None
     status_etag: str | None = None
     observed_revision: str | None = None
     must_reenter: Sequence[str] = ()

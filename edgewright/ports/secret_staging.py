@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.git_server import CommitId
 
@@ -18,13 +19,9 @@ class StagedState(StrEnum):
     REFUSED = "refused"
 
 
-WHOLE_SECRET = ""
-"""Stands for a key in a change that touches none: only labels and annotations change."""
-
-
 @dataclass(frozen=True)
 class StagedChange:
-    """One change of one key, or of no key (``WHOLE_SECRET``). ``ciphertext`` None: the key is deleted.
+    """One change of one key, or of a Secret besides its values. ``ciphertext`` None: the key is deleted.
 
     Args:
         request: the request that it belongs to; several changes of one request are committed together.
@@ -37,9 +34,7 @@ class StagedChange:
     request: UUID
     cluster: UUID
     generation: int
-    namespace: str
-    name: str
-    key: str
+    place: SecretPlace
     ciphertext: str | None
     fingerprint: str | None
     sealed_at: datetime
@@ -55,16 +50,7 @@ class StagedChange:
 
     @property
     def deletes(self) -> bool:
-        return self.ciphertext is None and not self.touches_no_key
-
-    @property
-    def touches_no_key(self) -> bool:
-        return self.key == WHOLE_SECRET
-
-    @property
-    def place(self) -> str:
-        """``namespace/name/key``, or ``namespace/name``."""
-        return f"{self.namespace}/{self.name}" if self.touches_no_key else f"{self.namespace}/{self.name}/{self.key}"
+        return self.ciphertext is None and isinstance(self.place, SecretKey)
 
 
 class SecretStaging(Protocol):

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Invalid
 from edgewright.sealing.certificate import SealingCertificate
 from edgewright.sealing.plaintext import Plaintext
@@ -26,30 +26,28 @@ class Scope(StrEnum):
     CLUSTER_WIDE = "cluster-wide"
 
 
-def label(scope: Scope, namespace: str, name: str) -> bytes:
+def label(scope: Scope, secret: SecretReference) -> bytes:
     """The OAEP label that ties an envelope to its scope.
 
     Raises:
         edgewright.errors.Invalid: ``namespace_invalid`` or ``secret_name_invalid``, in every scope.
     """
-    check_namespace(namespace)
-    check_secret_name(name)
+    secret.check()
     match scope:
         case Scope.STRICT:
-            return f"{namespace}/{name}".encode()
+            return str(secret).encode()
         case Scope.NAMESPACE_WIDE:
-            return namespace.encode()
+            return secret.namespace.encode()
         case Scope.CLUSTER_WIDE:
             return b""
 
 
-def seal(plaintext: Plaintext, certificate: SealingCertificate, *, scope: Scope, namespace: str, name: str) -> str:
+def seal(plaintext: Plaintext, certificate: SealingCertificate, *, scope: Scope, secret: SecretReference) -> str:
     """Encrypts one value so that only the certificate's owner can read it.
 
     Args:
         plaintext: the value; its size is the caller's to check (``check_secret_size``).
-        namespace: of the Secret; a part of the label unless the scope is cluster-wide.
-        name: of the Secret; a part of the label in strict scope.
+        secret: its namespace is a part of the label unless the scope is cluster-wide, its name in strict scope.
 
     Returns:
         The envelope in base64; different at each call.
@@ -58,7 +56,7 @@ def seal(plaintext: Plaintext, certificate: SealingCertificate, *, scope: Scope,
         edgewright.errors.Invalid: ``namespace_invalid`` or ``secret_name_invalid``.
     """
     session_key = secrets.token_bytes(SESSION_KEY_BYTES)
-    wrapped_key = certificate.wrap(session_key, label(scope, namespace, name))
+    wrapped_key = certificate.wrap(session_key, label(scope, secret))
     encrypted = AESGCM(session_key).encrypt(ZERO_NONCE, plaintext.reveal(), None)
     return base64.b64encode(len(wrapped_key).to_bytes(LENGTH_BYTES, "big") + wrapped_key + encrypted).decode()
 

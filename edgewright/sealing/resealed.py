@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from uuid import UUID
 
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
 from edgewright.errors import Invalid, Stalled
 from edgewright.ports.git_server import CommitId, GitServer
@@ -36,8 +36,7 @@ class ResealingAnswer:
         absent: it has no such SealedSecret.
     """
 
-    namespace: str
-    name: str
+    secret: SecretReference
     values: Mapping[str, ResealedValue] = field(default_factory=dict)
     unreadable: Mapping[str, str] = field(default_factory=dict)
     absent: bool = False
@@ -80,7 +79,7 @@ def judge_answers(
 def _judge(
     git: GitServer, repository: UUID, head: CommitId | None, certificate: SealingCertificate, answer: ResealingAnswer
 ) -> Verdict:
-    path, secret = secret_path(answer.namespace, answer.name), f"{answer.namespace}/{answer.name}"
+    path, secret = answer.secret.path, str(answer.secret)
     document = git.read(repository, path, at=head) if head else None
     if document is None:
         return Verdict(secret)
@@ -121,7 +120,7 @@ def judge(
 
 
 def replace_values(
-    document: bytes | None, namespace: str, name: str, replacements: Mapping[str, tuple[str, SealedValue]]
+    document: bytes | None, secret: SecretReference, replacements: Mapping[str, tuple[str, SealedValue]]
 ) -> tuple[bytes | None, AbstractSet[str]]:
     """A file with values put in the place of those that they replace, and of no others.
 
@@ -134,7 +133,7 @@ def replace_values(
     Raises:
         Stalled, TooLarge: as ``put_values``.
     """
-    path = secret_path(namespace, name)
+    path = secret.path
     there = {} if document is None else read_values(document, where=path)
     fitting = {
         key: new
@@ -145,7 +144,7 @@ def replace_values(
         key for key, (_, new) in replacements.items() if key in there and there[key].ciphertext == new.ciphertext
     }
     if document is not None and fitting:
-        document = put_values(document, namespace, name, fitting, read_scope(document, where=path))
+        document = put_values(document, secret, fitting, read_scope(document, where=path))
     return document, replacements.keys() - fitting.keys() - placed
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgewright.domain.kubernetes_names import check_secret_key, secret_path
+from edgewright.domain.kubernetes_names import SecretReference, check_secret_key
 from edgewright.domain.secret_template import (
     OPAQUE,
     SecretTemplate,
@@ -45,8 +45,7 @@ Document = dict[str, Any]
 
 def put_values(
     document: bytes | None,
-    namespace: str,
-    name: str,
+    secret: SecretReference,
     values: Mapping[str, SealedValue],
     scope: Scope = Scope.STRICT,
 ) -> bytes:
@@ -54,7 +53,7 @@ def put_values(
 
     Args:
         document: the file as it is, None if there is none.
-        values: key -> its new value, sealed for this namespace, name and scope.
+        values: key -> its new value, sealed for this Secret and scope.
 
     Returns:
         The new file; the same bytes as ``document`` if we wrote it and nothing changes.
@@ -65,16 +64,15 @@ def put_values(
         TooLarge: the Secret would exceed a limit (code ``secret_too_large``).
         Stalled: the file is broken or is another object (code ``sealed_secret_malformed``).
     """
-    path = secret_path(namespace, name)
-    content = _new_document(namespace, name) if document is None else _load(document, path)
-    _put(content, namespace, name, values, scope)
+    path = secret.path
+    content = _new_document(secret) if document is None else _load(document, path)
+    _put(content, secret, values, scope)
     return _dump(content, path)
 
 
 def change_values(
     document: bytes | None,
-    namespace: str,
-    name: str,
+    secret: SecretReference,
     changes: Mapping[str, SealedValue | None],
     template: TemplateChange | None = None,
 ) -> bytes | None:
@@ -97,11 +95,11 @@ def change_values(
     values = {key: value for key, value in changes.items() if value is not None}
     if document is None and not values:
         return None
-    path = secret_path(namespace, name)
-    content = _new_document(namespace, name) if document is None else _load(document, path)
+    path = secret.path
+    content = _new_document(secret) if document is None else _load(document, path)
     wanted = changed_template(_template(content), template or TemplateChange(), is_new=document is None)
     if values:
-        _put(content, namespace, name, values, Scope.STRICT)
+        _put(content, secret, values, Scope.STRICT)
     gone = _remove(content, changes.keys() - values.keys())
     keys = _values(content).keys()
     if gone and not keys:
@@ -178,12 +176,13 @@ def read_template(document: bytes, *, where: str | None = None) -> SecretTemplat
     return _template(_load(document, where))
 
 
-def _new_document(namespace: str, name: str) -> Document:
+def _new_document(secret: SecretReference) -> Document:
+    named = {"name": secret.name, "namespace": secret.namespace}
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"template": {"metadata": {"name": name, "namespace": namespace}, "type": OPAQUE}},
+        "metadata": dict(named),
+        "spec": {"template": {"metadata": dict(named), "type": OPAQUE}},
     }
 
 
@@ -235,17 +234,17 @@ def _malformed(reason: str, where: str | None) -> Stalled:
     )
 
 
-def _check_identity(content: Document, namespace: str, name: str, path: str) -> None:
+def _check_identity(content: Document, secret: SecretReference) -> None:
     """An object without a namespace gets the one of its path; any other difference is a wrong file."""
     metadata = content["metadata"]
-    if metadata["name"] != name or metadata.get("namespace", namespace) != namespace:
-        raise _malformed("its namespace and name are not those of its path", path)
-    metadata["namespace"] = namespace
+    if (metadata["name"], metadata.get("namespace", secret.namespace)) != (secret.name, secret.namespace):
+        raise _malformed("its namespace and name are not those of its path", secret.path)
+    metadata["namespace"] = secret.namespace
 
 
-def _put(content: Document, namespace: str, name: str, values: Mapping[str, SealedValue], scope: Scope) -> None:
-    path = secret_path(namespace, name)
-    _check_identity(content, namespace, name, path)
+def _put(content: Document, secret: SecretReference, values: Mapping[str, SealedValue], scope: Scope) -> None:
+    path = secret.path
+    _check_identity(content, secret)
     sealed = _values(content)
     if _scope(content) is not scope and sealed.keys() - values.keys():
         raise Conflict(

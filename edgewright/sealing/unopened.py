@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from edgewright.domain.absence import UnopenedValue
-from edgewright.domain.kubernetes_names import secret_path
 from edgewright.errors import Invalid, NotFound, Stalled
 from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.sealing.resealed import ciphertext_digest
@@ -28,9 +27,9 @@ def still_unopened(git: GitServer, repository: UUID, claimed: Sequence[UnopenedV
 
 def _holds(git: GitServer, repository: UUID, head: CommitId, claimed: UnopenedValue) -> bool:
     try:
-        path = secret_path(claimed.namespace, claimed.name)
+        path = claimed.place.secret.path
         document = git.read(repository, path, at=head)
-        value = None if document is None else read_values(document, where=path).get(claimed.key)
+        value = None if document is None else read_values(document, where=path).get(claimed.place.key)
     except (Invalid, Stalled):
         return False
     return value is not None and ciphertext_digest(value.ciphertext) == claimed.sha256

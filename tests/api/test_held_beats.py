@@ -22,6 +22,7 @@ from api.auth import EdgeCaller
 from api.connections.limits import ConnectionLimits
 from api.held_beats import AT_ONCE, HeldBeats, Seat
 from api.wanted_revisions import MOST_UNDER_WAY, THREADS, WantedRevisions
+from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Waiting
 from edgewright.ports.audit import NewEvent
@@ -83,7 +84,7 @@ async def test_a_push_is_told_as_well(centre: GatewayCentre, edge: Edge) -> None
         pushed = await asyncio.to_thread(
             lambda: centre.git.commit(edge.cluster, {"by-hand/a.yaml": b"{}"}, BY_TEST, expected_head=head)
         )
-        await centre.gateway.audit.append(event(edge.cluster, "git.pushed"))
+        await centre.gateway.audit.append(event(edge.cluster, EventKind.GIT_PUSHED))
         assert (await answered(task))["revisions"]["self-link"] == pushed
 
 
@@ -340,7 +341,7 @@ async def test_a_database_that_did_not_change_is_not_asked() -> None:
         assert log.asked == 2 and await seat.has_news(0)
 
 
-def event(cluster: UUID, kind: str) -> NewEvent:
+def event(cluster: UUID, kind: EventKind) -> NewEvent:
     return NewEvent(id=uuid4(), cluster=cluster, actor="token:test", kind=kind, message="It happened.")
 
 

@@ -24,7 +24,7 @@ from api.app import ROUTERS, create_app, described
 from api.openapi import PLACE, text
 from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.domain.credentials import operator_token, registration_token
-from edgewright.domain.events import EVENT_KINDS
+from edgewright.domain.events import EventKind
 from edgewright.errors import Stalled, Waiting
 from edgewright.ports.operators import Permission
 
@@ -341,7 +341,7 @@ def test_each_header_that_a_handler_reads_is_declared(reader: str, names: set[st
 def test_clients_find_the_kinds_of_events_in_the_openapi_document() -> None:
     schemas = described()["components"]["schemas"]
     assert schemas["Event"]["properties"]["kind"] == {"$ref": "#/components/schemas/EventKind"}
-    assert schemas["EventKind"]["enum"] == list(EVENT_KINDS)
+    assert schemas["EventKind"]["enum"] == [kind.value for kind in EventKind]
 
 
 def test_the_openapi_document_in_docs_is_current() -> None:

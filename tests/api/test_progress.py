@@ -14,8 +14,8 @@ from gateway_centre import GatewayCentre, bearer, fence_of
 from starlette.types import Message
 
 from api.event_streams import FRESH_SECONDS, OF_ONE_TOKEN, TOGETHER, SharedAnswer
-from edgewright.domain.cluster import Phase, StepName
-from edgewright.domain.events import NewEvent
+from edgewright.domain.cluster import Phase, StepName, StepState
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.projection import Projection, Residue, StepRecord
 from edgewright.ports.operators import Permission
 
@@ -102,9 +102,9 @@ async def test_a_step_is_retried_or_skipped_only_when_that_makes_sense(
 ) -> None:
     cluster = await centre.create("stuck")
     steps = (
-        StepRecord(name=StepName.CREATE_REPOSITORY, state="done"),
-        StepRecord(name=StepName.POPULATE_REPOSITORY, state="waiting", attempts=3, error="disk full"),
-        StepRecord(name=StepName.AWAIT_GOODBYE, state="waiting"),
+        StepRecord(name=StepName.CREATE_REPOSITORY, state=StepState.DONE),
+        StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.WAITING, attempts=3, error="disk full"),
+        StepRecord(name=StepName.AWAIT_GOODBYE, state=StepState.WAITING),
     )
     await centre.project(cluster, steps=steps)
     step = f"/v1/cluster/{cluster}/step"
@@ -143,7 +143,7 @@ async def test_the_timeline_is_in_the_order_in_which_things_happened(
             id=uuid4(),
             cluster=cluster,
             actor="centre",
-            kind="step.done",
+            kind=EventKind.STEP_DONE,
             message=f"Step {number}.",
             happened_at=began - timedelta(seconds=3 - number),
         )

@@ -16,11 +16,14 @@ from edgewright.domain.cluster import (
     Phase,
     ResealState,
     StepName,
+    StepState,
     TokenState,
 )
-from edgewright.domain.events import EVENT_KINDS
+from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import NotificationType
 from edgewright.domain.opened_secrets import EdgeState
+from edgewright.domain.projection import PlanKind
+from edgewright.messages.cluster import VerbKind
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedState
 
@@ -28,6 +31,8 @@ CHAPTERS: dict[str, type[StrEnum]] = {
     "What is desired of a cluster": Desired,
     "Phases": Phase,
     "Conditions": ConditionType,
+    "What a cluster's workflow is asked to do": VerbKind,
+    "Plans": PlanKind,
     "Registration tokens": TokenState,
     "Acceptance": Acceptance,
     "Cluster credentials": CredentialState,
@@ -60,19 +65,13 @@ def test_the_code_and_the_glossary_have_the_same_words(
 
 
 def test_each_kind_of_event_is_explained(chapters: dict[str, str]) -> None:
-    assert [row[0].strip("`") for row in _first_cells(chapters["Kinds of events"])] == list(EVENT_KINDS)
+    explained = [row[0].strip("`") for row in _first_cells(chapters["Kinds of events"])]
+    assert explained == [kind.value for kind in EventKind]
 
 
 def test_each_step_and_each_state_of_a_step_is_explained(chapters: dict[str, str]) -> None:
     explained = {row[0].strip("`") for row in _first_cells(chapters["Steps"])}
-    assert explained == {step.value for step in StepName} | {
-        "pending",
-        "running",
-        "waiting",
-        "blocked",
-        "done",
-        "skipped",
-    }
+    assert explained == {step.value for step in StepName} | {state.value for state in StepState}
 
 
 def test_each_state_of_a_secret_on_its_edge_is_explained(chapters: dict[str, str]) -> None:

@@ -16,7 +16,7 @@ from supervised import eventually
 from tour import OPERATIONS, Tour
 
 from edgewright.application.edge_status import EdgeStatusDoor
-from edgewright.domain.cluster import Order, Phase, Role, StepName
+from edgewright.domain.cluster import Order, Phase, Role, StepName, StepState
 from edgewright.domain.credentials import cluster_secret
 from edgewright.domain.projection import StepRecord
 from edgewright.domain.wellknown import APP_OBJECT_INFO, CLASS_EDGE_CLUSTER, CLASS_HELM_CHART, SERVICE_GIT
@@ -123,7 +123,7 @@ def live_a_life(tour: Tour, live: LiveGateway, population: Population) -> None:
     tour.visit("POST /v1/cluster/{uuid}/accept", fill={"uuid": population.pending})
     for verb in ("pause", "resume"):
         tour.visit(f"POST /v1/cluster/{{uuid}}/{verb}", fill={"uuid": population.active}, json={"reason": "a tour"})
-    waiting = (StepRecord(name=StepName.POPULATE_REPOSITORY, state="waiting"),)
+    waiting = (StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.WAITING),)
     live.run(live.centre.project(population.pending, steps=waiting))
     step = {"uuid": population.pending, "name": "populate_repository"}
     tour.visit("POST /v1/cluster/{uuid}/step/{name}/retry", fill=step)
@@ -134,7 +134,7 @@ def live_a_life(tour: Tour, live: LiveGateway, population: Population) -> None:
     tour.visit("POST /v1/cluster/{uuid}/undelete", fill=cluster)
     tour.visit("POST /v1/cluster/{uuid}/recreate", fill=cluster, json={"new_hardware": True})
     tour.visit("DELETE /v1/cluster/{uuid}", fill={"uuid": population.active})
-    leaving = (StepRecord(name=StepName.AWAIT_EMPTY, state="waiting"),)
+    leaving = (StepRecord(name=StepName.AWAIT_EMPTY, state=StepState.WAITING),)
     live.run(live.centre.project(population.active, phase=Phase.DETACHING, steps=leaving, order=Order.DETACH))
     step = {"uuid": population.active, "name": "await_empty"}
     tour.visit("POST /v1/cluster/{uuid}/step/{name}/skip", fill=step, json={"reason": "it is scrap"})

@@ -18,6 +18,7 @@ from edgewright.domain.cluster import (
     ConditionStatus,
     ConditionType,
     Phase,
+    StepState,
 )
 from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow
@@ -153,7 +154,7 @@ def away(retry_after: float = 0.1) -> Waiting:
 
 def fails_again_and_again(row: ClusterRow) -> bool:
     records = row.projection.steps if row.projection else ()
-    return any(record.state == "waiting" and record.attempts > 2 for record in records)
+    return any(record.state is StepState.WAITING and record.attempts > 2 for record in records)
 
 
 def is_waiting(row: ClusterRow) -> bool:

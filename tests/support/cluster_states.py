@@ -12,7 +12,8 @@ from uuid import UUID, uuid4
 from centre import Centre
 from sealing_keys import certificate_pem, private_key
 
-from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.cluster import Phase, StepName, StepState
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
@@ -27,10 +28,8 @@ def staged(cluster: UUID, name: str, key: str) -> StagedChange:
         request=uuid4(),
         cluster=cluster,
         generation=1,
-        namespace="default",
-        name=name,
-        key=key,
-        ciphertext=seal(Plaintext(b"v"), CERTIFICATE, scope=Scope.STRICT, namespace="default", name=name),
+        place=SecretKey("default", name, key),
+        ciphertext=seal(Plaintext(b"v"), CERTIFICATE, scope=Scope.STRICT, secret=SecretReference("default", name)),
         fingerprint=CERTIFICATE.fingerprint,
         sealed_at=datetime.now(UTC),
         actor="token:test",
@@ -54,7 +53,7 @@ async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedel
     """Stores that a step waits for a moment so far ahead, as a workflow leaves it whose clock was wrong."""
     projection = (await centre.row(cluster)).projection
     assert projection is not None
-    waits = {"state": "waiting", "next_at": datetime.now(UTC) + by, "error": "The storage is away."}
+    waits = {"state": StepState.WAITING, "next_at": datetime.now(UTC) + by, "error": "The storage is away."}
     steps = tuple(each.model_copy(update=waits) if each.name is step else each for each in projection.steps)
     later = projection.model_copy(update={"sequence": projection.sequence + 100, "steps": steps})
     await centre.clusters.project(cluster, later, [])
@@ -79,14 +78,14 @@ def at_phase(phase: Phase) -> Callable[[ClusterRow], bool]:
 
 def at_step(step: StepName) -> Callable[[ClusterRow], bool]:
     return lambda row: any(
-        record.name is step and record.state == "running"
+        record.name is step and record.state is StepState.RUNNING
         for record in (row.projection.steps if row.projection else ())
     )
 
 
 def waits_to_try(step: StepName) -> Callable[[ClusterRow], bool]:
     return lambda row: any(
-        record.name is step and record.state == "waiting"
+        record.name is step and record.state is StepState.WAITING
         for record in (row.projection.steps if row.projection else ())
     )
 

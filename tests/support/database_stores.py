@@ -23,6 +23,7 @@ from edgewright.adapters.database.resealing import SqlResealings
 from edgewright.adapters.database.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.webhooks import SqlWebhooks
 from edgewright.domain.cluster import ClusterSettings, CredentialState, Fence, Phase, Role, TokenState, Wanted
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import EdgewrightError
@@ -162,25 +163,34 @@ class Store:
         return cluster
 
     async def change(
-        self, cluster: UUID, key: str = "password", *, request: UUID | None = None, **more: Any
+        self,
+        cluster: UUID,
+        key: str | None = "password",
+        *,
+        name: str = "db",
+        request: UUID | None = None,
+        **more: Any,
     ) -> StagedChange:
-        """A change of ``default/db`` to stage; not staged yet."""
+        """A change of ``default/db`` to stage; not staged yet. ``key`` None: it is about no key."""
         row = await self.row(cluster)
         values: dict[str, Any] = {
             "ciphertext": "AgB=",
             "fingerprint": "f1",
             "sealed_at": NOON,
             "actor": ACTOR,
-            "name": "db",
         }
         return StagedChange(
             request=request or uuid4(),
             cluster=cluster,
             generation=row.generation,
-            namespace="default",
-            key=key,
+            place=SecretReference("default", name) if key is None else SecretKey("default", name, key),
             **(values | more),
         )
+
+
+def key_of(change: StagedChange) -> str | None:
+    """The key that a change is about; None: no key."""
+    return change.place.key if isinstance(change.place, SecretKey) else None
 
 
 def digest(secret: str) -> bytes:

@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from edgewright.domain.cluster import StepName
-from edgewright.domain.lifecycle import SKIPPABLE
-from edgewright.domain.projection import Projection, StepRecord
+from edgewright.domain.lifecycle import is_skippable
+from edgewright.domain.projection import HELD_UP, Projection, StepRecord
 from edgewright.errors import Conflict, NotFound
 from edgewright.ports.clusters import Clusters
 from edgewright.ports.fleet import FleetUnavailable
@@ -17,8 +17,6 @@ CommitRequests = Callable[[UUID, Sequence[UUID]], Awaitable[None]]
 """Deals with the staged requests of a cluster, as the workflow's activity does."""
 OnNudge = Callable[[UUID], Awaitable[None]]
 """What a cluster's workflow does when it re-reads its row."""
-
-_WAITS = frozenset({"waiting", "blocked"})
 
 
 async def _nothing(_cluster: UUID) -> None:
@@ -64,14 +62,14 @@ class MemoryFleet:
 
     async def retry_step(self, cluster: UUID, step: StepName, *, actor: str) -> Projection:
         """See the port."""
-        return await self._change_step(cluster, step, "pending", "")
+        return await self._change_step(cluster, step, StepRecord.retry)
 
     async def skip_step(self, cluster: UUID, step: StepName, *, reason: str, actor: str) -> Projection:
         """See the port."""
         self._demand_available()
-        if step not in SKIPPABLE:
+        if not is_skippable(step):
             raise Conflict(f"The step {step} cannot be skipped.", code="step_not_skippable")
-        return await self._change_step(cluster, step, "skipped", reason)
+        return await self._change_step(cluster, step, lambda record: record.skip(datetime.now(UTC), because=reason))
 
     async def pause(self, cluster: UUID, *, reason: str, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
@@ -136,19 +134,17 @@ class MemoryFleet:
             raise NotFound("The cluster has no running workflow.", code="workflow_unknown")
         return row.projection
 
-    async def _change_step(self, cluster: UUID, name: StepName, state: str, reason: str) -> Projection:
+    async def _change_step(
+        self, cluster: UUID, name: StepName, change: Callable[[StepRecord], StepRecord]
+    ) -> Projection:
         projection = await self._projection(cluster)
-        if not any(step.name is name and step.state in _WAITS for step in projection.steps):
+        if not any(step.name is name and step.state in HELD_UP for step in projection.steps):
             raise Conflict(f"The step {name} does not wait.", code="step_not_waiting")
         changed = projection.model_copy(
             update={
                 "sequence": projection.sequence + 1,
-                "steps": tuple(_as(step, state, reason) if step.name is name else step for step in projection.steps),
+                "steps": tuple(change(step) if step.name is name else step for step in projection.steps),
             }
         )
         await self.clusters.project(cluster, changed, [])
         return changed
-
-
-def _as(step: StepRecord, state: str, reason: str) -> StepRecord:
-    return step.model_copy(update={"state": state, "skipped_because": reason})

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from sealing_keys import certificate_pem, open_envelope
 
 from edgewright.domain.cluster import CertificateFacts, Resealing
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.ports.git_server import GitServer
 from edgewright.ports.resealing import ResealedValue
 from edgewright.ports.secret_staging import StagedChange
@@ -49,7 +50,7 @@ def digest(ciphertext: str) -> str:
 def sealed(value: bytes, secret: str, number: int) -> str:
     """A value for one Secret, ``namespace/name``, sealed with one of the keys."""
     namespace, _, name = secret.partition("/")
-    return seal(Plaintext(value), certificate(number), scope=Scope.STRICT, namespace=namespace, name=name)
+    return seal(Plaintext(value), certificate(number), scope=Scope.STRICT, secret=SecretReference(namespace, name))
 
 
 @dataclass
@@ -154,9 +155,7 @@ def to_put(cluster: UUID, secret: str, values: Mapping[str, bytes], number: int)
             request=request,
             cluster=cluster,
             generation=1,
-            namespace=namespace,
-            name=name,
-            key=each,
+            place=SecretKey(namespace, name, each),
             ciphertext=sealed(value, secret, number),
             fingerprint=certificate(number).fingerprint,
             sealed_at=datetime.now(UTC),
@@ -181,8 +180,7 @@ async def answer(ports: Any, edge: ResealingEdge, *, most: int = 50) -> Resealin
     wanted = await ports.resealings.wanted(edge.cluster, limit=most)
     answers = [
         ResealingAnswer(
-            namespace=said["namespace"],
-            name=said["name"],
+            secret=SecretReference(said["namespace"], said["name"]),
             values={each: ResealedValue(**value) for each, value in said["values"].items()},
             unreadable=said["unreadable"],
         )

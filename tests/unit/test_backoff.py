@@ -3,8 +3,11 @@
 from datetime import timedelta
 from itertools import pairwise
 
+import pytest
+
 from edgewright.domain.cluster import StepName
-from edgewright.messages.names import BULK_QUEUE
+from edgewright.domain.lifecycle import CENTRAL_DELETION, EDGE_GOODBYE, REMOVAL
+from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE
 from workflows.policies import backoff, step_policy
 
 
@@ -20,6 +23,11 @@ def test_quick_retries_within_a_round_are_few_and_seconds_apart() -> None:
         retry = step_policy(step)["retry_policy"]
         assert retry.maximum_attempts <= 3
         assert retry.maximum_interval is not None and retry.maximum_interval <= timedelta(seconds=2)
+
+
+@pytest.mark.parametrize("step", [*REMOVAL, StepName.BEGIN_DELETION, *EDGE_GOODBYE, *CENTRAL_DELETION])
+def test_no_step_of_a_removal_or_a_deletion_stands_in_the_bulk_queue(step: StepName) -> None:
+    assert step_policy(step)["task_queue"] == CLUSTERS_QUEUE
 
 
 def test_rendering_waits_in_the_bulk_queue() -> None:

@@ -4,16 +4,31 @@ from typing import Any
 
 import pytest
 
-from edgewright.domain.health import About, edge_health
-from edgewright.domain.opened_secrets import (
-    LONGEST_SENTENCE,
-    EdgeState,
-    opened_secrets,
-    refusal_news,
-    secret_findings,
-)
+from edgewright.domain import opened_secrets as reading
+from edgewright.domain.edge_status import EdgeStatus, read_edge_status
+from edgewright.domain.health import About, Finding, edge_health
+from edgewright.domain.opened_secrets import LONGEST_SENTENCE, EdgeState, OpenedSecrets
 
 TAKEN = 'Resource "taken" already exists and is not managed by SealedSecret'
+
+
+Document = dict[str, Any]
+
+
+def status_of(document: Document | None) -> EdgeStatus | None:
+    return None if document is None else read_edge_status(document)
+
+
+def opened_secrets(document: Document | None) -> OpenedSecrets | None:
+    return reading.opened_secrets(status_of(document))
+
+
+def refusal_news(before: Document | None, now: Document) -> tuple[str, str]:
+    return reading.refusal_news(status_of(before), read_edge_status(now))
+
+
+def secret_findings(document: Document) -> list[Finding]:
+    return reading.secret_findings(read_edge_status(document))
 
 
 def refusing(*names: str, count: int | None = None, sentence: str = TAKEN) -> dict[str, Any]:

@@ -11,28 +11,26 @@ import yaml
 from activities import staged_files
 from activities.secret_namespaces import apply_with_drivers
 from activities.staged_files import AppliedRequests, apply_requests
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.rendering.layout import DRIVER_PATTERN_PATH, DRIVERS_PATH
 from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES
 from edgewright.domain.secret_template import TemplateChange
-from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange
+from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import SealedValue, change_values, read_template, read_values
 
-PATH = secret_path("default", "db")
-BROKEN = secret_path("default", "broken")
+PATH = SecretReference("default", "db").path
+BROKEN = SecretReference("default", "broken").path
 FILES = {BROKEN: b"by a person: {"}
 
 
 def change(
-    key: str, ciphertext: str | None = "AgB=", *, name: str = "db", template: TemplateChange | None = None
+    key: str | None, ciphertext: str | None = "AgB=", *, name: str = "db", template: TemplateChange | None = None
 ) -> StagedChange:
     return StagedChange(
         request=uuid4(),
         cluster=uuid4(),
         generation=1,
-        namespace="default",
-        name=name,
-        key=key,
+        place=SecretReference("default", name) if key is None else SecretKey("default", name, key),
         ciphertext=ciphertext,
         fingerprint=None if ciphertext is None else "f" * 64,
         sealed_at=datetime(2026, 1, 1, tzinfo=UTC),
@@ -52,13 +50,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted(
         document: bytes | None,
-        namespace: str,
-        name: str,
+        secret: SecretReference,
         changes: Mapping[str, SealedValue | None],
         template: TemplateChange | None,
     ) -> bytes | None:
-        names.append(name)
-        return change_values(document, namespace, name, changes, template)
+        names.append(secret.name)
+        return change_values(document, secret, changes, template)
 
     monkeypatch.setattr(staged_files, "change_values", counted)
     return names
@@ -92,7 +89,7 @@ def test_the_last_change_of_a_key_counts_across_halves() -> None:
 
 
 def test_a_file_goes_with_its_last_key() -> None:
-    document = change_values(None, "default", "db", {"a": SealedValue("AgB=", None, None)})
+    document = change_values(None, SecretReference("default", "db"), {"a": SealedValue("AgB=", None, None)})
     applied = apply_requests({PATH: document}.get, requests(change("a", None)))
     assert applied.files == {PATH: None}
 
@@ -112,7 +109,7 @@ def test_templates_of_requests_are_merged_in_their_order() -> None:
     assert len(applied.taken) == 4
     template = read_template(applied.files[PATH] or b"")
     assert (template.type, template.labels) == ("example.com/t", {"a": "1", "c": "3"})
-    assert read_template(applied.files[secret_path("default", "other")] or b"").labels == {}
+    assert read_template(applied.files[SecretReference("default", "other").path] or b"").labels == {}
 
 
 def test_of_two_types_the_first_is_taken_and_the_other_request_refused() -> None:
@@ -129,7 +126,7 @@ def test_of_two_types_the_first_is_taken_and_the_other_request_refused() -> None
 
 
 def test_a_secret_that_is_deleted_first_may_come_back_with_another_type() -> None:
-    document = change_values(None, "default", "db", {"k": SealedValue("AgB=", None, None)})
+    document = change_values(None, SecretReference("default", "db"), {"k": SealedValue("AgB=", None, None)})
     wish = TemplateChange("kubernetes.io/ssh-auth")
     applied = apply_requests(
         {PATH: document}.get, requests(change("k", None), change("ssh-privatekey", template=wish))
@@ -140,7 +137,7 @@ def test_a_secret_that_is_deleted_first_may_come_back_with_another_type() -> Non
 
 def test_a_deletion_that_leaves_a_secret_no_edge_would_take_is_refused_alone() -> None:
     values = dict.fromkeys(("tls.crt", "tls.key"), SealedValue("AgB=", None, None))
-    document = change_values(None, "default", "db", values, TemplateChange("kubernetes.io/tls"))
+    document = change_values(None, SecretReference("default", "db"), values, TemplateChange("kubernetes.io/tls"))
     asked = requests(change("tls.key", None), change("ca.crt"))
     applied = apply_requests({PATH: document}.get, asked)
     assert applied.taken == [asked[1][0]]
@@ -164,7 +161,7 @@ def apply_on(files: Mapping[str, bytes], asked: list[tuple[UUID, list[StagedChan
 
 
 def in_namespace(namespace: str, ciphertext: str | None = "AgB=", *, creates: bool = False) -> StagedChange:
-    return replace(change("k", ciphertext), namespace=namespace, creates_namespace=creates)
+    return replace(change("k", ciphertext), place=SecretKey(namespace, "db", "k"), creates_namespace=creates)
 
 
 def test_first_secrets_of_namespaces_bring_their_drivers_in_the_same_commit() -> None:
@@ -189,7 +186,7 @@ def test_the_last_key_deleted_leaves_the_driver() -> None:
 
 
 def test_a_request_that_is_refused_brings_neither_driver_nor_namespace() -> None:
-    there = {**repository(), secret_path("line-1", "db"): b"by a person: {"}
+    there = {**repository(), SecretReference("line-1", "db").path: b"by a person: {"}
     applied = apply_on(there, requests(in_namespace("line-1", creates=True), in_namespace("line-2", creates=True)))
     assert len(applied.refused) == 1
     assert "edo/secrets/line-2/namespace.yml" in applied.files
@@ -206,7 +203,7 @@ def test_requests_beyond_the_last_namespace_are_refused_alone() -> None:
 
 
 def labelled(label: str, *, name: str = "db") -> StagedChange:
-    return change(WHOLE_SECRET, None, name=name, template=TemplateChange(labels={label: "1"}))
+    return change(None, None, name=name, template=TemplateChange(labels={label: "1"}))
 
 
 def test_labels_of_several_requests_meet_in_one_file_and_values_stay() -> None:

@@ -17,7 +17,7 @@ from live_gateway import LiveGateway
 from npm_packages import NODE
 from raw_client import RawClient
 
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.ports.operators import Permission
 
 PATIENCE_SECONDS = 60
@@ -65,7 +65,7 @@ def listening(workshop: Path, url: str, token: str) -> Iterator[Listener]:
 async def tell(centre: GatewayCentre, count: int, *, cluster: UUID | None = None) -> None:
     for _ in range(count):
         await centre.gateway.audit.append(
-            NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="entry.put", message="Written.")
+            NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=EventKind.ENTRY_PUT, message="Written.")
         )
 
 

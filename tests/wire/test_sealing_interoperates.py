@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 from sealing_keys import certificate_pem, open_envelope, private_key, private_pem, sealing_certificate
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.sealing import Plaintext, Scope, label, plaintext_size, read_scope, read_values, seal
 
 NodeAnswers = Callable[[Sequence[dict[str, Any]]], list[dict[str, Any]]]
 
 ITS_SCOPES = {Scope.STRICT: "strict", Scope.NAMESPACE_WIDE: "namespace", Scope.CLUSTER_WIDE: "cluster"}
+DB = SecretReference("press", "db")
 VALUES = ["", "s3cr3t", "Grüße, 世界 \N{KEY}\n\0", "x" * 70_000]
 
 
 def sealed(value: str, scope: Scope, bits: int) -> str:
-    return seal(Plaintext(value.encode()), sealing_certificate(bits), scope=scope, namespace="press", name="db")
+    return seal(Plaintext(value.encode()), sealing_certificate(bits), scope=scope, secret=DB)
 
 
 @pytest.mark.parametrize("bits", [2048, 4096])
@@ -28,7 +30,7 @@ def test_it_opens_what_we_seal(ask_node: NodeAnswers, scope: Scope, bits: int) -
             "do": "open",
             "privateKey": private_pem(bits),
             "ciphertext": sealed(value, scope, bits),
-            "label": label(scope, "press", "db").decode(),
+            "label": label(scope, DB).decode(),
         }
         for value in VALUES
     ]
@@ -61,7 +63,7 @@ def test_our_opener_opens_what_it_seals_and_the_layout_is_the_same(
     ]
     for answer, value in zip(ask_node(requests), VALUES, strict=True):
         theirs, ours = answer["ciphertext"], sealed(value, scope, bits)
-        assert open_envelope(theirs, private_key(bits), label(scope, "press", "db")) == value.encode()
+        assert open_envelope(theirs, private_key(bits), label(scope, DB)) == value.encode()
         assert plaintext_size(theirs) == plaintext_size(ours) == len(value.encode())
         assert len(theirs) == len(ours)
         assert base64.b64decode(theirs)[:2] == base64.b64decode(ours)[:2]
@@ -79,7 +81,7 @@ def test_we_read_the_document_that_it_makes(ask_node: NodeAnswers, scope: Scope)
     }
     document = json.dumps(ask_node([request])[0]["document"]).encode()
     opened = {
-        key: open_envelope(value.ciphertext, private_key(), label(scope, "press", "db"))
+        key: open_envelope(value.ciphertext, private_key(), label(scope, DB))
         for key, value in read_values(document).items()
     }
     assert opened == {"user": b"admin", "password": b"s3cr3t"}

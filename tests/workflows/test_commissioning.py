@@ -10,7 +10,7 @@ from centre import Centre, eventually, working
 from cluster_states import has_commits, is_told
 
 from edgewright.application.rendering import RENDERER_IN_FORCE, RenderInputs
-from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName, StepState
 from edgewright.domain.lifecycle import COMMISSIONING
 from edgewright.domain.projection import Projection
 from edgewright.domain.rendering import RENDERER_VERSION
@@ -231,7 +231,7 @@ async def test_a_failing_step_says_what_it_waits_for_and_heals(idle_centre: Cent
         )
         assert row.projection is not None
         step = next(record for record in row.projection.steps if record.name is StepName.CREATE_REPOSITORY)
-        assert step.state == "waiting"
+        assert step.state is StepState.WAITING
         assert step.next_at is not None
         assert "create_repository, attempt 2 at" in row.projection.waiting_for
         git.mended = True
@@ -247,7 +247,7 @@ async def test_retry_tries_now(idle_centre: Centre) -> None:
         await idle_centre.until(
             cluster,
             lambda row: bool(
-                row.projection and any(r.attempts >= 3 and r.state == "waiting" for r in row.projection.steps)
+                row.projection and any(r.attempts >= 3 and r.state is StepState.WAITING for r in row.projection.steps)
             ),
         )
         git.mended = True

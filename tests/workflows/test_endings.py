@@ -9,8 +9,9 @@ import pytest
 from centre import Centre, eventually, working
 from sealing_keys import certificate_pem, private_key
 
-from edgewright.domain.cluster import CredentialState, Phase, StepName, Workloads
+from edgewright.domain.cluster import CredentialState, Phase, StepName, StepState, Workloads
 from edgewright.domain.ended import Purge
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETUP_STATUS,
@@ -44,7 +45,7 @@ def phase(expected: Phase) -> Any:
 def at_step(step: StepName) -> Any:
     def holds(row: ClusterRow) -> bool:
         records = row.projection.steps if row.projection else ()
-        return any(record.name is step and record.state == "running" for record in records)
+        return any(record.name is step and record.state is StepState.RUNNING for record in records)
 
     return holds
 
@@ -334,10 +335,8 @@ async def put(centre: Centre, cluster: UUID, *, generation: int) -> None:
         request=uuid4(),
         cluster=cluster,
         generation=generation,
-        namespace="default",
-        name="db",
-        key="password",
-        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, namespace="default", name="db"),
+        place=SecretKey("default", "db", "password"),
+        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db")),
         fingerprint=certificate.fingerprint,
         sealed_at=now,
         actor="token:test",

@@ -12,6 +12,7 @@ from sealing_keys import sealing_certificate
 
 import activities.secrets
 from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, read_values, seal
@@ -26,20 +27,18 @@ WAITING = 100
 def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
     """One request; two of them do not fit into one Secret."""
     certificate = sealing_certificate()
-    ciphertext = seal(Plaintext(b"v" * 400), certificate, scope=Scope.STRICT, namespace="default", name="db")
+    ciphertext = seal(Plaintext(b"v" * 400), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db"))
     one = StagedChange(
         request=uuid4(),
         cluster=cluster,
         generation=1,
-        namespace="default",
-        name="db",
-        key=prefix,
+        place=SecretKey("default", "db", prefix),
         ciphertext=ciphertext,
         fingerprint=certificate.fingerprint,
         sealed_at=datetime.now(UTC),
         actor="token:test",
     )
-    return [replace(one, key=f"{prefix}-{number:04d}") for number in range(KEYS)]
+    return [replace(one, place=SecretKey("default", "db", f"{prefix}-{number:04d}")) for number in range(KEYS)]
 
 
 async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre: Centre) -> None:
@@ -62,7 +61,7 @@ async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the
         head = centre.git.commit(cluster, {"by-hand/n": str(number).encode()}, message, expected_head=head)
     waited = datetime.now(UTC) - timedelta(minutes=1)
     waiting = [
-        replace(change, request=uuid4(), name=f"db-{number}", sealed_at=waited)
+        replace(change, request=uuid4(), place=SecretKey("default", f"db-{number}", "k"), sealed_at=waited)
         for number, change in enumerate(bulk(cluster, "one")[:WAITING])
     ]
     for change in waiting:
@@ -92,5 +91,8 @@ async def held_by_a_bulk_write(centre: Centre, name: str) -> Held:
 
 def calls_for_yaml(changes: Sequence[StagedChange]) -> int:
     """What a file of one request takes."""
-    values = {change.key: SealedValue(change.ciphertext or "", "a" * 64, change.sealed_at) for change in changes}
-    return calls_of(lambda: read_values(put_values(None, "default", "db", values)))
+    values = {
+        str(change.place).rpartition("/")[2]: SealedValue(change.ciphertext or "", "a" * 64, change.sealed_at)
+        for change in changes
+    }
+    return calls_of(lambda: read_values(put_values(None, SecretReference("default", "db"), values)))

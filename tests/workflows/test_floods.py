@@ -21,10 +21,10 @@ from temporalio.common import RawValue
 from temporalio.service import RPCError
 
 from edgewright.domain.cluster import Phase
-from edgewright.domain.events import EVENTS_BYTES
+from edgewright.domain.events import EVENTS_BYTES, EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
-from edgewright.messages.cluster import ManagedClusterInput, PendingVerb
+from edgewright.messages.cluster import ManagedClusterInput, PendingVerb, VerbKind
 from workflows.cluster_loop import ClusterLoop
 from workflows.verbs import Verbs
 
@@ -140,8 +140,10 @@ async def test_numbers_that_take_more_room_than_was_sent_are_counted_as_they_are
 
 @pytest.mark.parametrize(("number", "full"), [(4, False), (5, True)])
 def test_no_update_is_taken_that_might_not_fit_into_the_next_run(number: int, full: bool) -> None:
-    large = {"note": "x" * 60_000}
-    waiting = tuple(PendingVerb(kind="edge_status", number=each, body=large) for each in range(number))
+    large = "x" * 60_000
+    waiting = tuple(
+        PendingVerb(kind=VerbKind.EDGE_STATUS, number=each, body={"note": large}) for each in range(number)
+    )
     assert Verbs(uuid4(), waiting, number, 0).full is full
 
 
@@ -158,7 +160,7 @@ async def test_events_that_are_too_large_for_one_publication_are_all_told_once_a
         if not hasattr(self, "has_told") and workflow.info().get_current_history_length() > length:
             vars(self)["has_told"] = True
             for number in many:
-                self._publication.tell("signals.dropped", f"{number} {'x' * 900}", signals=number)
+                self._publication.tell(EventKind.SIGNALS_DROPPED, f"{number} {'x' * 900}", signals=number)
         return await look(self)
 
     patchable.setattr(ClusterLoop, "_look", look_and_tell)

@@ -18,6 +18,7 @@ from edgewright.adapters.database.tables import clusters
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
 from edgewright.domain.conditions import next_review
+from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import (
     APP_HELM_CHART_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
@@ -140,7 +141,7 @@ async def test_a_certificate_by_signal_waits_for_an_admin_and_says_so(idle_centr
     assert (row.certificate_pem, row.proposed_pem) == (own, foreign)
     assert (after.certificate_pem, after.proposed_pem) == (own, foreign)
     kinds = [event.kind for event in await idle_centre.audit.timeline(cluster)]
-    assert (kinds.count("certificate.proposed"), kinds.count("certificate.changed")) == (1, 1)
+    assert (kinds.count(EventKind.CERTIFICATE_PROPOSED), kinds.count(EventKind.CERTIFICATE_CHANGED)) == (1, 1)
 
 
 def told(row: ClusterRow) -> str:
@@ -196,7 +197,7 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
         new = await idle_centre.until(
             cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
         )
-        steps = [event.kind for event in await idle_centre.audit.timeline(cluster)].count("step.done")
+        steps = [event.kind for event in await idle_centre.audit.timeline(cluster)].count(EventKind.STEP_DONE)
         await idle_centre.handle(cluster).terminate("a copy from before the recreation is put in its place")
         await idle_centre.client.start_workflow(
             names.WORKFLOW_TYPE,
@@ -208,7 +209,7 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
         assert projection.ready and projection.done.generation == 2
         newest = new.projection.sequence if new.projection else 0
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.sequence > newest))
-        assert [event.kind for event in await idle_centre.audit.timeline(cluster)].count("step.done") == steps
+        assert [event.kind for event in await idle_centre.audit.timeline(cluster)].count(EventKind.STEP_DONE) == steps
 
 
 @pytest.mark.parametrize("end", ["rejected", "revoked", "never answered"])

@@ -23,7 +23,8 @@ from resealing_edge import answer as hand_in_resealed
 from temporal_server import temporal_server
 
 from edgewright.domain.cluster import CredentialState, Order, Phase, StepName
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.lifecycle import CENTRAL_DELETION, COMMISSIONING
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
@@ -206,7 +207,7 @@ async def test_secrets_survive_a_death_at_every_point(stage: Stage) -> None:
         await eventually(lambda: all_committed(centre, requests), seconds=60)
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
-    document = await asyncio.to_thread(centre.git.read, cluster, secret_path("default", "db"), at=head)
+    document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", "db").path, at=head)
     assert document and set(read_values(document)) == {"key-0", "key-1", "key-2"}
     assert await commits(centre, cluster) == 2
     assert {row.commit for r in requests for row in await centre.ports.staging.request(r)} == {head}
@@ -236,7 +237,9 @@ async def test_a_resealing_survives_a_death_at_every_point(stage: Stage) -> None
     assert {secret: edge.opened(secret) for secret in secrets} == {s: {"k": s.encode()} for s in secrets}
     assert await commits(centre, cluster) == before + 1
     told = [event.kind for event in await centre.audit.timeline(cluster)]
-    assert [told.count(kind) for kind in ("reseal.asked", "secret.resealed", "reseal.ended")] == [1, 1, 1]
+    assert [
+        told.count(kind) for kind in (EventKind.RESEAL_ASKED, EventKind.SECRET_RESEALED, EventKind.RESEAL_ENDED)
+    ] == [1, 1, 1]
     row = await settled(centre, cluster)
     assert row.projection and row.projection.resealing is None
 

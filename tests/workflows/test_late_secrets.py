@@ -12,7 +12,7 @@ from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
 from activities.secrets import SecretActivities
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, WriterFence
@@ -25,14 +25,12 @@ CERTIFICATE = parse_certificate(certificate_pem(private_key()), now=datetime.now
 def staged(cluster: UUID, value: bytes | None) -> StagedChange:
     sealed = None
     if value is not None:
-        sealed = seal(Plaintext(value), CERTIFICATE, scope=Scope.STRICT, namespace="default", name="db")
+        sealed = seal(Plaintext(value), CERTIFICATE, scope=Scope.STRICT, secret=SecretReference("default", "db"))
     return StagedChange(
         request=uuid4(),
         cluster=cluster,
         generation=1,
-        namespace="default",
-        name="db",
-        key="password",
+        place=SecretKey("default", "db", "password"),
         ciphertext=sealed,
         fingerprint=CERTIFICATE.fingerprint if sealed else None,
         sealed_at=datetime.now(UTC),
@@ -78,7 +76,7 @@ async def commit(centre: Centre, cluster: UUID, git: Any = None) -> CommitSecret
 async def present_value(centre: Centre, cluster: UUID) -> str | None:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
-    document = await asyncio.to_thread(centre.git.read, cluster, secret_path("default", "db"), at=head)
+    document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", "db").path, at=head)
     return read_values(document)["password"].ciphertext if document else None
 
 

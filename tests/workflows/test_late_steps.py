@@ -15,7 +15,7 @@ from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import CertificateFacts, Fence, StepName
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.messages.steps import CommitSecrets, StepInput
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import Plaintext, Scope, SealingCertificate, parse_certificate, read_values, seal
@@ -49,10 +49,8 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
         request=uuid4(),
         cluster=cluster,
         generation=(await centre.row(cluster)).generation,
-        namespace="default",
-        name="db",
-        key=key,
-        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, namespace="default", name="db"),
+        place=SecretKey("default", "db", key),
+        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db")),
         fingerprint=certificate.fingerprint,
         sealed_at=now,
         actor="token:test",
@@ -75,7 +73,7 @@ async def withdraw(centre: Centre, cluster: UUID, *, clusters: Any = None) -> No
 async def keys(centre: Centre, cluster: UUID) -> set[str]:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
-    document = await asyncio.to_thread(centre.git.read, cluster, secret_path("default", "db"), at=head)
+    document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", "db").path, at=head)
     return set(read_values(document)) if document else set()
 
 

@@ -14,7 +14,7 @@ from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
 from activities.secrets import SecretActivities
-from edgewright.domain.kubernetes_names import secret_path
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets
 from edgewright.ports.git_server import CommitId, CommitMessage, WriterFence
@@ -27,14 +27,12 @@ CERTIFICATE = parse_certificate(certificate_pem(private_key()), now=datetime.now
 def staged(cluster: UUID, name: str, key: str, value: bytes | None, request: UUID | None = None) -> StagedChange:
     ciphertext = None
     if value is not None:
-        ciphertext = seal(Plaintext(value), CERTIFICATE, scope=Scope.STRICT, namespace="default", name=name)
+        ciphertext = seal(Plaintext(value), CERTIFICATE, scope=Scope.STRICT, secret=SecretReference("default", name))
     return StagedChange(
         request=request or uuid4(),
         cluster=cluster,
         generation=1,
-        namespace="default",
-        name=name,
-        key=key,
+        place=SecretKey("default", name, key),
         ciphertext=ciphertext,
         fingerprint=CERTIFICATE.fingerprint if ciphertext else None,
         sealed_at=datetime.now(UTC),
@@ -51,7 +49,7 @@ async def put(centre: Centre, changes: Sequence[StagedChange]) -> Sequence[Stage
 async def keys(centre: Centre, cluster: UUID, name: str) -> set[str]:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
-    document = await asyncio.to_thread(centre.git.read, cluster, secret_path("default", name), at=head)
+    document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", name).path, at=head)
     return set(read_values(document)) if document else set()
 
 
@@ -94,7 +92,7 @@ async def test_the_last_key_takes_the_file_with_it(centre: Centre) -> None:
     await put(centre, [staged(cluster, "db", "password", None)])
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
-    assert secret_path("default", "db") not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)
+    assert SecretReference("default", "db").path not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)
 
 
 async def commit_all(centre: Centre, changes: Sequence[StagedChange]) -> list[StagedChange]:
@@ -124,11 +122,11 @@ async def test_a_request_that_cannot_be_committed_is_refused_alone(idle_centre: 
     async with working(idle_centre):
         cluster = await idle_centre.create("one-refused")
     head = await asyncio.to_thread(idle_centre.git.head, cluster)
-    broken = {secret_path("default", "broken"): b"by a person: {"}
+    broken = {SecretReference("default", "broken").path: b"by a person: {"}
     message = CommitMessage("Break a file", actor="token:test")
     await asyncio.to_thread(idle_centre.git.commit, cluster, broken, message, expected_head=head)
     first, bad, last = [staged(cluster, name, "k", b"v") for name in ("db", "broken", "db")]
-    rows = await commit_all(idle_centre, [first, bad, replace(last, key="l")])
+    rows = await commit_all(idle_centre, [first, bad, replace(last, place=SecretKey("default", "db", "l"))])
     assert [row.state for row in rows] == [StagedState.COMMITTED, StagedState.REFUSED, StagedState.COMMITTED]
     assert rows[1].refusal_code == "sealed_secret_malformed"
     assert await keys(idle_centre, cluster, "db") == {"k", "l"}
@@ -140,11 +138,11 @@ async def test_a_secret_whose_file_is_damaged_is_refused_and_loses_nothing(idle_
         cluster = await idle_centre.create("damaged")
         await put(idle_centre, [staged(cluster, "db", "user", b"v")])
     head = await asyncio.to_thread(idle_centre.git.head, cluster)
-    remove_content(idle_centre.git.folder(cluster), secret_path("default", "db"))
+    remove_content(idle_centre.git.folder(cluster), SecretReference("default", "db").path)
     for count in (1, 2):
         rows = await commit_all(idle_centre, [staged(cluster, "db", f"k{n}", b"v") for n in range(count)])
         assert {(row.state, row.refusal_code) for row in rows} == {(StagedState.REFUSED, "repository_damaged")}
-        assert secret_path("default", "db") in rows[0].refusal
+        assert SecretReference("default", "db").path in rows[0].refusal
     assert await asyncio.to_thread(idle_centre.git.head, cluster) == head
     [row] = await commit_all(idle_centre, [staged(cluster, "other", "k", b"v")])
     assert row.state is StagedState.COMMITTED, "the rest of the repository is whole"
@@ -313,7 +311,7 @@ KEYS = 1_000
 def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
     """One request; two of them do not fit into one file."""
     one = staged(cluster, "db", "k", b"v" * 400, uuid4())
-    return [replace(one, key=f"{prefix}-{n:04d}") for n in range(KEYS)]
+    return [replace(one, place=SecretKey("default", one.place.name, f"{prefix}-{n:04d}")) for n in range(KEYS)]
 
 
 def runs_on_a_loop() -> bool:

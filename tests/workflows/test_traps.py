@@ -22,7 +22,7 @@ from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Ste
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict
 from edgewright.messages import names
-from edgewright.messages.cluster import ChangeSecrets, ChangeSecretsResult
+from edgewright.messages.cluster import ChangeSecrets, ChangeSecretsResult, VerbKind
 from edgewright.ports.fleet import FleetUnavailable
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from workflows import policies
@@ -46,7 +46,7 @@ async def is_alive(centre: Centre, cluster: UUID) -> None:
 async def test_a_bug_in_an_update_fails_its_caller_alone(idle_centre: Centre, patchable: pytest.MonkeyPatch) -> None:
     sound = Verbs.add
 
-    def add(self: Verbs, kind: str, actor: str = "temporal", **more: Any) -> int:
+    def add(self: Verbs, kind: VerbKind, actor: str = "temporal", **more: Any) -> int:
         if more.get("reason") == "bug":
             raise KeyError("something nobody thought of")
         return sound(self, kind, actor, **more)

@@ -59,9 +59,8 @@ class Ledger:
             self.note("phase.changed", f"Now {now} (was {before}).")
 
     def note_secret(self, change: StagedChange) -> None:
-        path = f"{change.namespace}/{change.name}/{change.key}"
         kind = "secret.deleted" if change.ciphertext is None else "secret.put"
-        self.note(kind, event_of(change.request, path, change.sealed_at))
+        self.note(kind, event_of(change.request, change.place, change.sealed_at))
 
     def differences(self, timeline: Iterable[Event]) -> list[str]:
         """What was lost and what was told too often; empty if the timeline is complete."""

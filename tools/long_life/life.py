@@ -10,6 +10,7 @@ from cluster_states import is_told, states
 
 from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.domain.cluster import Acceptance, ClusterSettings, Phase
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.lifecycle import COMMISSIONING, REMOVAL, RENDERING
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
@@ -122,14 +123,12 @@ class Life:
         name, certificate = f"secret-{number % 20}", self.edge.certificate
         assert certificate
         value = Plaintext(f"value {self._written} of this key".encode() * 2)
-        sealed = seal(value, certificate, scope=Scope.STRICT, namespace="default", name=name)
+        sealed = seal(value, certificate, scope=Scope.STRICT, secret=SecretReference("default", name))
         change = StagedChange(
             request=uuid4(),
             cluster=self.cluster,
             generation=self.edge.generation,
-            namespace="default",
-            name=name,
-            key=f"key-{number}",
+            place=SecretKey("default", name, f"key-{number}"),
             ciphertext=None if deletes else sealed,
             fingerprint=None if deletes else certificate.fingerprint,
             sealed_at=datetime.now(UTC),

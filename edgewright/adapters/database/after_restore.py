@@ -20,6 +20,7 @@ from edgewright.adapters.database.feed import take_positions
 from edgewright.adapters.database.presence import LISTENING_GAP
 from edgewright.adapters.database.tables import clusters, gateway_presence, projections, staged_changes
 from edgewright.domain.cluster import Desired
+from edgewright.domain.events import EventKind
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.secret_staging import StagedState
 
@@ -57,7 +58,7 @@ def _event(cluster: UUID | None, made_at: str, actor: str) -> NewEvent:
         id=uuid4(),
         cluster=cluster,
         actor=actor,
-        kind="centre.restored",
+        kind=EventKind.CENTRE_RESTORED,
         message=f"The centre was restored from the backup of {made_at}; what happened since then is not told here.",
         detail={"made_at": made_at},
     )

@@ -8,7 +8,7 @@ from sqlalchemy import Select, case, func, select
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.presence import age_of_sweep
 from edgewright.adapters.database.tables import clusters, notifications, resealings, staged_changes
-from edgewright.domain.cluster import Phase, StepName
+from edgewright.domain.cluster import Phase
 from edgewright.ports.census import LEASE_AGES, Counted
 from edgewright.ports.secret_staging import StagedState
 
@@ -43,7 +43,7 @@ class SqlCensus:
                 select(clusters.c.phase, func.count()).where(_OPEN).group_by(clusters.c.phase)
             )
             failing = await connection.execute(
-                select(clusters.c.failing, clusters.c.failing_step, func.count())
+                select(clusters.c.failing, clusters.c.failing_step, func.count().label("clusters"))
                 .where(clusters.c.failing.is_not(None), _OPEN)
                 .group_by(clusters.c.failing, clusters.c.failing_step)
             )
@@ -54,7 +54,7 @@ class SqlCensus:
             staged = (await connection.execute(_STAGED)).one()
             return Counted(
                 phases={Phase(row[0]): row[1] for row in phases},
-                failing={(row[0], StepName(row[1]) if row[1] else None): row[2] for row in failing},
+                failing={(row.failing, row.failing_step): row.clusters for row in failing},
                 leases={row.lease_state: row.clusters for row in leases},
                 lease_ages=tuple(sum(int(row[3 + at]) for row in leases) for at in range(len(LEASE_AGES))),
                 heard=sum(row.heard for row in leases),

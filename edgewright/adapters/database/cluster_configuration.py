@@ -42,6 +42,7 @@ from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.domain.cluster import ClusterSettings, Desired
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
+from edgewright.domain.events import EventKind
 from edgewright.domain.json import same_json
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
@@ -110,7 +111,7 @@ class ClusterConfiguration:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="cluster.changed",
+                kind=EventKind.CLUSTER_CHANGED,
                 message=sentence_of(f"The settings entry of {row.name}", changes),
                 fields=names_of(changes),
                 etag=entry.etag,
@@ -134,7 +135,7 @@ class ClusterConfiguration:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="cluster.removed",
+                kind=EventKind.CLUSTER_REMOVED,
                 message=f"The configuration of {row.name} was deleted; its edge is left as it is.",
             )
             return True
@@ -181,7 +182,7 @@ class ClusterConfiguration:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="cluster.recreated",
+                kind=EventKind.CLUSTER_RECREATED,
                 message=f"The cluster {row.name} is commissioned anew {where}.{told}",
                 fields=names_of(differing),
                 event=request,

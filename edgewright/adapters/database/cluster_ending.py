@@ -1,7 +1,6 @@
 """How operators pause, delete and undelete a cluster."""
 
 from datetime import datetime, timedelta
-from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
@@ -26,12 +25,11 @@ from edgewright.adapters.database.staging_rows import refuse_staged
 from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import CredentialState, Desired, Fence, Workloads
 from edgewright.domain.ended import left_on_edge, no_edge_to_purge, patience_of, purge_too_late, refuse_purge
+from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Superseded
 from edgewright.ports.clusters import ClusterRow, Once
 
-PAUSED: Final = "cluster.paused"
-RESUMED: Final = "cluster.resumed"
 DEADLINE = timedelta(hours=24)
 """How long a deletion waits for the edge unless it is told otherwise."""
 
@@ -102,7 +100,7 @@ class ClusterEnding:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="cluster.deletion_requested",
+                kind=EventKind.CLUSTER_DELETION_REQUESTED,
                 message=f"The deletion of {row.name} was {verb}; {_patience(asked)}. {edge}".strip(),
                 force=asked.force,
                 deadline=until.isoformat() if asked.deadline is None else asked.deadline.isoformat(),
@@ -140,7 +138,7 @@ class ClusterEnding:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="cluster.undeleted",
+                kind=EventKind.CLUSTER_UNDELETED,
                 message=f"The deletion of {row.name} was taken back.",
                 desired=before,
             )
@@ -184,7 +182,7 @@ class ClusterEnding:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind=PAUSED if paused else RESUMED,
+                kind=EventKind.CLUSTER_PAUSED if paused else EventKind.CLUSTER_RESUMED,
                 message=f"Commits for {row.name} are paused: {reason}"
                 if paused
                 else f"Commits for {row.name} go on.",
@@ -203,7 +201,7 @@ async def _paused_or_resumed_at(connection: AsyncConnection, cluster: UUID) -> i
     """The ``change`` that the newest pause or resume has raised the row to; 0 if nobody knows of one."""
     newest = (
         select(events.c.detail)
-        .where(events.c.cluster == cluster, events.c.kind.in_([PAUSED, RESUMED]))
+        .where(events.c.cluster == cluster, events.c.kind.in_([EventKind.CLUSTER_PAUSED, EventKind.CLUSTER_RESUMED]))
         .order_by(events.c.position.desc())
         .limit(1)
     )

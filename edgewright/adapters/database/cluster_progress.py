@@ -20,7 +20,7 @@ from edgewright.adapters.database.resealing_rows import forget_resealings
 from edgewright.adapters.database.setup_status import says_ready
 from edgewright.adapters.database.tables import addresses, clusters, events, labels, projections, rendered_from
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName
-from edgewright.domain.notifications import CLUSTER_BLOCKED, CLUSTER_DELETED
+from edgewright.domain.events import EventKind
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import Trouble, awaited, health_of, is_blocked, trouble_of
 from edgewright.domain.wellknown import (
@@ -48,12 +48,12 @@ _HOLDER = select(addresses.c.cluster).where(addresses.c.group_id == bindparam("g
 _DROP_SOURCES = delete(rendered_from).where(rendered_from.c.cluster == bindparam("of_cluster"))
 _ADD_SOURCES = insert(rendered_from)
 _COMMITS: Mapping[str, str] = {
-    "git.pushed": "new",
-    "secret.deleted": "commit",
-    "secret.labelled": "commit",
-    "secret.put": "commit",
-    "secret.resealed": "commit",
-    "step.done": "commit",
+    EventKind.GIT_PUSHED: "new",
+    EventKind.SECRET_DELETED: "commit",
+    EventKind.SECRET_LABELLED: "commit",
+    EventKind.SECRET_PUT: "commit",
+    EventKind.SECRET_RESEALED: "commit",
+    EventKind.STEP_DONE: "commit",
 }
 """Kinds of events that tell of a commit, and where in their detail."""
 
@@ -196,7 +196,13 @@ class ClusterProgress:
             )
             if not is_told:
                 await record(
-                    connection, at, cluster=cluster, actor="centre", kind="git.drifted", message=message, event=event
+                    connection,
+                    at,
+                    cluster=cluster,
+                    actor="centre",
+                    kind=EventKind.GIT_DRIFTED,
+                    message=message,
+                    event=event,
                 )
             return True
 
@@ -254,8 +260,8 @@ def _recorded(kind: str, detail: Mapping[str, Any]) -> RecordedCommit:
     return RecordedCommit(
         commit=detail[_COMMITS[kind]],
         secret=f"{detail['namespace']}/{detail['name']}/{detail['key']}" if named else None,
-        deletes=kind == "secret.deleted",
-        pushed=kind == "git.pushed",
+        deletes=kind == EventKind.SECRET_DELETED,
+        pushed=kind == EventKind.GIT_PUSHED,
     )
 
 
@@ -283,7 +289,7 @@ async def _newly_blocked(connection: AsyncConnection, cluster: UUID, projection:
             id=uuid4(),
             cluster=cluster,
             actor="centre",
-            kind=CLUSTER_BLOCKED,
+            kind=EventKind.CLUSTER_BLOCKED,
             message=f"A person has to act. {now.message}",
             detail={"reason": now.reason},
         )
@@ -320,13 +326,13 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
     await forget_applied(connection, row.uuid)
     edge = left_at_end(row)
     if row.purge and row.detached_at is None:
-        await record(connection, at, cluster=row.uuid, actor="centre", kind="edge.not_purged", message=edge)
+        await record(connection, at, cluster=row.uuid, actor="centre", kind=EventKind.EDGE_NOT_PURGED, message=edge)
     await record(
         connection,
         at,
         cluster=row.uuid,
         actor="centre",
-        kind=CLUSTER_DELETED,
+        kind=EventKind.CLUSTER_DELETED,
         message=f"The cluster {row.name} is deleted; its name is free. {edge}".strip(),
         generation=row.generation,
     )

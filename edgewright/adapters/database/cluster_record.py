@@ -7,7 +7,16 @@ from datetime import datetime
 from typing import NamedTuple, TypedDict
 from uuid import UUID
 
-from edgewright.domain.cluster import Acceptance, ConditionStatus, Desired, LeaseState, Phase, Workloads
+from edgewright.domain.cluster import (
+    Acceptance,
+    ConditionStatus,
+    Desired,
+    LeaseState,
+    Phase,
+    StepName,
+    StepState,
+    Workloads,
+)
 from edgewright.domain.json import JsonObject
 from edgewright.ports.git_server import CommitId
 
@@ -66,8 +75,8 @@ class ClusterRecord(NamedTuple):
     settings: JsonObject
     spec: JsonObject
     certificate_pem: str | None
-    failing: str | None
-    failing_step: str | None
+    failing: StepState | None
+    failing_step: StepName | None
     underway: bool
     resealing: UUID | None
     reseal_due_at: datetime | None
@@ -153,8 +162,8 @@ class ClusterChanges(TypedDict, total=False):
     settings: JsonObject
     spec: JsonObject
     certificate_pem: str | None
-    failing: str | None
-    failing_step: str | None
+    failing: StepState | None
+    failing_step: StepName | None
     underway: bool
     resealing: UUID | None
     reseal_due_at: datetime | None

@@ -26,6 +26,7 @@ from edgewright.domain.cluster import (
     ProposedCertificate,
     Role,
 )
+from edgewright.domain.edge_status import EdgeStatus, read_edge_status
 from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
@@ -253,7 +254,8 @@ async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | N
     if row is None:
         return None
     projection = None if row.projection is None else Projection.model_validate(row.projection)
-    return _cluster_row(row, row.edge_status, projection=projection, can_answer=row.can_answer)
+    status = None if row.edge_status is None else read_edge_status(row.edge_status)
+    return _cluster_row(row, status, projection=projection, can_answer=row.can_answer)
 
 
 async def read_row_for_edge(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
@@ -272,7 +274,7 @@ async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRo
 
 def _cluster_row(
     row: Row[Any],
-    edge_status: Mapping[str, Any] | None,
+    edge_status: EdgeStatus | None,
     *,
     projection: Projection | None,
     can_answer: bool | None = None,

@@ -24,6 +24,7 @@ from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.schemas import EntrySchemas
 from edgewright.adapters.database.tables import changes, clusters, entries, memberships, objects
 from edgewright.domain.configuration_news import changed_parts, names_of, sentence_of
+from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
 from edgewright.errors import NotFound, Refused
 from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
@@ -84,7 +85,7 @@ class SqlConfigStore:
                     at,
                     cluster=await _cluster_of(connection, object_),
                     actor=actor,
-                    kind="entry.put",
+                    kind=EventKind.ENTRY_PUT,
                     message=sentence_of(what, parts) if parts else f"{what} was written.",
                     app=str(app),
                     object=str(object_),
@@ -105,7 +106,7 @@ class SqlConfigStore:
                     at,
                     cluster=await _cluster_of(connection, object_),
                     actor=actor,
-                    kind="entry.deleted",
+                    kind=EventKind.ENTRY_DELETED,
                     message=f"The entry of {_named(app)} for {object_} was deleted.",
                     app=str(app),
                     object=str(object_),
@@ -155,7 +156,7 @@ class SqlConfigStore:
                     at,
                     cluster=None,
                     actor="centre",
-                    kind="entries.installed",
+                    kind=EventKind.ENTRIES_INSTALLED,
                     message=f"{written} entries that every installation has were written.",
                     entries=written,
                 )

@@ -43,6 +43,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
+from edgewright.domain.events import EventKind
 from edgewright.domain.json import same_json
 from edgewright.domain.names import name_key
 from edgewright.domain.verdicts import NOT_BEGUN, Trouble
@@ -106,7 +107,7 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Confi
         at,
         cluster=order.cluster,
         actor=order.actor,
-        kind="cluster.created",
+        kind=EventKind.CLUSTER_CREATED,
         message=f"The cluster {order.spec.name} was created.",
         name=order.spec.name,
         etag=entry.etag,
@@ -153,7 +154,7 @@ async def change_cluster(
         at,
         cluster=order.cluster,
         actor=order.actor,
-        kind="cluster.recreated" if recreated else "cluster.changed",
+        kind=EventKind.CLUSTER_RECREATED if recreated else EventKind.CLUSTER_CHANGED,
         message=told if not recreated else f"{anew} {told}" if changes else anew,
         fields=names_of(changes),
         commissioning=commissioning,

@@ -23,6 +23,7 @@ from edgewright.adapters.database.events import record
 from edgewright.adapters.database.lease_rows import note_joined
 from edgewright.adapters.database.tables import credentials, registration_tokens
 from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenState
+from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict
 from edgewright.ports.edge_access import Sha256
 
@@ -61,7 +62,7 @@ class CredentialProof:
                 at,
                 cluster=row.uuid,
                 actor=used.role,
-                kind="credential.rotated" if replaced else "credential.proven",
+                kind=EventKind.CREDENTIAL_ROTATED if replaced else EventKind.CREDENTIAL_PROVEN,
                 message=f"The {used.role} credential of {row.name} was used for the first time"
                 + ("; the one before is revoked." if replaced else "."),
                 role=used.role,
@@ -95,7 +96,7 @@ class CredentialProof:
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="credential.registered",
+                kind=EventKind.CREDENTIAL_REGISTERED,
                 message=f"{row.name} has made a new {role} credential; the present one is valid until its first use.",
                 role=role,
                 generation=row.generation,
@@ -123,7 +124,7 @@ class CredentialProof:
                     at,
                     cluster=cluster,
                     actor=actor,
-                    kind="credential.rotation_asked",
+                    kind=EventKind.CREDENTIAL_ROTATION_ASKED,
                     message=f"The edge of {row.name} is asked for new credentials ({', '.join(asked)}). {reason}",
                     roles=", ".join(asked),
                     generation=row.generation,

@@ -79,7 +79,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="token.issued",
+                kind=EventKind.TOKEN_ISSUED,
                 message=f"A registration token for {row.name} was issued.",
                 token=token_id,
                 generation=row.generation,
@@ -138,7 +138,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 at,
                 cluster=cluster,
                 actor=actor,
-                kind="edge.accepted" if accepted else "edge.rejected",
+                kind=EventKind.EDGE_ACCEPTED if accepted else EventKind.EDGE_REJECTED,
                 message=f"The Kubernetes cluster that registered as {row.name} was {wanted}.",
                 short_code=row.short_code,
                 kube_system_uid=row.kube_system_uid,
@@ -198,7 +198,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                     at,
                     cluster=cluster,
                     actor=actor,
-                    kind="credential.revoked",
+                    kind=EventKind.CREDENTIAL_REVOKED,
                     message=f"All credentials of {row.name} were revoked.",
                     credentials=revoked,
                     tokens=tokens,
@@ -210,13 +210,13 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             row = await hold_fence(connection, fence)
             await end_tokens(connection, row.uuid)
             moved = await move_credentials(connection, row.uuid, CredentialState.SUSPENDED, of=WORKING)
-            await self._tell(connection, row, "credential.suspended", "suspended", moved)
+            await self._tell(connection, row, EventKind.CREDENTIAL_SUSPENDED, "suspended", moved)
 
     async def resume(self, fence: Fence) -> None:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
             moved = await let_in_again(connection, row.uuid, row.acceptance)
-            await self._tell(connection, row, "credential.resumed", "made valid again", moved)
+            await self._tell(connection, row, EventKind.CREDENTIAL_RESUMED, "made valid again", moved)
 
     async def retire(self, fence: Fence, *, said_goodbye: bool) -> None:
         to = CredentialState.REVOKED if said_goodbye else CredentialState.DETACH_ONLY
@@ -226,7 +226,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             row = await hold_fence(connection, fence)
             await end_tokens(connection, row.uuid)
             moved = await move_credentials(connection, row.uuid, to, of=of)
-            await self._tell(connection, row, "credential.retired", words, moved)
+            await self._tell(connection, row, EventKind.CREDENTIAL_RETIRED, words, moved)
 
     async def _tell(
         self, connection: AsyncConnection, row: ClusterRecord, kind: EventKind, words: str, moved: int

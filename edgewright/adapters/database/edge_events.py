@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final, TypedDict
+from typing import TypedDict
 from uuid import uuid4
 
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,8 +13,6 @@ from edgewright.adapters.database.events import record_all
 from edgewright.domain.event_room import EventRoom
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.errors import TooMany
-
-EVENTS_OMITTED: Final = "edge.events_omitted"
 
 
 class RoomColumns(TypedDict):
@@ -97,7 +95,7 @@ class EdgeEvents:
                 id=uuid4(),
                 cluster=row.uuid,
                 actor="centre",
-                kind=EVENTS_OMITTED,
+                kind=EventKind.EDGE_EVENTS_OMITTED,
                 message=message,
                 detail={"omitted": omitted},
             )

@@ -32,10 +32,10 @@ from edgewright.adapters.database.status_events import tell_status
 from edgewright.adapters.database.tables import clusters, gateway_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState
 from edgewright.domain.conditions import KEY_AGE_LIMIT
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.ended import Purge, left_on_edge
 from edgewright.domain.event_room import CERTIFICATE_COST
 from edgewright.domain.events import EventKind, NewEvent
-from edgewright.domain.notifications import CERTIFICATE_CHANGED
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound
 from edgewright.ports.clusters import Once
@@ -97,8 +97,8 @@ class SqlEdgeReports(EdgeReach, Presence):
                 await update_row(connection, cluster, edge_reported_at=at, news_at=at)
             await note_joined(connection, at, row, actor=actor)
             if changed:
-                was = before.body if before else None
-                await tell_status(connection, at, row, was, body, events=events, actor=actor)
+                was, now = read_edge_status(before.body) if before else None, read_edge_status(body)
+                await tell_status(connection, at, row, was, now, events=events, actor=actor)
             await events.write(connection, at)
             return True
 
@@ -149,7 +149,7 @@ class SqlEdgeReports(EdgeReach, Presence):
                 at,
                 cluster=cluster,
                 actor="agent",
-                kind="edge.inventory_empty",
+                kind=EventKind.EDGE_INVENTORY_EMPTY,
                 message=f"{row.name} says that no workload is left.",
             )
 
@@ -173,10 +173,10 @@ class SqlEdgeReports(EdgeReach, Presence):
             await raise_change(connection, row, **changes)
             edge = left_on_edge(said, row.acceptance, over=True)
             if said.asked:
-                kind: EventKind = "edge.purged" if said.done else "edge.not_purged"
+                kind: EventKind = EventKind.EDGE_PURGED if said.done else EventKind.EDGE_NOT_PURGED
                 await record(connection, at, cluster=cluster, actor="agent", kind=kind, message=edge)
             message = f"{row.name} has detached.{'' if said.asked else f' {edge}'}".strip()
-            await record(connection, at, cluster=cluster, actor="agent", kind="edge.goodbye", message=message)
+            await record(connection, at, cluster=cluster, actor="agent", kind=EventKind.EDGE_GOODBYE, message=message)
 
     async def now(self) -> datetime:
         async with self._database.read() as connection:
@@ -254,7 +254,7 @@ async def _take_certificate(
             return False
         await update_row(connection, row.uuid, certificate_problem=problem)
         message = f"{row.name} has reported a certificate that cannot be used. {problem}"
-        events.note("certificate.refused", message, actor=actor, problem=problem)
+        events.note(EventKind.CERTIFICATE_REFUSED, message, actor=actor, problem=problem)
         return True
     facts, pem = certificate
     if facts.fingerprint == row.certificate_fingerprint:
@@ -279,7 +279,7 @@ async def _take_certificate(
         at,
         cluster=row.uuid,
         actor=actor,
-        kind=CERTIFICATE_CHANGED,
+        kind=EventKind.CERTIFICATE_CHANGED,
         message=f"Secrets of {row.name} are sealed with another certificate from now on.",
         fingerprint=facts.fingerprint,
         before=row.certificate_fingerprint,
@@ -319,7 +319,7 @@ async def _propose_certificate(
         at,
         cluster=row.uuid,
         actor=actor,
-        kind="certificate.proposed",
+        kind=EventKind.CERTIFICATE_PROPOSED,
         message=f"A signal proposed another sealing certificate for {row.name}; an admin has to confirm it.",
         fingerprint=facts.fingerprint,
         not_after=facts.not_after.isoformat(),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Row, delete, update
@@ -11,11 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.events import record_all
 from edgewright.adapters.database.notification_rows import TOLD, body_of
 from edgewright.adapters.database.tables import notifications
-from edgewright.domain.events import NewEvent
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.notifications import GIVE_UP_AFTER
 from edgewright.ports.notifications import Outcome
 
-GIVEN_UP: Final = "notification.given_up"
 AT_ONCE = 500
 """Notifications that one transaction gives up."""
 
@@ -82,7 +81,7 @@ def _event(row: Told, attempts: int, status: int | None, problem: str) -> NewEve
         id=uuid4(),
         cluster=row.cluster,
         actor="centre",
-        kind=GIVEN_UP,
+        kind=EventKind.NOTIFICATION_GIVEN_UP,
         message=f"The notification {body.type} was given up {tries} in three days. {problem}",
         detail={"type": body.type.value, "event": str(row.id), "attempts": attempts, "status": status},
     )

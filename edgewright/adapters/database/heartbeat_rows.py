@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Final, TypedDict
+from typing import TypedDict
 from uuid import uuid4
 
 from edgewright.adapters.database.cluster_record import ClusterRecord
@@ -11,11 +11,6 @@ from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.identity import Chain
 from edgewright.ports.edge_reports import Heartbeat
 
-EDGE_FORKED: Final = "edge.forked"
-FORK_ENDED: Final = "edge.fork_ended"
-EDGE_MOVED: Final = "edge.moved"
-FETCHING_ASKED: Final = "edge.fetching_asked"
-FETCHING_UNASKED: Final = "edge.fetching_unasked"
 FETCHING_KEPT = timedelta(hours=1)
 """So long the files stay as they are, whatever an edge says: each change of it is a commit."""
 
@@ -91,24 +86,28 @@ def is_rendered_anew(row: ClusterRecord, beat: Heartbeat, said: Said) -> bool:
 def events_of(row: ClusterRecord, said: Said) -> Iterator[NewEvent]:
     """What the timeline tells of it."""
     if said["forked_at"] is not None and row.forked_at is None:
-        yield _event(row, EDGE_FORKED, f"{row.name}: {fork_sentence(said['forked_at'])}")
+        yield _event(row, EventKind.EDGE_FORKED, f"{row.name}: {fork_sentence(said['forked_at'])}")
     if said["forked_at"] is None and row.forked_at is not None:
-        yield _event(row, FORK_ENDED, f"Only one agent reports as {row.name} again.")
+        yield _event(row, EventKind.EDGE_FORK_ENDED, f"Only one agent reports as {row.name} again.")
     if row.centre_url is not None and said["centre_url"] != row.centre_url:
         message = f"{row.name} reaches the centre at {said['centre_url']} now, not at {row.centre_url} any more."
-        yield _event(row, EDGE_MOVED, message)
+        yield _event(row, EventKind.EDGE_MOVED, message)
     if bool(said["asks_flux"]) is not bool(row.asks_flux):
         yield _fetching_event(row, is_asked=bool(said["asks_flux"]))
 
 
 def _fetching_event(row: ClusterRecord, *, is_asked: bool) -> NewEvent:
     if is_asked:
-        return _event(row, FETCHING_ASKED, f"The agent of {row.name} asks Flux to fetch as soon as there is news.")
+        return _event(
+            row,
+            EventKind.EDGE_FETCHING_ASKED,
+            f"The agent of {row.name} asks Flux to fetch as soon as there is news.",
+        )
     message = (
         f"The agent of {row.name} may not ask Flux to fetch any more, so news wait for Flux's own interval. "
         "A fresh bootstrap line brings the right and its bounds back."
     )
-    return _event(row, FETCHING_UNASKED, message)
+    return _event(row, EventKind.EDGE_FETCHING_UNASKED, message)
 
 
 def chain_of(row: ClusterRecord) -> Chain:

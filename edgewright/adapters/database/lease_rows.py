@@ -13,8 +13,7 @@ from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import ClusterSettings, LeaseState
-from edgewright.domain.events import NewEvent
-from edgewright.domain.notifications import EDGE_JOINED, LEASE_EXPIRED, LEASE_RENEWED
+from edgewright.domain.events import EventKind, NewEvent
 
 
 class RenewedLease(TypedDict):
@@ -54,7 +53,7 @@ def _expired(row: Row[Any]) -> NewEvent:
         id=uuid4(),
         cluster=row.uuid,
         actor="centre",
-        kind=LEASE_EXPIRED,
+        kind=EventKind.LEASE_EXPIRED,
         message=f"{row.name} was not heard since {heard}.",
         detail={"epoch": row.lease_epoch + 1, "before": row.lease_state},
     )
@@ -80,7 +79,7 @@ async def make_current(connection: AsyncConnection, at: datetime, row: ClusterRe
         at,
         cluster=row.uuid,
         actor="centre",
-        kind=LEASE_RENEWED,
+        kind=EventKind.LEASE_RENEWED,
         message=f"{row.name} is heard {'again' if again else 'for the first time'}.",
         epoch=row.lease_epoch + 1,
         before=row.lease_state,
@@ -100,7 +99,7 @@ async def note_joined(connection: AsyncConnection, at: datetime, row: ClusterRec
             at,
             cluster=row.uuid,
             actor=actor,
-            kind=EDGE_JOINED,
+            kind=EventKind.EDGE_JOINED,
             message=f"An edge has joined as {row.name}.",
             generation=row.generation,
         )

@@ -15,6 +15,7 @@ from edgewright.adapters.database.errors import WRITE_CONFLICT, again_after_coll
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.feed import insert_if_absent
 from edgewright.adapters.database.tables import idempotency_keys, operator_tokens
+from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict, Invalid, Waiting
 from edgewright.ports.operators import FirstAnswer, OperatorToken, Permission
 
@@ -59,7 +60,7 @@ class SqlOperatorTokens:
                     at,
                     cluster=None,
                     actor=actor,
-                    kind="operator_token.created",
+                    kind=EventKind.OPERATOR_TOKEN_CREATED,
                     message=message,
                     token=token.id,
                     name=token.name,
@@ -68,7 +69,7 @@ class SqlOperatorTokens:
                 return
             events = EdgeEvents(await open_row(connection, edge), at)
             events.note(
-                "operator_token.created",
+                EventKind.OPERATOR_TOKEN_CREATED,
                 message,
                 actor=actor,
                 token=token.id,
@@ -102,7 +103,7 @@ class SqlOperatorTokens:
                 at,
                 cluster=None,
                 actor=actor,
-                kind="operator_token.revoked",
+                kind=EventKind.OPERATOR_TOKEN_REVOKED,
                 message=f"The token {name} was revoked.",
                 token=token_id,
                 name=name,

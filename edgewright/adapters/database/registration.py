@@ -22,6 +22,7 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import clusters, credentials, registration_tokens
 from edgewright.domain.cluster import Acceptance, AcceptancePolicy, CredentialState, Role, TokenState
+from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.edge_access import Registration, Sha256
 
@@ -77,7 +78,7 @@ class EdgeRegistration:
                     at,
                     cluster=row.uuid,
                     actor="edge",
-                    kind="edge.registered",
+                    kind=EventKind.EDGE_REGISTERED,
                     message=f"A Kubernetes cluster registered as {row.name} and is {acceptance}; "
                     f"its code is {short_code}.",
                     kube_system_uid=kube_system_uid,

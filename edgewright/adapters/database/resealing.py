@@ -31,6 +31,8 @@ from edgewright.adapters.database.resealing_rows import (
 from edgewright.adapters.database.staged_rows import INSERT, columns
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings
 from edgewright.domain.cluster import Desired, Resealing, ResealState
+from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import Verdict, nothing_to_reseal
 from edgewright.ports.secret_staging import StagedChange
@@ -84,7 +86,7 @@ class SqlResealings:
                     at,
                     cluster=cluster,
                     actor=actor,
-                    kind="reseal.asked",
+                    kind=EventKind.RESEAL_ASKED,
                     message=f"{message} {reason}".strip(),
                     secrets=added,
                 )
@@ -185,7 +187,7 @@ async def _list_unreadable(
             at,
             cluster=row.uuid,
             actor="agent",
-            kind="reseal.unreadable",
+            kind=EventKind.RESEAL_UNREADABLE,
             message=f"No key of {row.name} opens {', '.join(new[:MOST_NAMES])}{others} any more. Enter them again.",
             values=len(new),
         )
@@ -205,9 +207,7 @@ async def _stage_if_enough(connection: AsyncConnection, at: datetime, row: Clust
             request=request,
             cluster=row.uuid,
             generation=row.generation,
-            namespace=secret.partition("/")[0],
-            name=secret.partition("/")[2],
-            key=key,
+            place=SecretKey(secret.partition("/")[0], secret.partition("/")[2], key),
             ciphertext=ciphertext,
             fingerprint=fingerprint,
             sealed_at=at,
@@ -242,7 +242,7 @@ async def _end_if_answered(connection: AsyncConnection, at: datetime, row: Clust
         at,
         cluster=row.uuid,
         actor="agent",
-        kind="reseal.ended",
+        kind=EventKind.RESEAL_ENDED,
         message=f"{row.name} has answered for every Secret that it was asked to re-seal.{told}",
         unreadable=lost,
     )

@@ -11,6 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings, staged_changes
 from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
+from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
@@ -111,7 +113,7 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         staged_changes.c.state == StagedState.STAGED,
         staged_changes.c.replaces.is_not(None),
     )
-    secrets = sorted({f"{row.namespace}/{row.name}" for row in await connection.execute(lost)})
+    secrets = sorted({str(SecretReference(row.namespace, row.name)) for row in await connection.execute(lost)})
     mine = select(resealings.c.id).where(resealings.c.cluster == cluster).order_by(resealings.c.asked_at.desc())
     newest = await connection.scalar(mine.limit(1))
     if not secrets or newest is None:
@@ -124,7 +126,7 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         at,
         cluster=cluster,
         actor="centre",
-        kind="reseal.asked",
+        kind=EventKind.RESEAL_ASKED,
         message=f"New values of {len(secrets)} Secret{'' if len(secrets) == 1 else 's'} were not committed in time: "
         "they are asked for again.",
         secrets=len(secrets),

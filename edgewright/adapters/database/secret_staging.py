@@ -18,12 +18,14 @@ from edgewright.adapters.database.cluster_rows import find_row, update_row
 from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.events import record, record_all
 from edgewright.adapters.database.portions import execute_in_portions, in_portions
-from edgewright.adapters.database.staged_rows import OF_REQUESTS, change_of, of_requests
+from edgewright.adapters.database.staged_rows import OF_REQUESTS, change_of, of_requests, place_of
 from edgewright.adapters.database.staging_together import StagingTogether
 from edgewright.adapters.database.tables import clusters, staged_changes
+from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitId
-from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange, StagedState
+from edgewright.ports.secret_staging import StagedChange, StagedState
 
 EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
 """Names the events of committed changes, so that recording a commit again writes none twice."""
@@ -154,7 +156,7 @@ class SqlSecretStaging:
                 at,
                 cluster=first.cluster,
                 actor=first.actor,
-                kind="secret.refused",
+                kind=EventKind.SECRET_REFUSED,
                 message=f"A change of secrets cannot be committed: {reason}",
                 request=str(request),
                 code=code,
@@ -178,7 +180,7 @@ async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[
     Labels and annotations are no key: a newer change of them does not hold what an older one names.
     """
     newest = {
-        (row.cluster, row.namespace, row.name, row.key): row.sequence for row in committed if row.key != WHOLE_SECRET
+        (row.cluster, place): row.sequence for row in committed if isinstance(place := place_of(row), SecretKey)
     }
     if not newest:
         return
@@ -186,7 +188,10 @@ async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[
     await execute_in_portions(
         connection,
         _SUPERSEDE,
-        [dict(zip(keys, (*place, sequence), strict=True)) for place, sequence in newest.items()],
+        [
+            dict(zip(keys, (cluster, place.namespace, place.name, place.key, sequence), strict=True))
+            for (cluster, place), sequence in newest.items()
+        ],
     )
 
 
@@ -194,8 +199,8 @@ async def _entered_again(
     connection: AsyncConnection, at: datetime, owner: ClusterRecord, committed: Sequence[Row[Any]]
 ) -> None:
     """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
-    written = {f"{row.namespace}/{row.name}/{row.key}" for row in committed}
-    written |= {f"{row.namespace}/{row.name}" for row in committed if not row.deletes and row.key != WHOLE_SECRET}
+    changed = {(place, row.deletes) for row in committed if isinstance(place := place_of(row), SecretKey)}
+    written = {str(place) for place, _ in changed} | {str(place.secret) for place, deletes in changed if not deletes}
     if written & set(owner.must_reenter):
         left = [secret for secret in owner.must_reenter if secret not in written]
         await update_row(connection, owner.uuid, must_reenter=left)
@@ -210,10 +215,10 @@ def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:
         by_request.setdefault(row.request, []).append(row)
     return [
         NewEvent(
-            id=event_of(request, "", of_request[0].sealed_at),
+            id=event_of(request, None, of_request[0].sealed_at),
             cluster=of_request[0].cluster,
             actor=of_request[0].actor,
-            kind="secret.resealed",
+            kind=EventKind.SECRET_RESEALED,
             message=f"Secret values that were re-sealed: {len(of_request)}.",
             detail={"values": len(of_request), "fingerprint": of_request[0].fingerprint, "commit": commit},
         )
@@ -221,41 +226,41 @@ def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:
     ]
 
 
-def event_of(request: UUID, path: str, sealed_at: datetime) -> UUID:
+def event_of(request: UUID, place: SecretPlace | None, sealed_at: datetime) -> UUID:
     """The ID of the event of one committed change; a request that was forgotten and sent again has another."""
-    return uuid5(EVENT_NAMESPACE, f"{request}/{path}/{sealed_at.isoformat()}")
+    return uuid5(EVENT_NAMESPACE, f"{request}/{place or ''}/{sealed_at.isoformat()}")
 
 
 def _event(row: Row[Any], commit: str) -> NewEvent:
-    if row.key == WHOLE_SECRET:
-        return _labelled(row, commit)
-    path = f"{row.namespace}/{row.name}/{row.key}"
+    place = place_of(row)
+    if isinstance(place, SecretReference):
+        return _labelled(row, place, commit)
     verb = "deleted" if row.deletes else "written"
     return NewEvent(
-        id=event_of(row.request, path, row.sealed_at),
+        id=event_of(row.request, place, row.sealed_at),
         cluster=row.cluster,
         actor=row.actor,
-        kind="secret.deleted" if row.deletes else "secret.put",
-        message=f"The secret {path} was {verb}.",
+        kind=EventKind.SECRET_DELETED if row.deletes else EventKind.SECRET_PUT,
+        message=f"The secret {place} was {verb}.",
         detail={
-            "namespace": row.namespace,
-            "name": row.name,
-            "key": row.key,
+            "namespace": place.namespace,
+            "name": place.name,
+            "key": place.key,
             "fingerprint": row.fingerprint,
             "commit": commit,
         },
     )
 
 
-def _labelled(row: Row[Any], commit: str) -> NewEvent:
+def _labelled(row: Row[Any], secret: SecretReference, commit: str) -> NewEvent:
     """Names what was changed: labels and annotations are not secret, but what they say is nobody's business here."""
     change = row.template or {}
     named = {texts: ", ".join(sorted(change.get(texts) or ())) for texts in ("labels", "annotations")}
     return NewEvent(
-        id=event_of(row.request, f"{row.namespace}/{row.name}", row.sealed_at),
+        id=event_of(row.request, secret, row.sealed_at),
         cluster=row.cluster,
         actor=row.actor,
-        kind="secret.labelled",
-        message=f"Labels or annotations of the secret {row.namespace}/{row.name} were changed.",
-        detail={"namespace": row.namespace, "name": row.name, **named, "commit": commit},
+        kind=EventKind.SECRET_LABELLED,
+        message=f"Labels or annotations of the secret {secret} were changed.",
+        detail={"namespace": secret.namespace, "name": secret.name, **named, "commit": commit},
     )

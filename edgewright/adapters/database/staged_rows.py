@@ -10,11 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.portions import in_portions
 from edgewright.adapters.database.tables import staged_changes
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
 OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
 INSERT = insert(staged_changes)
+_NO_KEY = ""
+"""Stands for a key where only labels and annotations change."""
 _READ = select(staged_changes).where(OF_REQUESTS).order_by(staged_changes.c.sequence)
 
 
@@ -32,9 +35,7 @@ def change_of(row: Row[Any]) -> StagedChange:
         request=row.request,
         cluster=row.cluster,
         generation=row.generation,
-        namespace=row.namespace,
-        name=row.name,
-        key=row.key,
+        place=place_of(row),
         ciphertext=row.ciphertext,
         fingerprint=row.fingerprint,
         sealed_at=row.sealed_at,
@@ -50,6 +51,12 @@ def change_of(row: Row[Any]) -> StagedChange:
     )
 
 
+def place_of(row: Row[Any]) -> SecretPlace:
+    """What the change that a row holds is about."""
+    secret = SecretReference(row.namespace, row.name)
+    return secret if row.key == _NO_KEY else SecretKey(row.namespace, row.name, row.key)
+
+
 def columns(change: StagedChange) -> dict[str, Any]:
     """The row of a change that has its place in the order, and that nobody has committed."""
     return {
@@ -58,9 +65,9 @@ def columns(change: StagedChange) -> dict[str, Any]:
         "cluster": change.cluster,
         "generation": change.generation,
         "state": StagedState.STAGED,
-        "namespace": change.namespace,
-        "name": change.name,
-        "key": change.key,
+        "namespace": change.place.namespace,
+        "name": change.place.name,
+        "key": change.place.key if isinstance(change.place, SecretKey) else _NO_KEY,
         "fingerprint": change.fingerprint,
         "sealed_at": change.sealed_at,
         "actor": change.actor,

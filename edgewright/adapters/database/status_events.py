@@ -1,8 +1,6 @@
 """What the timeline tells of edge statuses, inside the transaction that stores one."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import select
@@ -11,12 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.cluster_record import ClusterRecord
 from edgewright.adapters.database.edge_events import EdgeEvents
 from edgewright.adapters.database.tables import events as told
+from edgewright.domain.edge_status import EdgeStatus
+from edgewright.domain.events import EventKind
 from edgewright.domain.opened_secrets import refusal_news
 from edgewright.domain.status_news import STIR, status_news
 
-EDGE_STATUS: Final = "edge.status"
-UNOPENED: Final = "secret.edge_refused"
-HEALED: Final = "secret.edge_healed"
 _LOOKED_AT = 20
 """Newest events of a cluster in which a line on the same is looked for: the index has them at hand."""
 
@@ -25,8 +22,8 @@ async def tell_status(
     connection: AsyncConnection,
     at: datetime,
     row: ClusterRecord,
-    before: Mapping[str, Any] | None,
-    now: Mapping[str, Any],
+    before: EdgeStatus | None,
+    now: EdgeStatus,
     *,
     events: EdgeEvents,
     actor: str,
@@ -34,17 +31,17 @@ async def tell_status(
     """Tells in one line what differs, unless a recent line speaks for all of it; what is refused and heals, apart."""
     refused, healed = refusal_news(before, now)
     if refused:
-        events.note(UNOPENED, f"The edge of {row.name} does not open {refused}.", actor=actor)
+        events.note(EventKind.SECRET_EDGE_REFUSED, f"The edge of {row.name} does not open {refused}.", actor=actor)
     if healed:
-        events.note(HEALED, f"The edge of {row.name} refuses {healed} no more.", actor=actor)
+        events.note(EventKind.SECRET_EDGE_HEALED, f"The edge of {row.name} refuses {healed} no more.", actor=actor)
     news = status_news(before, now)
     if not news.facts and not (news.passing and set(news.matters) - await _spoken_for(connection, row.uuid, at)):
         return
     events.note(
-        EDGE_STATUS,
+        EventKind.EDGE_STATUS,
         news.sentence(row.name),
         actor=actor,
-        hosts=len(now.get("hosts") or ()),
+        hosts=len(now.document.get("hosts") or ()),
         passing=",".join(news.matters),
     )
 
@@ -57,5 +54,9 @@ async def _spoken_for(connection: AsyncConnection, cluster: UUID, at: datetime) 
         .order_by(told.c.position.desc())
         .limit(_LOOKED_AT)
     )
-    recent = [each for each in await connection.execute(newest) if each.kind == EDGE_STATUS and at - each.at < STIR]
+    recent = [
+        each
+        for each in await connection.execute(newest)
+        if each.kind == EventKind.EDGE_STATUS and at - each.at < STIR
+    ]
     return {part for each in recent for part in str(each.detail.get("passing", "")).split(",")}

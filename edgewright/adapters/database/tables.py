@@ -25,7 +25,16 @@ from edgewright.adapters.database.notification_tables import webhooks as webhook
 from edgewright.adapters.database.presence_tables import gateway_presence as gateway_presence  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import idempotency_keys as idempotency_keys  # noqa: PLC0414 - everybody finds it here
 from edgewright.adapters.database.presence_tables import last_sweep as last_sweep  # noqa: PLC0414 - everybody finds it here
-from edgewright.domain.cluster import Acceptance, ConditionStatus, Desired, LeaseState, Phase, Workloads
+from edgewright.domain.cluster import (
+    Acceptance,
+    ConditionStatus,
+    Desired,
+    LeaseState,
+    Phase,
+    StepName,
+    StepState,
+    Workloads,
+)
 
 
 def _of_cluster(*, primary_key: bool = False) -> Column[object]:
@@ -131,8 +140,8 @@ clusters = Table(
     Column("spec", DOCUMENT, nullable=False),
     Column("certificate_pem", Text),
     # added by later versions
-    Column("failing", String(8)),
-    Column("failing_step", String(32)),
+    Column("failing", Choice(StepState, 8)),
+    Column("failing_step", Choice(StepName, 32)),
     Column("underway", Boolean, nullable=False, server_default=false()),
     Column("resealing", Uuid),
     Column("reseal_due_at", MOMENT),
@@ -164,34 +173,18 @@ clusters = Table(
     Index("ix_clusters_phase", "phase", "uuid"),
     Index("ix_clusters_lease", "lease_state"),
 )
-Index(
-    "uq_clusters_name_key",
-    clusters.c.name_key,
-    unique=True,
-    sqlite_where=clusters.c.closed_at.is_(None),
-    postgresql_where=clusters.c.closed_at.is_(None),
-)
+_OPEN = clusters.c.closed_at.is_(None)
+Index("uq_clusters_name_key", clusters.c.name_key, unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN)
 Index("ix_clusters_name", clusters.c.name_key, clusters.c.uuid)
+_FAILS = clusters.c.failing.is_not(None)
 Index(
-    "ix_clusters_failing",
-    clusters.c.failing,
-    clusters.c.failing_step,
-    sqlite_where=clusters.c.failing.is_not(None),
-    postgresql_where=clusters.c.failing.is_not(None),
+    "ix_clusters_failing", clusters.c.failing, clusters.c.failing_step, sqlite_where=_FAILS, postgresql_where=_FAILS
 )
-Index(
-    "ix_clusters_underway",
-    clusters.c.underway,
-    sqlite_where=clusters.c.underway,
-    postgresql_where=clusters.c.underway,
-)
+_UNDERWAY = clusters.c.underway
+Index("ix_clusters_underway", _UNDERWAY, sqlite_where=_UNDERWAY, postgresql_where=_UNDERWAY)
 _DUE = clusters.c.reseal_due_at.is_not(None)
 Index("ix_clusters_reseal_due", clusters.c.reseal_due_at, sqlite_where=_DUE, postgresql_where=_DUE)
-ACTIVE_IDENTITY = (
-    clusters.c.closed_at.is_(None)
-    & (clusters.c.desired == "present")
-    & clusters.c.acceptance.in_(["pending", "accepted"])
-)
+ACTIVE_IDENTITY = _OPEN & (clusters.c.desired == "present") & clusters.c.acceptance.in_(["pending", "accepted"])
 """Rows among which a ``kube-system`` UID may stand once."""
 Index(
     "uq_clusters_kube_system_uid",

@@ -12,6 +12,7 @@ from edgewright.adapters.database.engine import Database
 from edgewright.adapters.database.errors import again_after_collision
 from edgewright.adapters.database.events import record
 from edgewright.adapters.database.tables import clusters, events, feed, notifications, webhooks
+from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import GONE, NotificationType, origin_of, type_of
 from edgewright.ports.notifications import Backlog, LastDelivery, Outcome, Webhook
 
@@ -60,7 +61,7 @@ class SqlWebhooks:
                 at,
                 cluster=None,
                 actor=actor,
-                kind="webhook.set",
+                kind=EventKind.WEBHOOK_SET,
                 message=f"Notifications go to {origin_of(url)} from now on.",
                 webhook=str(webhook),
             )
@@ -86,7 +87,7 @@ class SqlWebhooks:
                 at,
                 cluster=None,
                 actor=actor,
-                kind="webhook.removed",
+                kind=EventKind.WEBHOOK_REMOVED,
                 message=f"Notifications do not go to {origin_of(row.url)} any more.",
                 webhook=str(row.id),
             )
@@ -128,7 +129,7 @@ async def note_tries(
             at,
             cluster=None,
             actor="centre",
-            kind="webhook.stopped",
+            kind=EventKind.WEBHOOK_STOPPED,
             message=f"{origin_of(webhook.url)} wants no more notifications (410): none is sent until the webhook is "
             "set again.",
             webhook=str(webhook.id),

@@ -15,6 +15,7 @@ from edgewright.cli.commands.screen import Document, clean, result, say, show_js
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import wait_until_gone
 from edgewright.cli.invocation import typed
+from edgewright.domain.events import EventKind
 
 _MOST_NAMES = 8
 
@@ -139,5 +140,5 @@ def _say_residue(gateway: GatewayClient, cluster: NamedCluster) -> None:
 
 def _say_purge(gateway: GatewayClient, cluster: NamedCluster) -> None:
     for event in whole_timeline(gateway, cluster)["items"]:
-        if event["kind"] in {"edge.purged", "edge.not_purged"}:
+        if event["kind"] in {EventKind.EDGE_PURGED, EventKind.EDGE_NOT_PURGED}:
             say(clean(event["message"]))

@@ -28,6 +28,7 @@ from edgewright.cli.commands.screen import (
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import ConditionStatus, Phase
+from edgewright.domain.events import EventKind
 
 _RECONNECT_SECONDS = 1.0
 
@@ -200,7 +201,7 @@ def _show_growing(gateway: GatewayClient, cluster: NamedCluster, items: list[Doc
                 show_json(event, indent=None)
             else:
                 result(f"{moment(event['at'])}  {clean(event['actor'])}  {clean(event['message'])}")
-            if event["kind"] == "phase.changed" and event["detail"].get("phase") == Phase.DELETED:
+            if event["kind"] == EventKind.PHASE_CHANGED and event["detail"].get("phase") == Phase.DELETED:
                 return  # nothing comes after it
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None

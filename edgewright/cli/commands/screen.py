@@ -11,23 +11,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edgewright.domain.cluster import Phase, StepState
+
 Document = Mapping[str, Any]
 """A JSON object as the gateway sent it. A newer gateway may send more than this command line knows."""
 
 _STYLES = {
     "yes": "green",
     "True": "green",
-    "Active": "green",
-    "done": "green",
+    Phase.ACTIVE: "green",
+    StepState.DONE: "green",
     "current": "green",
     "stale": "yellow",
     "opened": "green",
     "refused": "bold red",
-    "waiting": "yellow",
-    "Removed": "yellow",
-    "Detaching": "yellow",
-    "PendingAcceptance": "yellow",
-    "blocked": "bold red",
+    StepState.WAITING: "yellow",
+    Phase.REMOVED: "yellow",
+    Phase.DETACHING: "yellow",
+    Phase.PENDING_ACCEPTANCE: "yellow",
+    StepState.BLOCKED: "bold red",
 }
 _EMPTY = "-"
 _ESCAPABLE = re.compile(r"[\x7f-\U0010ffff]")

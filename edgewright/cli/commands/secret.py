@@ -22,7 +22,7 @@ from edgewright.cli.commands.secret_sending import (
 )
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.domain.kubernetes_names import check_secret_key
+from edgewright.domain.kubernetes_names import SecretReference, check_secret_key
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -103,7 +103,9 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
     else:
         say("No secrets.")
     refused = [each for each in document["items"] if each.get("refusal")]
-    for place, refusal in sorted({(f"{each['namespace']}/{each['name']}", each["refusal"]) for each in refused}):
+    for place, refusal in sorted(
+        {(str(SecretReference(each["namespace"], each["name"])), each["refusal"]) for each in refused}
+    ):
         say(f"Refused on the edge: {clean(place)}: {clean(refusal)}")
     for path in document["unreadable"]:
         say(f"Not a SealedSecret: {clean(path)}")
@@ -135,5 +137,5 @@ def _state(item: Document) -> str:
     return "no key opens it" if item.get("opens") is False else str(item["state"])
 
 
-def _keys_of(listed: Document, place: tuple[str, str]) -> list[str]:
-    return [each["key"] for each in listed["items"] if (each["namespace"], each["name"]) == place]
+def _keys_of(listed: Document, place: SecretReference) -> list[str]:
+    return [each["key"] for each in listed["items"] if SecretReference(each["namespace"], each["name"]) == place]

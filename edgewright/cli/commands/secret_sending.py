@@ -17,7 +17,7 @@ from edgewright.cli.commands.screen import clean, result, say, show_json
 from edgewright.cli.commands.secret_waiting import wait_until_opened
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.domain.kubernetes_names import check_namespace, check_secret_name
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.opened_secrets import EdgeState
 from edgewright.domain.secret_template import TemplateChange, check_template_change
 
@@ -80,8 +80,8 @@ def how_of(*, dry_run: bool, create_namespace: bool, wait: bool, timeout: str, a
     return How(dry_run, create_namespace, seconds if wait else None, as_json)
 
 
-def place_of(secret: str) -> tuple[str, str]:
-    """Namespace and name, each one that Kubernetes would take: only then may they become a path.
+def place_of(secret: str) -> SecretReference:
+    """The Secret, by names that Kubernetes would take: only then may they become a path.
 
     Raises:
         CliError: there is no ``/`` in between.
@@ -90,7 +90,7 @@ def place_of(secret: str) -> tuple[str, str]:
     namespace, slash, name = secret.partition("/")
     if not slash:
         raise CliError("A Secret is given as NAMESPACE/NAME.", "For example default/db.", ExitCode.USAGE)
-    return check_namespace(namespace), check_secret_name(name)
+    return SecretReference(namespace, name).check()
 
 
 def template_of(
@@ -107,12 +107,12 @@ def template_of(
     )
 
 
-def secret_url(cluster: NamedCluster, place: tuple[str, str]) -> str:
+def secret_url(cluster: NamedCluster, place: SecretReference) -> str:
     """Of one Secret, at the gateway."""
-    return "/".join([cluster.path, "secret", *(quote(part, safe="") for part in place)])
+    return "/".join([cluster.path, "secret", quote(place.namespace, safe=""), quote(place.name, safe="")])
 
 
-def key_path(cluster: NamedCluster, place: tuple[str, str], key: str) -> str:
+def key_path(cluster: NamedCluster, place: SecretReference, key: str) -> str:
     """Of one key, at the gateway."""
     return f"{secret_url(cluster, place)}/{quote(key, safe='')}"
 
@@ -126,14 +126,14 @@ def put_value(gateway: GatewayClient, path: str, value: bytes, how: How) -> http
 def set_values(
     gateway: GatewayClient,
     meant: NamedCluster,
-    place: tuple[str, str],
+    place: SecretReference,
     values: Mapping[str, bytes],
     *,
     template: TemplateChange,
     how: How,
 ) -> httpx.Response:
     """Sets keys of one Secret in one request."""
-    secret = {"namespace": place[0], "name": place[1]}
+    secret = {"namespace": place.namespace, "name": place.name}
     more = {"type": template.type, "labels": dict(template.labels), "annotations": dict(template.annotations)}
     # A centre of an earlier version does not know the later words, and can do what does not need them.
     created = {"create_namespace": True} if how.create_namespace else {}
@@ -148,10 +148,10 @@ def set_values(
 
 
 def delete_keys(
-    gateway: GatewayClient, meant: NamedCluster, place: tuple[str, str], keys: Sequence[str]
+    gateway: GatewayClient, meant: NamedCluster, place: SecretReference, keys: Sequence[str]
 ) -> str | None:
     """Deletes keys of one Secret in one request; returns the commit."""
-    secret = {"namespace": place[0], "name": place[1]}
+    secret = {"namespace": place.namespace, "name": place.name}
     answer = _change(gateway, meant, {"changes": [{**secret, "key": key, "delete": True} for key in keys]})
     commit: str | None = answer.headers.get(COMMIT_HEADER)
     return commit
@@ -184,7 +184,7 @@ def tell_sealed(
         return
     (say if how.as_json else result)(f"{what} is sealed, commit {commit}.")
     began = time.monotonic()
-    wait_until_opened(gateway, meant, *place_of(secret), seconds=how.wait_seconds)
+    wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds)
     if how.as_json:
         show_json({"commit": commit, "edge_state": EdgeState.OPENED})
     else:

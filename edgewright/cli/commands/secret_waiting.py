@@ -6,6 +6,7 @@ from edgewright.cli.commands.screen import Document, clean
 from edgewright.cli.commands.waiting import demand_present, until
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.opened_secrets import EdgeState
 
 _WORDS = {
@@ -18,7 +19,7 @@ _PATIENT_REASONS = frozenset({"Behind", "UpToDate", "NotReported"})
 
 
 def wait_until_opened(
-    gateway: GatewayClient, cluster: NamedCluster, namespace: str, name: str, *, seconds: float
+    gateway: GatewayClient, cluster: NamedCluster, secret: SecretReference, *, seconds: float
 ) -> None:
     """Returns once the edge has opened what the repository holds of a Secret.
 
@@ -26,20 +27,19 @@ def wait_until_opened(
         CliError: not in time; or it cannot come to that: the edge refuses it or does not tell, somebody has deleted
             it meanwhile, or the cluster is being deleted.
     """
-    place = f"{namespace}/{name}"
 
     def look(_left: float) -> str | None:
         document = gateway.get(cluster.path)
         demand_present(cluster, document)
-        found = gateway.get(f"{cluster.path}/secret", {"namespace": namespace, "name": name})["items"]
-        items = [each for each in found if (each["namespace"], each["name"]) == (namespace, name)]
+        found = gateway.get(f"{cluster.path}/secret", {"namespace": secret.namespace, "name": secret.name})["items"]
+        items = [each for each in found if SecretReference(each["namespace"], each["name"]) == secret]
         if not items:
-            raise CliError(f"Somebody has deleted {place} meanwhile.", exit_code=ExitCode.REFUSED)
+            raise CliError(f"Somebody has deleted {secret} meanwhile.", exit_code=ExitCode.REFUSED)
         state = str(items[0].get("edge_state", EdgeState.UNKNOWN))
         if state == EdgeState.OPENED:
             return None
         if state == EdgeState.REFUSED:
-            raise _refused(cluster, place, items[0].get("refusal"))
+            raise _refused(cluster, secret, items[0].get("refusal"))
         silence = _silence(document)
         if state == EdgeState.UNKNOWN and not silence:
             raise _untold(cluster)
@@ -47,12 +47,12 @@ def wait_until_opened(
 
     hint = f"`{typed(f'secret list {cluster.text}')}` says how far it is."
     known = gateway.get(cluster.path)
-    until(look, cluster, f"has not opened {place}", known=known, seconds=seconds, hint=hint)
+    until(look, cluster, f"has not opened {secret}", known=known, seconds=seconds, hint=hint)
 
 
-def _refused(cluster: NamedCluster, place: str, refusal: object) -> CliError:
+def _refused(cluster: NamedCluster, secret: SecretReference, refusal: object) -> CliError:
     return CliError(
-        f"The edge of {cluster.text} does not open {place}: {clean(refusal or 'it does not say why.')}",
+        f"The edge of {cluster.text} does not open {secret}: {clean(refusal or 'it does not say why.')}",
         "Mend that on the edge, then put the value again: its controller does not try the same one twice.",
         ExitCode.REFUSED,
         code="secret_refused_on_edge",

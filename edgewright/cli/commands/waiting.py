@@ -18,11 +18,11 @@ from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.screen import Document, clean, say
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
-from edgewright.domain.cluster import ConditionType, Desired
+from edgewright.domain.cluster import ConditionType, Desired, StepState
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
-_UNDER_WAY = frozenset({"running", "waiting", "blocked"})
+_UNDER_WAY = frozenset({StepState.RUNNING, StepState.WAITING, StepState.BLOCKED})
 
 Look = Callable[[float], str | None]
 """One look: None once it is reached, else what is going on. The argument: seconds that are left."""

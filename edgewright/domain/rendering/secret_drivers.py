@@ -16,6 +16,7 @@ from hashlib import sha256
 import yaml
 
 from edgewright.domain.json import JsonObject
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.own_objects import PRUNE_ANNOTATION, UNPRUNED
 from edgewright.domain.rendering.layout import (
     DRIVER_PATTERN_PATH,
@@ -57,11 +58,11 @@ def drives_secrets(manifest: JsonObject) -> bool:
     return folder == SECRETS_FOLDER.rstrip("/") and isinstance(source, Mapping) and source.get("name") == _SOURCE
 
 
-def sealed_place(path: str) -> tuple[str, str] | None:
-    """Namespace and name of the Secret whose file this is; None: it is no such file."""
+def sealed_place(path: str) -> SecretReference | None:
+    """The Secret whose file this is; None: it is no such file."""
     namespace, slash, file = path.removeprefix(SECRETS_FOLDER).partition("/")
     is_sealed = path.startswith(SECRETS_FOLDER) and slash and "/" not in file and file.endswith(_SEALED)
-    return (namespace, file.removesuffix(_SEALED)) if is_sealed else None
+    return SecretReference(namespace, file.removesuffix(_SEALED)) if is_sealed else None
 
 
 def is_namespace_note(path: str) -> bool:
@@ -81,7 +82,7 @@ def namespace_manifest_path(namespace: str) -> str:
 
 def sealed_namespaces(paths: Iterable[str]) -> set[str]:
     """The namespaces with secrets."""
-    return {place[0] for place in map(sealed_place, paths) if place}
+    return {place.namespace for place in map(sealed_place, paths) if place}
 
 
 def used_namespaces(paths: Iterable[str]) -> set[str]:

@@ -11,6 +11,7 @@ from gateway_centre import GatewayCentre
 from sealed_values import change, in_git, path
 
 from api.secret_writes import outcome_of
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict, Waiting
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedChange, StagedState
@@ -117,16 +118,16 @@ async def test_a_request_is_committed_although_one_of_its_keys_was_overtaken() -
         request=uuid4(),
         cluster=uuid4(),
         generation=1,
-        namespace="default",
-        name="db",
-        key="password",
+        place=SecretKey("default", "db", "password"),
         ciphertext=None,
         fingerprint=None,
         sealed_at=datetime.now(UTC),
         actor="token:test",
         state=StagedState.SUPERSEDED,
     )
-    committed = replace(overtaken, key="user", state=StagedState.COMMITTED, commit="c0ffee")
+    committed = replace(
+        overtaken, place=SecretKey("default", "db", "user"), state=StagedState.COMMITTED, commit="c0ffee"
+    )
     assert outcome_of([overtaken, committed]) == "c0ffee"
     with pytest.raises(Waiting):
         outcome_of([overtaken, replace(committed, state=StagedState.STAGED)])

@@ -7,7 +7,16 @@ from database_stores import ACTOR, Store
 from sqlalchemy import update
 
 from edgewright.adapters.database.tables import clusters
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, LeaseState, Phase, StepName
+from edgewright.domain.cluster import (
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    LeaseState,
+    Phase,
+    StepName,
+    StepState,
+)
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.domain.projection import StepRecord
 from edgewright.ports.census import LEASE_AGES, Counted
 from edgewright.ports.edge_reports import Heartbeat
@@ -32,13 +41,15 @@ async def test_clusters_are_counted_by_phase(timed: Store) -> None:
 
 async def test_failing_steps_are_counted_by_what_has_to_happen(timed: Store) -> None:
     plans = {
-        "well": (StepRecord(name=StepName.CREATE_ACCOUNTS, state="running"),),
+        "well": (StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.RUNNING),),
         "waits": (
-            StepRecord(name=StepName.ALLOCATE_ADDRESS, state="done"),
-            StepRecord(name=StepName.POPULATE_REPOSITORY, state="waiting", error="The disk is full."),
+            StepRecord(name=StepName.ALLOCATE_ADDRESS, state=StepState.DONE),
+            StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.WAITING, error="The disk is full."),
         ),
-        "tries again": (StepRecord(name=StepName.POPULATE_REPOSITORY, state="running", error="The disk is full."),),
-        "blocked": (StepRecord(name=StepName.ALLOCATE_ADDRESS, state="blocked", error="Another has it."),),
+        "tries again": (
+            StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.RUNNING, error="The disk is full."),
+        ),
+        "blocked": (StepRecord(name=StepName.ALLOCATE_ADDRESS, state=StepState.BLOCKED, error="Another has it."),),
     }
     for name, steps in plans.items():
         cluster = await timed.create(name.replace(" ", "-"))
@@ -47,15 +58,15 @@ async def test_failing_steps_are_counted_by_what_has_to_happen(timed: Store) -> 
     blocked = (condition(ConditionType.BLOCKED, timed),)
     await timed.publish(templates, Phase.AWAITING_BOOTSTRAP, ready=True, conditions=blocked)
     assert (await timed.census.count()).failing == {
-        ("waiting", StepName.POPULATE_REPOSITORY): 2,
-        ("blocked", StepName.ALLOCATE_ADDRESS): 1,
-        ("blocked", None): 1,
+        (StepState.WAITING, StepName.POPULATE_REPOSITORY): 2,
+        (StepState.BLOCKED, StepName.ALLOCATE_ADDRESS): 1,
+        (StepState.BLOCKED, None): 1,
     }
 
 
 async def test_what_fails_no_more_is_counted_no_more(timed: Store) -> None:
     cluster = await timed.create()
-    failing = (StepRecord(name=StepName.CREATE_REPOSITORY, state="waiting", error="Away."),)
+    failing = (StepRecord(name=StepName.CREATE_REPOSITORY, state=StepState.WAITING, error="Away."),)
     await timed.publish(cluster, Phase.COMMISSIONING, ready=False, steps=failing)
     assert (await timed.census.count()).failing
     await timed.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
@@ -84,7 +95,9 @@ async def test_age_of_the_oldest_that_was_never_ready_is_told(timed: Store) -> N
 
 async def test_sealed_values_without_a_commit_are_counted(timed: Store) -> None:
     cluster, request = await timed.commissioned(), uuid4()
-    change = StagedChange(request, cluster, 1, "default", "db", "key", "ciphertext", "f" * 64, timed.clock(), ACTOR)
+    change = StagedChange(
+        request, cluster, 1, SecretKey("default", "db", "key"), "ciphertext", "f" * 64, timed.clock(), ACTOR
+    )
     await timed.staging.stage([change])
     timed.clock.advance(seconds=40)
     counted = await timed.census.count()
@@ -96,7 +109,7 @@ async def test_sealed_values_without_a_commit_are_counted(timed: Store) -> None:
 
 async def test_deleted_clusters_are_not_counted(timed: Store) -> None:
     cluster = await timed.create()
-    failing = (StepRecord(name=StepName.ALLOCATE_ADDRESS, state="blocked", error="Another has it."),)
+    failing = (StepRecord(name=StepName.ALLOCATE_ADDRESS, state=StepState.BLOCKED, error="Another has it."),)
     await timed.publish(cluster, Phase.COMMISSIONING, ready=False, steps=failing)
     timed.clock.advance(seconds=timedelta(days=1).total_seconds())
     async with timed.database.write() as connection:

@@ -9,7 +9,17 @@ import pytest
 from database_stores import ACTOR, NOON, Store
 
 from edgewright.domain.accounts import accounts_of
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Fence, Phase, Role, StepName
+from edgewright.domain.cluster import (
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    Fence,
+    Phase,
+    Role,
+    StepName,
+    StepState,
+)
+from edgewright.domain.events import EventKind
 from edgewright.domain.projection import Projection, StepRecord
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
@@ -156,7 +166,7 @@ async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> Non
 
 
 def event(cluster: UUID, message: str = "a step failed") -> NewEvent:
-    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind="step.failed", message=message)
+    return NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=EventKind.STEP_FAILED, message=message)
 
 
 async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
@@ -170,7 +180,7 @@ async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
         ready=True,
         change_done=1,
         conditions=(condition,),
-        steps=(StepRecord(name=StepName.CREATE_ACCOUNTS, state="done", attempts=2, started_at=NOON),),
+        steps=(StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE, attempts=2, started_at=NOON),),
     )
     await timed.clusters.project(cluster, projection, [event(cluster)])
     row = await timed.row(cluster)
@@ -320,7 +330,7 @@ async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(stor
     assert await store.clusters.record_drift(cluster, "Put back.", event=finding)
     wanted = await store.clusters.read_wanted(cluster)
     assert wanted is not None and wanted.rendering_begun
-    assert [event.kind for event in await store.audit.timeline(cluster)].count("git.drifted") == 1
+    assert [event.kind for event in await store.audit.timeline(cluster)].count(EventKind.GIT_DRIFTED) == 1
 
 
 async def test_what_new_hardware_takes_is_not_given_back_with_a_repository(store: Store) -> None:
@@ -357,9 +367,15 @@ async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: S
         change = await store.change(owner, key=key)
         await store.staging.stage([change])
         await store.staging.committed([change.request], commit)
-    pushed = {"old": "a2", "new": "a3"}
     await store.audit.append(
-        NewEvent(id=uuid4(), cluster=cluster, actor=ACTOR, kind="git.pushed", message="Pushed.", detail=pushed)
+        NewEvent(
+            id=uuid4(),
+            cluster=cluster,
+            actor=ACTOR,
+            kind=EventKind.GIT_PUSHED,
+            message="Pushed.",
+            detail={"old": "a2", "new": "a3"},
+        )
     )
     found = await store.clusters.recorded_commits(cluster, limit=9)
     assert [(each.commit, each.secret, each.pushed) for each in found] == [
@@ -429,13 +445,13 @@ async def test_a_lease_ends_where_the_grace_ends(timed: Store) -> None:
 async def test_who_has_published_a_step_that_is_not_finished_is_under_way(timed: Store) -> None:
     cluster, other = await timed.create("one"), await timed.create("other")
     steps = (
-        StepRecord(name=StepName.BEGIN_DELETION, state="done"),
-        StepRecord(name=StepName.AWAIT_EMPTY, state="running"),
+        StepRecord(name=StepName.BEGIN_DELETION, state=StepState.DONE),
+        StepRecord(name=StepName.AWAIT_EMPTY, state=StepState.RUNNING),
     )
     await timed.publish(other, Phase.ACTIVE, ready=True, plan="idle", steps=steps)
     assert await timed.clusters.underway() == []
     await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=steps)
     assert await timed.clusters.underway() == [cluster]
-    done = tuple(step.model_copy(update={"state": "skipped"}) for step in steps)
+    done = tuple(step.model_copy(update={"state": StepState.SKIPPED}) for step in steps)
     await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=done)
     assert await timed.clusters.underway() == []

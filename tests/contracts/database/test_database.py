@@ -23,7 +23,7 @@ from edgewright.adapters.database.engine import open_database
 from edgewright.adapters.database.errors import translate
 from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.projection import StepRecord
 from edgewright.errors import Invalid, Stalled, Waiting
@@ -305,7 +305,7 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
     async with open_database(url) as database:
         await database.migrate()
         store = Store(database, Clock())
-        failing = (StepRecord(name=StepName.POPULATE_REPOSITORY, state="blocked", error="No chart."),)
+        failing = (StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.BLOCKED, error="No chart."),)
         for name, steps in (("one", failing), ("two", ())):
             cluster = await store.create(name)
             blocked = Condition(
@@ -343,7 +343,7 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
             ):
                 await connection.execute(text(statement))
         await database.migrate()
-        assert (await store.census.count()).failing == {("blocked", StepName.POPULATE_REPOSITORY): 1}
+        assert (await store.census.count()).failing == {(StepState.BLOCKED, StepName.POPULATE_REPOSITORY): 1}
         assert [await store.clusters.name_of(one) for one in await store.clusters.underway()] == ["one"]
         assert await store.clusters.page(ClusterFilter(sort="-trouble")) == shown
         assert [(line.name, line.blocked) for line in shown.items] == [("two", False), ("one", True)]

@@ -11,6 +11,7 @@ from database_stores import ACTOR, NOON, Clock, Store
 from sqlalchemy.event import listens_for
 
 from edgewright.domain.cluster import CertificateFacts, ClusterSettings, Fence, Lease, LeaseState, Phase, StepName
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Superseded
 from edgewright.ports.config_store import Precondition
@@ -39,7 +40,7 @@ async def test_a_status_is_written_with_its_certificate(timed: Store) -> None:
     cluster = await timed.create()
     assert await report(timed, cluster, certificate=certificate())
     row = await timed.row(cluster)
-    assert row.edge_status == HOSTS
+    assert row.edge_status == read_edge_status(HOSTS)
     assert (row.certificate, row.certificate_pem) == certificate()
     assert (row.lease.state, row.lease.last_heard) == (LeaseState.CURRENT, timed.clock.at)
     wanted = await timed.clusters.read_wanted(cluster)
@@ -80,7 +81,7 @@ async def test_an_operators_report_is_no_sign_of_life(timed: Store) -> None:
     cluster = await timed.create()
     assert await report(timed, cluster, generation=None, actor=ACTOR)
     assert (await lease(timed, cluster)).state is LeaseState.NEVER
-    assert (await timed.row(cluster)).edge_status == HOSTS
+    assert (await timed.row(cluster)).edge_status == read_edge_status(HOSTS)
 
 
 async def test_a_refused_certificate_keeps_the_one_before(timed: Store) -> None:

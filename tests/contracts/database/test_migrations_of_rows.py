@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, insert, inspect, select
 from edgewright.adapters.database import migrations
 from edgewright.adapters.database.engine import Database, open_database
 from edgewright.adapters.database.tables import metadata
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
 from edgewright.domain.projection import StepRecord
 from edgewright.ports.clusters import ClusterFilter
 
@@ -49,7 +49,7 @@ async def populate(store: Store) -> None:
         "paused": (heard, synced, condition(ConditionType.PAUSED, ConditionStatus.TRUE, "Asked")),
     }
     for name, conditions in said.items():
-        stuck = (StepRecord(name=StepName.POPULATE_REPOSITORY, state="blocked", error="No chart."),)
+        stuck = (StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.BLOCKED, error="No chart."),)
         cluster = await store.create(name)
         await store.publish(
             cluster,

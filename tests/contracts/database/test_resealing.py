@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from database_stores import ACTOR, NOON, Store
+from database_stores import ACTOR, NOON, Store, key_of
 
 from edgewright.adapters.database import resealing
 from edgewright.domain.cluster import CertificateFacts
@@ -92,11 +92,11 @@ async def test_one_request_holds_all_that_was_gathered(store: Store) -> None:
     told = await take(store, cluster, resealed("other/c", "n"))
     assert told.ended_at is not None
     staged = await pending(store, cluster)
-    assert [(each.namespace, each.name, each.key, each.ciphertext) for each in staged] == [
-        ("default", "a", "k", "new k"),
-        ("default", "a", "l", "new l"),
-        ("default", "b", "m", "new m"),
-        ("other", "c", "n", "new n"),
+    assert [(str(each.place), each.ciphertext) for each in staged] == [
+        ("default/a/k", "new k"),
+        ("default/a/l", "new l"),
+        ("default/b/m", "new m"),
+        ("other/c/n", "new n"),
     ]
     assert len({each.request for each in staged}) == 1
     assert {(each.replaces, each.fingerprint, each.actor) for each in staged} == {(OLD, "f2", ACTOR)}
@@ -110,7 +110,7 @@ async def test_a_large_resealing_is_several_commits(store: Store, monkeypatch: p
     monkeypatch.setattr(resealing, "MOST_SECRETS", 2)
     cluster = await asked(store)
     await take(store, cluster, resealed("default/a", "k"), resealed("default/b", "k"))
-    assert [each.name for each in await pending(store, cluster)] == ["a", "b"]
+    assert [each.place.name for each in await pending(store, cluster)] == ["a", "b"]
     await take(store, cluster, resealed("other/c", "k"))
     assert len({each.request for each in await pending(store, cluster)}) == 2
 
@@ -124,11 +124,11 @@ async def test_a_secret_that_waits_holds_up_no_other(store: Store) -> None:
     assert await store.resealings.wanted(cluster, limit=1) == ["other/c"]
     told = await take(store, cluster, resealed("other/c", "k"))
     assert (told.left, told.ended_at) == (1, None)
-    assert [each.name for each in await pending(store, cluster)] == ["b", "c"]
+    assert [each.place.name for each in await pending(store, cluster)] == ["b", "c"]
     told = await take(store, cluster, resealed("default/a", "k"))
     assert told.left == 0
     assert told.ended_at is not None
-    assert [each.name for each in await pending(store, cluster)] == ["b", "c", "a"]
+    assert [each.place.name for each in await pending(store, cluster)] == ["b", "c", "a"]
 
 
 async def test_an_answer_counts_once_and_only_if_it_was_asked_for(store: Store) -> None:
@@ -136,7 +136,7 @@ async def test_an_answer_counts_once_and_only_if_it_was_asked_for(store: Store) 
     await take(store, cluster, resealed("default/a", "k"))
     await take(store, cluster, resealed("default/a", "another"), resealed("stranger/x", "k"))
     await take(store, cluster, Verdict("default/b"))
-    assert [(each.name, each.key) for each in await pending(store, cluster)] == [("a", "k")]
+    assert [(each.place.name, key_of(each)) for each in await pending(store, cluster)] == [("a", "k")]
     with pytest.raises(Conflict) as refusal:
         await take(store, cluster, resealed("default/a", "k"))
     assert refusal.value.code == "nothing_to_reseal"
@@ -148,7 +148,7 @@ async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(
     assert told.unreadable == ("default/db/password",)
     row = await store.row(cluster)
     assert list(row.must_reenter) == ["default/db/password"]
-    assert [each.key for each in await pending(store, cluster)] == ["user"]
+    assert [key_of(each) for each in await pending(store, cluster)] == ["user"]
     wanted = await store.clusters.read_wanted(cluster)
     assert wanted is not None and wanted.resealing is not None
     assert wanted.resealing.unreadable == ("default/db/password",)
@@ -253,7 +253,7 @@ async def test_a_resealing_that_a_removal_overtakes_is_asked_for_again(store: St
     assert await store.resealings.wanted(cluster, limit=9) == ["default/a"]
     assert (await store.kinds(cluster)).count("reseal.asked") == 2
     await take(store, cluster, resealed("default/a", "k"))
-    assert [change.key for change in await pending(store, cluster)] == ["k"]
+    assert [key_of(change) for change in await pending(store, cluster)] == ["k"]
 
 
 async def test_a_superseded_key_is_due_when_it_is_90_days_old(timed: Store) -> None:

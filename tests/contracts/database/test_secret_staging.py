@@ -8,13 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from database_stores import ACTOR, NOON, Store
+from database_stores import ACTOR, NOON, Store, key_of
 from sqlalchemy import Connection, event, select
 
 from edgewright.adapters.database.tables import staged_changes
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Conflict, NotFound, Superseded, Waiting
-from edgewright.ports.secret_staging import WHOLE_SECRET, StagedChange, StagedState
+from edgewright.ports.secret_staging import StagedChange, StagedState
 
 
 async def stage(store: Store, cluster: Any, *keys: str, **more: Any) -> Any:
@@ -32,7 +32,7 @@ async def test_what_is_staged_is_pending_in_order(store: Store) -> None:
     cluster = await store.create()
     first, second = await stage(store, cluster, "a", "b"), await stage(store, cluster, "c")
     pending = await store.staging.pending(cluster)
-    assert [(change.request, change.key) for change in pending] == [(first, "a"), (first, "b"), (second, "c")]
+    assert [(change.request, key_of(change)) for change in pending] == [(first, "a"), (first, "b"), (second, "c")]
     assert [change.sequence for change in pending] == sorted({change.sequence for change in pending})
     one = pending[0]
     assert (one.ciphertext, one.fingerprint, one.sealed_at, one.actor) == ("AgB=", "f1", NOON, ACTOR)
@@ -116,7 +116,7 @@ async def test_requests_that_come_together_share_transactions_and_nothing_else(s
     event.remove(store.database._engine.sync_engine, "begin", count)
     assert begun < 5
     *staged, refused, again, superseded = outcomes
-    assert [kept[0].key for kept in staged if not isinstance(kept, BaseException)] == [c.key for c in changes]
+    assert [kept[0].place for kept in staged if not isinstance(kept, BaseException)] == [c.place for c in changes]
     assert isinstance(refused, Conflict) and refused.code == "deleting"
     assert again == staged[0]
     assert isinstance(superseded, Superseded)
@@ -201,7 +201,7 @@ async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store)
     await store.staging.committed([newest], "c0ffee")
     assert await states(store, older) == [StagedState.SUPERSEDED]
     assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.STAGED]
-    assert [(one.request, one.key) for one in await store.staging.pending(cluster)] == [(mixed, "b")]
+    assert [(one.request, key_of(one)) for one in await store.staging.pending(cluster)] == [(mixed, "b")]
     await store.staging.committed([older, mixed], "decade")
     assert await states(store, older) == [StagedState.SUPERSEDED]
     assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.COMMITTED]
@@ -266,7 +266,7 @@ async def test_the_front_of_a_backlog_is_whole_requests_within_the_limit(store: 
 
 async def labelled(store: Store, cluster: Any, name: str) -> Any:
     """One request that gives the Secret a label, and no value."""
-    change = await store.change(cluster, WHOLE_SECRET, ciphertext=None)
+    change = await store.change(cluster, None, ciphertext=None)
     template = TemplateChange(labels={name: "1"})
     await store.staging.stage([replace(change, template=template)])
     return change.request

@@ -7,6 +7,7 @@ import pytest
 from database_stores import ACTOR, Store
 from notification_queue import report as report_certificate
 
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.event_room import BURST
 from edgewright.errors import TooMany
 from edgewright.ports.audit import Event
@@ -34,7 +35,7 @@ async def report(store: Store, cluster: UUID, body: Any) -> None:
     assert await store.reports.write_status(
         cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
     )
-    assert (await store.row(cluster)).edge_status == body
+    assert (await store.row(cluster)).edge_status == read_edge_status(body)
 
 
 async def lines(store: Store, cluster: UUID) -> list[Event]:

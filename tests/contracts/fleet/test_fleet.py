@@ -9,6 +9,7 @@ from fleet_stage import Stage
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.cluster import StepName
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Conflict, NotFound
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
@@ -57,14 +58,12 @@ async def test_staged_secrets_are_dealt_with_when_the_call_returns(stage: Stage)
     cluster = await commissioned(stage, "secret")
     now = datetime.now(UTC)
     certificate = parse_certificate(certificate_pem(private_key()), now=now)
-    ciphertext = seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, namespace="default", name="db")
+    ciphertext = seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db"))
     change = StagedChange(
         request=uuid4(),
         cluster=cluster,
         generation=1,
-        namespace="default",
-        name="db",
-        key="password",
+        place=SecretKey("default", "db", "password"),
         ciphertext=ciphertext,
         fingerprint=certificate.fingerprint,
         sealed_at=now,

@@ -19,6 +19,7 @@ from sealing_keys import open_envelope
 from supervised import eventually
 
 from edgewright.agent.resealing import fingerprint_of
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def test_a_lying_agent_destroys_its_own_values_only_and_the_real_one_mends_nothi
     pem = sealed_secrets.certificate()
     certificate = parse_certificate(pem, now=datetime.now(UTC))
     # Well formed, of the right length, and for another Secret: the centre cannot tell.
-    lie = seal(Plaintext(b"first"), certificate, scope=Scope.STRICT, namespace="default", name="stranger")
+    lie = seal(Plaintext(b"first"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "stranger"))
     old = sealed(edge, "one")["password"]
     body = {
         "fingerprint": fingerprint_of(pem),

@@ -10,6 +10,7 @@ import yaml
 from rendering_stage import render_input
 
 from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SealedSecrets
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering import render_repository
 from edgewright.sealing import Plaintext, Scope, SealedValue, parse_certificate, put_values, seal
 
@@ -68,9 +69,10 @@ def options(cluster: Cluster) -> list[str]:
 
 def sealed(controller: SealedSecrets, name: str, value: str) -> str:
     certificate = parse_certificate(controller.certificate(), now=datetime.now(UTC))
-    ciphertext = seal(Plaintext(value.encode()), certificate, scope=Scope.STRICT, namespace="default", name=name)
+    secret = SecretReference("default", name)
+    ciphertext = seal(Plaintext(value.encode()), certificate, scope=Scope.STRICT, secret=secret)
     value_of = SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
-    return put_values(None, "default", name, {"password": value_of}).decode()
+    return put_values(None, secret, {"password": value_of}).decode()
 
 
 def opened(cluster: Cluster, name: str) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sealing_keys import NOW, certificate_pem, open_envelope, private_key, private_pem, sealing_certificate
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Invalid
 from edgewright.sealing import (
     SECRET_LIMIT,
@@ -26,6 +27,7 @@ from edgewright.sealing import (
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]  # the first test may build kubeseal
 
+DB = SecretReference("press", "db")
 CONTROLLER_BITS = 4096
 VALUES = {
     "password": b"s3cr3t",
@@ -64,12 +66,12 @@ def secret_of(kubeseal: Path, key_file: Path, document: bytes) -> dict[str, byte
 
 def sealed(value: bytes, scope: Scope, name: str = "db") -> SealedValue:
     certificate = sealing_certificate(CONTROLLER_BITS)
-    ciphertext = seal(Plaintext(value), certificate, scope=scope, namespace="press", name=name)
+    ciphertext = seal(Plaintext(value), certificate, scope=scope, secret=SecretReference("press", name))
     return SealedValue(ciphertext, certificate.fingerprint, NOW)
 
 
 def file_with(values: dict[str, bytes], scope: Scope = Scope.STRICT) -> bytes:
-    return put_values(None, "press", "db", {key: sealed(value, scope) for key, value in values.items()}, scope)
+    return put_values(None, DB, {key: sealed(value, scope) for key, value in values.items()}, scope)
 
 
 @pytest.mark.parametrize("scope", Scope)
@@ -78,7 +80,7 @@ def test_kubeseal_opens_every_key_of_a_file(kubeseal: Path, key_file: Path, scop
 
 
 def test_kubeseal_opens_a_file_after_keys_were_replaced_and_removed(kubeseal: Path, key_file: Path) -> None:
-    document = put_values(file_with(VALUES), "press", "db", {"password": sealed(b"newer", Scope.STRICT)})
+    document = put_values(file_with(VALUES), DB, {"password": sealed(b"newer", Scope.STRICT)})
     shorter = remove_keys(document, ["empty", "binary"])
     assert shorter is not None
     expected = {key: value for key, value in VALUES.items() if key not in {"empty", "binary"}}
@@ -92,7 +94,7 @@ def test_kubeseal_opens_the_largest_value(kubeseal: Path, key_file: Path) -> Non
 
 def test_kubeseal_does_not_open_a_value_that_was_sealed_for_another_secret(kubeseal: Path, key_file: Path) -> None:
     elsewhere = sealed(b"s3cr3t", Scope.STRICT, name="other")
-    done = unseal(kubeseal, key_file, put_values(None, "press", "db", {"password": elsewhere}))
+    done = unseal(kubeseal, key_file, put_values(None, DB, {"password": elsewhere}))
     assert done.returncode != 0
     assert b"no key could decrypt secret (password)" in done.stderr
 
@@ -107,7 +109,7 @@ def test_our_opener_opens_what_kubeseal_seals(kubeseal: Path, tmp_path: Path, sc
     )
     assert done.returncode == 0, done.stderr.decode()
     ciphertext = done.stdout.decode().strip()
-    opened = open_envelope(ciphertext, private_key(CONTROLLER_BITS), label(scope, "press", "db"))
+    opened = open_envelope(ciphertext, private_key(CONTROLLER_BITS), label(scope, DB))
     assert opened == VALUES["binary"]
 
 
@@ -127,7 +129,7 @@ def test_we_add_to_a_file_that_kubeseal_made(kubeseal: Path, key_file: Path, tmp
     assert done.returncode == 0, done.stderr.decode()
     assert read_scope(done.stdout) is scope
     assert read_values(done.stdout)["user"].fingerprint is None
-    document = put_values(done.stdout, "press", "db", {"password": sealed(b"s3cr3t", scope)}, scope)
+    document = put_values(done.stdout, DB, {"password": sealed(b"s3cr3t", scope)}, scope)
     assert secret_of(kubeseal, key_file, document) == {"user": b"admin", "password": b"s3cr3t"}
 
 

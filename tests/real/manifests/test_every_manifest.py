@@ -24,6 +24,7 @@ from supervised import eventually
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, seal
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ def chart(folder: Path) -> str:
 
 def sealed_secret() -> str:
     certificate = sealing_certificate()
-    ciphertext = seal(Plaintext(b"s3cr3t"), certificate, scope=Scope.STRICT, namespace="default", name="db")
+    ciphertext = seal(Plaintext(b"s3cr3t"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db"))
     return put_values(
-        None, "default", "db", {"password": SealedValue(ciphertext, certificate.fingerprint, NOW)}
+        None, SecretReference("default", "db"), {"password": SealedValue(ciphertext, certificate.fingerprint, NOW)}
     ).decode()
 
 

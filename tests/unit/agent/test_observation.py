@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from importlib.resources import files
 from typing import Any
 
 import jsonschema
@@ -12,9 +11,11 @@ from lightkube.resources.core_v1 import Node
 
 from edgewright.agent.objects import GitRepository, Kustomization, fetched_of, host_of, kustomized_of
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation, applied_revision
+from edgewright.domain.default_entries import application_schema
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SCHEMA = json.loads(files("edgewright.domain.defaults.schemas").joinpath("cluster_status.json").read_text())
+SCHEMA = application_schema(APP_CLUSTER_STATUS)
 SYSTEM = ("bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "operatingSystem")
 NODE = {
     "metadata": {"name": "press-1", "labels": {"node-role.kubernetes.io/control-plane": ""}},

@@ -11,11 +11,17 @@ from scripted_centre import Reply, Request, ScriptedCentre
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.opening import LONGEST_SENTENCE, MOST_TOLD, Opening, Stage, openings_to_json, stage_of
 from edgewright.agent.opening import sealing_digest as digest_on_the_edge
+from edgewright.domain.edge_status import read_edge_status
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.opened_secrets import EdgeState, opened_secrets, sealing_digest
 from edgewright.errors import Forbidden
 
 TAKEN = 'failed update: Resource "taken" already exists and is not managed by SealedSecret'
 UNNOTED = frozenset({""})
+
+
+def digest_of(name: str, ciphertext: str) -> str:
+    return sealing_digest(SecretReference("default", name), {"k": ciphertext})
 
 
 def conditions(status: str, message: str = "") -> list[dict[str, str]]:
@@ -25,7 +31,7 @@ def conditions(status: str, message: str = "") -> list[dict[str, str]]:
 @pytest.mark.parametrize("values", [{}, {"k": "AgB="}, {"b": "1", "a": "2", "ä": "3"}])
 def test_edge_and_centre_call_a_sealing_the_same(values: dict[str, str]) -> None:
     digest = digest_on_the_edge("default", "db", values)
-    assert digest == sealing_digest("default", "db", values)
+    assert digest == sealing_digest(SecretReference("default", "db"), values)
     assert digest == digest_on_the_edge("default", "db", dict(reversed(values.items())))
     others = {digest_on_the_edge("default", "dc", values), digest_on_the_edge("other", "db", values)}
     assert len(digest) == 8 and digest not in others | {digest_on_the_edge("default", "db", {**values, "k": "new"})}
@@ -86,8 +92,22 @@ async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
 
     centre.reply = reply
     assert await kubernetes.openings() == [
-        Opening("default", "db", sealing_digest("default", "db", {"k": "AgB="}), Stage.OPENED, "", UNNOTED),
-        Opening("default", "taken", sealing_digest("default", "taken", {"k": "AgB="}), Stage.REFUSED, TAKEN, UNNOTED),
+        Opening(
+            "default",
+            "db",
+            digest_of("db", "AgB="),
+            Stage.OPENED,
+            "",
+            UNNOTED,
+        ),
+        Opening(
+            "default",
+            "taken",
+            digest_of("taken", "AgB="),
+            Stage.REFUSED,
+            TAKEN,
+            UNNOTED,
+        ),
     ]
     asked = {(each.method, each.path.partition("?")[0]) for each in centre.requests}
     assert asked == {("GET", "/apis/bitnami.com/v1alpha1/sealedsecrets")}
@@ -110,13 +130,16 @@ def openings(number: int, stage: Stage, sentence: str = "") -> list[Opening]:
 
 def test_the_centre_reads_what_the_edge_has_written() -> None:
     found = [*openings(3, Stage.OPENED), *openings(2, Stage.PENDING), *openings(30, Stage.REFUSED, TAKEN)]
-    read = opened_secrets({"secrets": json.loads(json.dumps(openings_to_json(found)))})
+    read = opened_secrets(read_edge_status({"secrets": json.loads(json.dumps(openings_to_json(found)))}))
     assert read is not None and read.is_complete
     expected = {Stage.OPENED: EdgeState.OPENED, Stage.PENDING: EdgeState.APPLIED, Stage.REFUSED: EdgeState.REFUSED}
     assert [read.state_of(each.digest)[0] for each in found] == [expected[each.stage] for each in found]
     assert (len(read.refused), read.refused_count) == (20, 30)
     assert read.state_of(found[5].digest) == (EdgeState.REFUSED, TAKEN)
-    assert read.state_of(sealing_digest("default", "opened-00000", {"k": "another"})) == (EdgeState.SEALED, "")
+    assert read.state_of(digest_of("opened-00000", "another")) == (
+        EdgeState.SEALED,
+        "",
+    )
 
 
 @pytest.mark.parametrize("stage", list(Stage))
@@ -125,7 +148,7 @@ def test_thousands_fit_and_more_are_not_guessed_at(stage: Stage) -> None:
     said = openings_to_json(found)
     assert len(json.dumps(said)) < 35_000
     assert said["counts"][stage] == len(found)
-    read = opened_secrets({"secrets": said})
+    read = opened_secrets(read_edge_status({"secrets": said}))
     assert read is not None and not read.is_complete
     assert {read.state_of(each.digest)[0] for each in found} > {EdgeState.UNKNOWN}
     assert openings_to_json(reversed(found)) == said, "the order in which they were found is no news"

@@ -19,6 +19,7 @@ from edgewright.agent.observation import (
     Released,
 )
 from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.health import edge_health
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -112,8 +113,8 @@ def test_what_an_operator_has_there_is_reported_apart_where_it_fails_and_counts_
         ("Kustomization", "line"),
         ("HelmRelease", "plc"),
     ]
-    assert delivery_problem(status) is None
-    findings = flux_findings(status)
+    assert delivery_problem(read_edge_status(status)) is None
+    findings = flux_findings(read_edge_status(status))
     assert findings is not None and [each.own for each in findings] == [False, False]
     assert edge_health(findings).reason == "ApplyFailed"
 
@@ -157,7 +158,7 @@ async def test_a_release_that_waits_says_why_its_chart_cannot_be_made(
     assert release.fails and release.conditions[0].message == "no chart at edge-cluster"
     assert centre.requests[-1].path.endswith(f"/namespaces/edgewright/helmcharts/edgewright-{NAME}")
     status = Observation(kustomizations=()).with_releases([release], now=NOW).to_json()
-    problem = delivery_problem(status)
+    problem = delivery_problem(read_edge_status(status))
     assert problem is not None and problem.message.endswith("failed: no chart at edge-cluster")
 
 

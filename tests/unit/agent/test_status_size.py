@@ -10,6 +10,7 @@ from api.bodies import STATUS_JSON
 from api.json_text import parse_json
 from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import MOST_TOLD, Opening, Stage
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.opened_secrets import EdgeState, opened_secrets
 
 LONG = "m" * 1000
@@ -111,7 +112,7 @@ def test_which_secrets_are_opened_goes_before_hosts_and_what_is_refused_stays() 
     assert status["omitted"] == {"host_details": 602, "secrets": MOST_TOLD}
     assert len(status["hosts"]) == 602
     assert [each["name"] for each in status["secrets"]["refused"]] == ["taken"]
-    read = opened_secrets(status)
+    read = opened_secrets(read_edge_status(status))
     assert read is not None
     assert read.state_of("00000001")[0] is EdgeState.UNKNOWN
     assert read.state_of("x" * 8) == (EdgeState.REFUSED, "It is taken.")

@@ -11,6 +11,7 @@ from stopped_home import StoppedHome
 
 from edgewright.application.taken_secrets import TAKEN_TRAILER
 from edgewright.domain.cluster import Phase
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.projection import Done
 from edgewright.ports.git_server import CommitMessage
 from edgewright.sealing import SealedValue, put_values
@@ -24,7 +25,7 @@ def commit(
     """Leaves exactly these keys of ``default/db``. ``taken``: as the step says it that takes values away."""
     taken_away = () if taken is None else ((TAKEN_TRAILER, str(taken)),)
     values: Mapping[str, SealedValue] = {key: SealedValue("AQAA", "ab" * 32, NOW) for key in keys}
-    document = put_values(None, "default", "db", values) if keys else None
+    document = put_values(None, SecretReference("default", "db"), values) if keys else None
     message = CommitMessage(subject=subject, actor="test", trailers=(("Edgewright-Fence", fence), *taken_away))
     home.git.commit(cluster, {PATH: document}, message, expected_head=home.git.head(cluster))
 

@@ -11,7 +11,7 @@ from command_line import CommandLine, ServedCentre, Terminal
 from edge_cluster.certificates import Authority
 
 from edgewright.bootstrap import render_uninstall
-from edgewright.domain.cluster import Acceptance, Desired, StepName
+from edgewright.domain.cluster import Acceptance, Desired, StepName, StepState
 from edgewright.domain.projection import StepRecord
 
 
@@ -164,7 +164,8 @@ def test_verbs_that_need_a_reason_say_so(environment: dict[str, str | None]) -> 
 def test_step_is_retried_and_skipped(edgewright: CommandLine, centre: ServedCentre) -> None:
     made = centre.create("press-shop")
     steps = tuple(
-        StepRecord(name=name, state="waiting", attempts=5) for name in (StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE)
+        StepRecord(name=name, state=StepState.WAITING, attempts=5)
+        for name in (StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE)
     )
     centre.project(made, steps=steps)
     edgewright.ok("cluster", "retry", "press-shop", "await_empty")

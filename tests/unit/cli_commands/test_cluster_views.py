@@ -12,8 +12,8 @@ from command_line import CommandLine, ServedCentre, Terminal
 from gateway_centre import fence_of
 from troubled_fleet import CHOICES, ORDERS, make_fleet
 
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName
-from edgewright.domain.events import NewEvent
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
+from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.projection import StepRecord
 from edgewright.ports.operators import Permission
 
@@ -253,7 +253,11 @@ def test_page_of_a_cluster_tells_all_that_is_known(edgewright: CommandLine, cent
         ),
         steps=(
             StepRecord(
-                name=StepName.POPULATE_REPOSITORY, state="blocked", attempts=4, error="No room.", hint="Tidy up."
+                name=StepName.POPULATE_REPOSITORY,
+                state=StepState.BLOCKED,
+                attempts=4,
+                error="No room.",
+                hint="Tidy up.",
             ),
         ),
     )
@@ -296,7 +300,7 @@ def test_timeline_tells_who_did_what_when_and_what_is_waited_for(
     edgewright: CommandLine, centre: ServedCentre
 ) -> None:
     made = centre.create("press-shop")
-    step = StepRecord(name=StepName.CREATE_REPOSITORY, state="waiting", attempts=3, error="The disk is full.")
+    step = StepRecord(name=StepName.CREATE_REPOSITORY, state=StepState.WAITING, attempts=3, error="The disk is full.")
     centre.project(made, steps=(step,))
     shown = edgewright.ok("cluster", "timeline", "press-shop")
     header, first, *_ = shown.out.splitlines()
@@ -317,17 +321,17 @@ def test_followed_timeline_goes_on_until_the_cluster_is_deleted(
     made = centre.create("press-shop")
     other = centre.create("other")
 
-    def tell(cluster: UUID, kind: str, message: str, **detail: str) -> None:
-        event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message, detail=detail)
+    def tell(cluster: UUID, kind: EventKind, message: str, **detail: str) -> None:
+        event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message, detail={**detail})
         centre.do(centre.centre.gateway.audit.append(event))
 
     def live() -> None:
         while "was created" not in edgewright.shown_so_far():
             assert not over.wait(0.02)
-        tell(other, "cluster.changed", "Another cluster's affair.")
-        tell(made, "cluster.changed", "A change.")
-        tell(made, "cluster.deleted", "Its name is free.")
-        tell(made, "phase.changed", "The end.", phase="Deleted")
+        tell(other, EventKind.CLUSTER_CHANGED, "Another cluster's affair.")
+        tell(made, EventKind.CLUSTER_CHANGED, "A change.")
+        tell(made, EventKind.CLUSTER_DELETED, "Its name is free.")
+        tell(made, EventKind.PHASE_CHANGED, "The end.", phase="Deleted")
 
     over = threading.Event()
     teller = threading.Thread(target=live)

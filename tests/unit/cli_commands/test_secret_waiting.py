@@ -11,6 +11,7 @@ from edgewright.cli.client import GatewayClient
 from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.secret_waiting import wait_until_opened
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.domain.kubernetes_names import SecretReference
 
 CLUSTER = NamedCluster("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
 HEARD = {"type": "Available", "status": "True", "reason": "LeaseCurrent", "message": ""}
@@ -44,7 +45,7 @@ def waits(items: Iterator[Item | None], *conditions: dict[str, str], desired: st
         return httpx.Response(200, json={**shown, "conditions": list(conditions or (HEARD, SYNCED))})
 
     with GatewayClient("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)) as gateway:
-        wait_until_opened(gateway, CLUSTER, "default", "db", seconds=1.5)
+        wait_until_opened(gateway, CLUSTER, SecretReference("default", "db"), seconds=1.5)
 
 
 def failure(wait: Callable[[], None]) -> CliError:

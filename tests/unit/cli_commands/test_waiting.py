@@ -19,7 +19,7 @@ from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import Goal, state_of, wait_for
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, StepName
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, StepName, StepState
 from edgewright.domain.projection import StepRecord
 
 CLUSTER = NamedCluster("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a001", "press-shop")
@@ -67,7 +67,7 @@ def test_condition_is_waited_for_until_it_is_true(
 def test_wait_says_what_the_cluster_waits_for(edgewright: CommandLine, centre: ServedCentre) -> None:
     centre.centre.workflow.commissions = False
     made = centre.create("press-shop")
-    step = StepRecord(name=StepName.CREATE_REPOSITORY, state="waiting", attempts=3)
+    step = StepRecord(name=StepName.CREATE_REPOSITORY, state=StepState.WAITING, attempts=3)
     centre.project(made, steps=(step,), waiting_for="the disk has room again")
     shown = edgewright("cluster", "wait", "press-shop", "--timeout", "0")
     state = "Commissioning · create_repository (attempt 3) · the disk has room again"

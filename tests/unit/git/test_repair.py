@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Stalled
 from edgewright.ports.git_server import CommitMessage
 from edgewright.sealing import SealedValue, change_values, read_values
@@ -35,7 +36,7 @@ def test_a_broken_file_is_repaired_in_the_repositorys_folder(
     assert refusal.value.hint is not None and "docs/crypto.md" in refusal.value.hint
     git(tmp_path, "clone", "-q", server.folder(repository), "repair")
     file = tmp_path / "repair" / PATH
-    whole = change_values(None, "default", "db", {"k": SealedValue("AgB=", None, None)}) or b""
+    whole = change_values(None, SecretReference("default", "db"), {"k": SealedValue("AgB=", None, None)}) or b""
     if repair == "correct":
         file.write_bytes(whole)
     else:

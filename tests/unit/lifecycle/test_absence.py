@@ -20,7 +20,9 @@ from edgewright.domain.absence import (
     unopened_of,
 )
 from edgewright.domain.cluster import MOST_NAMES, Role
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.health import edge_health
+from edgewright.domain.kubernetes_names import SecretKey
 
 BLIND = {"what": "kustomizations", "right": "list on kustomizations in edgewright"}
 UNWRITABLE = {"what": "secrets/flux-secrets", "right": "patch on secrets/flux-secrets in edgewright"}
@@ -52,7 +54,7 @@ def said(place: str = "default/db", key: str = "password", sha256: str = "0" * 6
 def test_what_keeps_a_commit_back_is_named_with_what_heals_it(
     status: dict[str, Any], reason: str, words: tuple[str, ...]
 ) -> None:
-    problem = absence_problem(status)
+    problem = absence_problem(read_edge_status(status))
     assert problem is not None and problem.reason == reason
     assert all(each in problem.message for each in words), problem.message
 
@@ -68,11 +70,11 @@ def test_what_keeps_a_commit_back_is_named_with_what_heals_it(
     ],
 )
 def test_what_keeps_no_commit_back_is_no_problem_of_delivery(status: dict[str, Any]) -> None:
-    assert absence_problem(status) is None
+    assert absence_problem(read_edge_status(status)) is None
 
 
 def test_the_agents_own_secret_is_a_finding_with_what_it_means() -> None:
-    health = edge_health(absence_findings({"missing": ["Secret edgewright-agent"]}, []))
+    health = edge_health(absence_findings(read_edge_status({"missing": ["Secret edgewright-agent"]}), []))
     assert health.reason == "AgentSecretMissing"
     assert health.message == (
         "The Secret edgewright-agent is missing on the edge; a restart of the agent would lose the edge. "
@@ -81,8 +83,10 @@ def test_the_agents_own_secret_is_a_finding_with_what_it_means() -> None:
 
 
 def test_findings_name_what_is_missing_first_then_rights_then_values() -> None:
-    value = UnopenedValue("default", "db", "password", "0" * 64)
-    findings = absence_findings({"missing": ["GitRepository self-link"], "unknown": [UNWRITABLE]}, [value])
+    value = UnopenedValue(SecretKey("default", "db", "password"), "0" * 64)
+    findings = absence_findings(
+        read_edge_status({"missing": ["GitRepository self-link"], "unknown": [UNWRITABLE]}), [value]
+    )
     health = edge_health(reversed(findings))
     assert health.reason == "DriverMissing"
     assert "Also failing: right on secrets/flux-secrets, value default/db/password." in health.message
@@ -102,7 +106,7 @@ def test_findings_name_what_is_missing_first_then_rights_then_values() -> None:
     ],
 )
 def test_a_right_that_a_line_does_not_bring_is_to_be_granted(what: str, remedy: str) -> None:
-    [finding] = absence_findings({"unknown": [{"what": what, "right": f"get on {what}"}]}, [])
+    [finding] = absence_findings(read_edge_status({"unknown": [{"what": what, "right": f"get on {what}"}]}), [])
     assert finding.sentence == f"The agent of the edge lacks a right there: get on {what}. {remedy}"
 
 
@@ -121,17 +125,19 @@ def test_a_right_that_a_line_does_not_bring_is_to_be_granted(what: str, remedy: 
 def test_a_rotation_that_cannot_work_is_known_before(
     status: dict[str, Any], roles: list[Role], word: str | None
 ) -> None:
-    obstacle = rotation_obstacle(status, roles)
+    obstacle = rotation_obstacle(read_edge_status(status), roles)
     assert obstacle is None if word is None else word in (obstacle or "")
 
 
 def test_the_first_values_are_read_and_the_rest_is_counted() -> None:
-    values, count = unopened_of({"unopened": [said(key=f"k{n}") for n in range(100)], "unopened_count": 100})
+    values, count = unopened_of(
+        read_edge_status({"unopened": [said(key=f"k{n}") for n in range(100)], "unopened_count": 100})
+    )
     assert (len(values), count) == (MOST_NAMES, 100)
-    assert values[0].place == "default/db/k0"
-    assert unopened_of({"unopened": [said()]})[1] == 1
-    assert unopened_of({"unopened": [said()], "unopened_count": 10**30})[1] == MOST_VALUES
-    assert unopened_of({"unopened": [], "unopened_count": 5}) == ([], 0)
+    assert values[0].place == SecretKey("default", "db", "k0")
+    assert unopened_of(read_edge_status({"unopened": [said()]}))[1] == 1
+    assert unopened_of(read_edge_status({"unopened": [said()], "unopened_count": 10**30}))[1] == MOST_VALUES
+    assert unopened_of(read_edge_status({"unopened": [], "unopened_count": 5})) == ([], 0)
 
 
 JSON = st.recursive(
@@ -148,12 +154,12 @@ STATUS = st.fixed_dictionaries(
 @settings(max_examples=300)
 @given(STATUS)
 def test_whatever_an_edge_sends_is_bounded_and_harmless(status: dict[str, Any]) -> None:
-    absence_problem(status)
-    values, count = unopened_of(status)
-    findings = absence_findings(status, values)
+    absence_problem(read_edge_status(status))
+    values, count = unopened_of(read_edge_status(status))
+    findings = absence_findings(read_edge_status(status), values)
     assert (len(findings) <= 3 * MOST_NAMES and len(values) <= count) or count == 0
     edge_health(findings)
-    rotation_obstacle(status, list(Role))
+    rotation_obstacle(read_edge_status(status), list(Role))
 
 
 def test_a_hostile_edge_cannot_bloat_what_is_said_of_it() -> None:
@@ -163,8 +169,8 @@ def test_a_hostile_edge_cannot_bloat_what_is_said_of_it() -> None:
         "unknown": [long] * 5_000,
         "unopened": [said(key="k" * 50_000)] * 5_000,
     }
-    assert len(missing_of(status)) == len(lacking_of(status)) == MOST_NAMES
-    problem = absence_problem(status)
+    assert len(missing_of(read_edge_status(status))) == len(lacking_of(read_edge_status(status))) == MOST_NAMES
+    problem = absence_problem(read_edge_status(status))
     assert problem is not None and len(problem.message) < 1000 and "\x1b" not in problem.message
-    assert unopened_of(status) == ([], 0), "no key has such a name"
-    assert len(edge_health(absence_findings(status, [])).message) < 1000
+    assert unopened_of(read_edge_status(status)) == ([], 0), "no key has such a name"
+    assert len(edge_health(absence_findings(read_edge_status(status), [])).message) < 1000

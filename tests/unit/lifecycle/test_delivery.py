@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.flux_words import LONGEST_MESSAGE
 from edgewright.domain.health import edge_health
 
@@ -55,7 +56,7 @@ def flux(sources: list[Any], kustomizations: list[Any]) -> dict[str, Any]:
     ],
 )
 def test_the_first_layer_that_fails_is_named(status: dict[str, Any], reason: str, message: str) -> None:
-    problem = delivery_problem(status)
+    problem = delivery_problem(read_edge_status(status))
     assert problem is not None
     assert (problem.reason, problem.message) == (reason, message)
 
@@ -72,11 +73,11 @@ def test_the_first_layer_that_fails_is_named(status: dict[str, Any], reason: str
     ],
 )
 def test_no_trouble_is_none(status: dict[str, Any]) -> None:
-    assert delivery_problem(status) is None
+    assert delivery_problem(read_edge_status(status)) is None
 
 
 def test_what_flux_says_is_bounded() -> None:
-    problem = delivery_problem(flux([said("self-link", status="False", message="m" * 100_000)], []))
+    problem = delivery_problem(read_edge_status(flux([said("self-link", status="False", message="m" * 100_000)], [])))
     assert problem is not None and len(problem.message) < LONGEST_MESSAGE + 200
 
 
@@ -102,6 +103,9 @@ ANYTHING = st.recursive(
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["flux", "hosts"]), ANYTHING, max_size=2))
 def test_a_status_of_any_shape_breaks_nothing(status: dict[str, Any]) -> None:
-    problem, health = delivery_problem(status), edge_health(flux_findings(status) or ())
+    problem, health = (
+        delivery_problem(read_edge_status(status)),
+        edge_health(flux_findings(read_edge_status(status)) or ()),
+    )
     assert problem is None or problem.message.isprintable()
     assert health.message.isprintable()

@@ -6,6 +6,7 @@ import pytest
 
 from edgewright.domain.cluster import EdgeHealth
 from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.health import About, Finding, edge_health
 
 RELEASE = "edge-cluster-7d6a4c1e"
@@ -37,7 +38,7 @@ def status_with(**kinds: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def health_with(**kinds: list[dict[str, Any]]) -> EdgeHealth:
-    findings = flux_findings(status_with(**kinds))
+    findings = flux_findings(read_edge_status(status_with(**kinds)))
     assert findings is not None
     return edge_health(findings)
 
@@ -60,7 +61,7 @@ def health_with(**kinds: list[dict[str, Any]]) -> EdgeHealth:
 )
 def test_a_failed_release_is_told_with_helms_own_sentence(message: str, sentence: str) -> None:
     release = ready(RELEASE, "False", message, chart="edge-cluster", attempted="0.1.0")
-    problem = delivery_problem(status_with(releases=[release]))
+    problem = delivery_problem(read_edge_status(status_with(releases=[release])))
     assert problem is not None
     assert (problem.reason, problem.message) == ("ReleaseFailed", sentence)
     assert health_with(releases=[release]) == EdgeHealth(reason="ReleaseFailed", message=f"{sentence}.")
@@ -94,7 +95,9 @@ def test_a_failed_release_is_told_with_helms_own_sentence(message: str, sentence
     ],
 )
 def test_synced_names_the_file_or_the_object_and_no_folder_of_flux(message: str, sentence: str | None) -> None:
-    problem = delivery_problem(status_with(kustomizations=[ready("by-hand", "False", message, source="self-link")]))
+    problem = delivery_problem(
+        read_edge_status(status_with(kustomizations=[ready("by-hand", "False", message, source="self-link")]))
+    )
     assert problem is not None
     assert "/tmp" not in problem.message and "kustomization-" not in problem.message
     if sentence is not None:
@@ -103,15 +106,17 @@ def test_synced_names_the_file_or_the_object_and_no_folder_of_flux(message: str,
 
 def test_synced_waits_for_what_was_rendered_and_healthy_does_not_complain_meanwhile() -> None:
     at_work = ready(RELEASE, "Unknown", "Running 'install' action with timeout of 5m0s")
-    problem = delivery_problem(status_with(releases=[at_work]))
+    problem = delivery_problem(read_edge_status(status_with(releases=[at_work])))
     assert problem is not None and problem.reason == "Progressing"
     assert problem.message == f"The release {RELEASE} is not ready yet: Running 'install' action with timeout of 5m0s"
-    unseen = delivery_problem(status_with(releases=[said(RELEASE)]))
+    unseen = delivery_problem(read_edge_status(status_with(releases=[said(RELEASE)])))
     assert unseen is not None and "helm-controller has not looked at it" in unseen.message
-    part = delivery_problem(status_with(kustomizations=[ready("by-hand", "Unknown", "soon", source="self-link")]))
+    part = delivery_problem(
+        read_edge_status(status_with(kustomizations=[ready("by-hand", "Unknown", "soon", source="self-link")]))
+    )
     assert part is not None and part.message == "Flux is at work on by-hand: soon"
     waits = ready(RELEASE, "False", "HelmChart is not ready", reason="SourceNotReady")
-    assert delivery_problem(status_with(releases=[waits])) is not None
+    assert delivery_problem(read_edge_status(status_with(releases=[waits]))) is not None
     for calm in (at_work, waits, said(RELEASE), ready(RELEASE, "True")):
         assert health_with(releases=[calm]) == EdgeHealth(reason="Healthy")
 
@@ -122,7 +127,7 @@ def test_a_release_that_is_tried_again_has_still_failed() -> None:
         RELEASE, ("Ready", "Unknown", "Progressing", "Running"), ("Released", "False", "InstallFailed", STOPPED)
     )
     assert health_with(releases=[again]).reason == "ReleaseFailed"
-    problem = delivery_problem(status_with(releases=[again]))
+    problem = delivery_problem(read_edge_status(status_with(releases=[again])))
     assert problem is not None and problem.reason == "ReleaseFailed"
 
 
@@ -131,7 +136,7 @@ def test_what_an_operator_has_there_is_told_in_healthy_as_theirs_and_not_in_sync
         ready("plc", "False", "Helm install failed for release edgewright/plc.v1: no", kind="HelmRelease"),
         ready("line", "False", "path not found", kind="Kustomization", source="self-link"),
     ]
-    assert delivery_problem(status_with(others=others)) is None
+    assert delivery_problem(read_edge_status(status_with(others=others))) is None
     health = health_with(others=others)
     assert health.reason == "ApplyFailed"
     assert health.message == (
@@ -167,4 +172,4 @@ def test_the_verdict_is_bounded_however_much_is_wrong() -> None:
 
 def test_an_edge_that_says_nothing_of_flux_gives_nothing_to_judge_by() -> None:
     statuses: list[dict[str, Any]] = [{}, {"flux": {}}, {"flux": 7}]
-    assert [flux_findings(status) for status in statuses] == [None, None, None]
+    assert [flux_findings(read_edge_status(status)) for status in statuses] == [None, None, None]

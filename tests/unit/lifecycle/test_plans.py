@@ -13,9 +13,9 @@ from edgewright.domain.lifecycle import (
     EDGE_GOODBYE,
     REMOVAL,
     RENDERING,
-    SKIPPABLE,
     edge_has_answered,
     finish,
+    is_skippable,
     next_step,
     order_for,
     phase_of,
@@ -23,7 +23,7 @@ from edgewright.domain.lifecycle import (
     reason_to_give_up,
     run_from,
 )
-from edgewright.domain.projection import Done
+from edgewright.domain.projection import Done, PlanKind
 
 CLUSTER = UUID("00000000-0000-4000-8000-000000000001")
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -126,6 +126,28 @@ def test_a_deletion_wins_over_whatever_was_under_way(done: Done) -> None:
     assert doomed.steps[0] is StepName.BEGIN_DELETION
 
 
+@pytest.mark.parametrize(
+    ("changes", "done", "kind", "key"),
+    [
+        ({}, COMMISSIONED, PlanKind.IDLE, "idle"),
+        ({"generation": 2, "commissioning": 5}, Done(), PlanKind.COMMISSION, "commission/2/5"),
+        ({"change": 7, "render_digest": "b" * 64}, COMMISSIONED, PlanKind.RENDER, f"render/{'b' * 16}/7"),
+        ({"desired": Desired.REMOVED, "commissioning": 3}, COMMISSIONED, PlanKind.REMOVE, "remove/3"),
+        ({"desired": Desired.DELETED, "commissioning": 4}, COMMISSIONED, PlanKind.DELETE, "delete/4"),
+    ],
+)
+def test_a_key_says_which_kind_of_plan_it_names_and_never_changes(
+    changes: dict[str, Any], done: Done, kind: PlanKind, key: str
+) -> None:
+    plan = plan_for(wanted(**changes), done)
+    assert (plan.kind, plan.key, PlanKind.of(plan.key)) == (kind, key, kind)
+
+
+@pytest.mark.parametrize("key", ["", "deleted/1", "of a newer program/1"])
+def test_a_key_of_no_known_plan_is_of_no_kind(key: str) -> None:
+    assert PlanKind.of(key) is None
+
+
 def test_a_closed_cluster_has_nothing_left_to_do() -> None:
     assert plan_for(wanted(desired=Desired.DELETED, closed=True), COMMISSIONED).steps == ()
 
@@ -167,8 +189,17 @@ def test_central_steps_are_never_given_up(step: StepName) -> None:
 
 
 def test_the_last_step_of_a_deletion_cannot_be_skipped() -> None:
-    assert StepName.REMOVE_SETUP_STATUS not in SKIPPABLE
-    assert set(COMMISSIONING).isdisjoint(SKIPPABLE)
+    assert not is_skippable(StepName.REMOVE_SETUP_STATUS)
+
+
+@pytest.mark.parametrize("step", [*REMOVAL, *COMMISSIONING, StepName.BEGIN_DELETION, StepName.REVOKE_CREDENTIALS])
+def test_only_what_leaves_something_on_another_system_can_be_skipped(step: StepName) -> None:
+    assert not is_skippable(step)
+
+
+@pytest.mark.parametrize("step", [*EDGE_GOODBYE, *CENTRAL_DELETION[1:-1]])
+def test_what_another_system_may_keep_from_ending_can_be_skipped(step: StepName) -> None:
+    assert is_skippable(step)
 
 
 def test_an_empty_inventory_is_an_answer_only_to_the_question_for_it() -> None:

@@ -4,12 +4,19 @@ from typing import Any
 
 import pytest
 
-from edgewright.domain.status_news import FLUX, READINESS, REST, StatusNews, status_news
+from edgewright.domain import status_news as told
+from edgewright.domain.edge_status import read_edge_status
+from edgewright.domain.status_news import FLUX, READINESS, REST, StatusNews
 
 ONE = {"hostname": "n1", "k8s_version": "v1", "ready": True}
 
 RIGHT = {"what": "nodes", "right": "list on nodes"}
 LOST = {"secret": "default/db", "key": "password", "sha256": "0" * 64}
+
+
+def status_news(before: dict[str, Any] | None, now: dict[str, Any]) -> StatusNews:
+    """Of documents, as an edge sends them."""
+    return told.status_news(None if before is None else read_edge_status(before), read_edge_status(now))
 
 
 def flux(*names: str, status: str = "True", message: str = "stored") -> dict[str, Any]:

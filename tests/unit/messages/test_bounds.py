@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from edgewright.domain.bounds import STATUS_BYTES
 from edgewright.domain.projection import StepRecord
-from edgewright.messages.cluster import ChangeSecrets, ClusterState, PendingVerb, StepVerb
+from edgewright.messages.cluster import ChangeSecrets, ClusterState, PendingVerb, StepVerb, VerbKind
 from edgewright.messages.steps import Receipt, RecordEdgeStatus
 
 LONG = "x" * 100_000
@@ -46,7 +46,7 @@ def test_a_document_is_kept_whole_or_not_at_all(size: int, kept: bool) -> None:
 
 
 def test_as_many_verbs_are_carried_as_fit() -> None:
-    verbs = tuple(PendingVerb(kind="edge_status", number=n, body={"text": "x" * 50_000}) for n in range(20))
+    verbs = tuple(PendingVerb(kind=VerbKind.EDGE_STATUS, number=n, body={"text": "x" * 50_000}) for n in range(20))
     carried = ClusterState(verbs=verbs).verbs
     assert carried == verbs[: len(carried)]
     assert 3 < len(carried) < 10

@@ -53,9 +53,9 @@ def drivers(files: Mapping[str, bytes]) -> dict[str, str]:
 def set_secret(files: Mapping[str, bytes], path: str, *, create: bool = False) -> dict[str, bytes]:
     place = sealed_place(path)
     assert place
-    opened = {place[0]} if f"edo/secrets/{place[0]}/README.md" not in files else set()
+    opened = {place.namespace} if f"edo/secrets/{place.namespace}/README.md" not in files else set()
     pattern = read_pattern(files.get(DRIVER_PATTERN_PATH))
-    brought = open_namespaces(pattern, list(files), opened, {place[0]} if create else set())
+    brought = open_namespaces(pattern, list(files), opened, {place.namespace} if create else set())
     return with_secrets(after(files, brought), path)
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealing_keys import open_envelope, private_key, sealing_certificate
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Invalid
 from edgewright.sealing import Plaintext, Scope, label, plaintext_size, seal
 
@@ -13,12 +14,12 @@ LABELS = {Scope.STRICT: b"press/db", Scope.NAMESPACE_WIDE: b"press", Scope.CLUST
 
 
 def sealed(value: bytes, scope: Scope = Scope.STRICT, bits: int = 2048, name: str = "db") -> str:
-    return seal(Plaintext(value), sealing_certificate(bits), scope=scope, namespace="press", name=name)
+    return seal(Plaintext(value), sealing_certificate(bits), scope=scope, secret=SecretReference("press", name))
 
 
 @pytest.mark.parametrize("scope", Scope)
 def test_labels_are_those_of_the_controller(scope: Scope) -> None:
-    assert label(scope, "press", "db") == LABELS[scope]
+    assert label(scope, SecretReference("press", "db")) == LABELS[scope]
 
 
 @pytest.mark.parametrize("scope", Scope)

@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewright.domain.kubernetes_names import (
+    SecretKey,
+    SecretPlace,
+    SecretReference,
     check_namespace,
     check_secret_key,
     check_secret_name,
     check_stored_name,
-    secret_path,
 )
 from edgewright.errors import Invalid
 
@@ -64,7 +66,7 @@ def test_other_secret_names_are_refused(name: str) -> None:
 @pytest.mark.parametrize("length", [251, 253])
 def test_a_name_whose_file_no_edge_could_check_out_is_refused(length: int) -> None:
     assert code_of_refusal(check_secret_name, "a" * length) == "secret_name_invalid"
-    assert len(secret_path("a", "a" * 250).rpartition("/")[2].encode()) == 255
+    assert len(SecretReference("a", "a" * 250).path.rpartition("/")[2].encode()) == 255
 
 
 @pytest.mark.parametrize("key", ["a", "A", "_", "-", "a.b", ".netrc", "tls.crt", "A_B-c.0", "a..b", "a" * 253])
@@ -78,13 +80,39 @@ def test_other_keys_are_refused(key: str) -> None:
 
 
 def test_the_path_is_the_one_that_existing_clusters_use() -> None:
-    assert secret_path("fplus-edge", "my-secret") == "edo/secrets/fplus-edge/my-secret.yaml"
+    assert SecretReference("fplus-edge", "my-secret").path == "edo/secrets/fplus-edge/my-secret.yaml"
+
+
+def test_as_text_a_value_is_named_by_namespace_name_and_key() -> None:
+    key = SecretKey("line-1", "db", "password")
+    assert (str(key), str(key.secret), key.secret.secret) == ("line-1/db/password", "line-1/db", key.secret)
+
+
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [
+        (SecretKey("Line", "db", "k"), "namespace_invalid"),
+        (SecretKey("line", "../db", "k"), "secret_name_invalid"),
+        (SecretKey("line", "db", "../k"), "secret_key_invalid"),
+        (SecretReference("line/", "db"), "namespace_invalid"),
+        (SecretReference("line", "DB"), "secret_name_invalid"),
+    ],
+)
+def test_a_place_that_kubernetes_would_refuse_is_refused(place: SecretPlace, code: str) -> None:
+    with pytest.raises(Invalid) as refusal:
+        place.check()
+    assert refusal.value.code == code
+
+
+def test_a_place_that_kubernetes_takes_is_returned_unchanged() -> None:
+    assert SecretKey("line", "db", "tls.key").check() == SecretKey("line", "db", "tls.key")
+    assert SecretReference("line", "db").check() == SecretReference("line", "db")
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_no_name_leads_out_of_the_folder(namespace: str, name: str) -> None:
     try:
-        path = secret_path(namespace, name)
+        path = SecretReference(namespace, name).path
     except Invalid:
         return
     assert path.split("/") == ["edo", "secrets", namespace, f"{name}.yaml"]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sealing_keys import NOW
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict, Invalid, Stalled, TooLarge
 from edgewright.sealing import (
     SECRET_LIMIT,
@@ -66,7 +67,7 @@ def put(document: bytes | None = None, scope: Scope = Scope.STRICT, **values: Se
 
 
 def put_all(document: bytes | None, values: Mapping[str, SealedValue], scope: Scope = Scope.STRICT) -> bytes:
-    return put_values(document, "press", "db", values, scope)
+    return put_values(document, SecretReference("press", "db"), values, scope)
 
 
 def parsed(document: bytes) -> dict[str, Any]:
@@ -81,7 +82,7 @@ def test_the_file_is_the_golden_one() -> None:
         "y": value("AQBzZWFsZWQ="),
         "tls.crt": value("AQBzZWFsZWQ="),
     }
-    assert put_values(None, "press", "db", values) == GOLDEN.read_bytes()
+    assert put_values(None, SecretReference("press", "db"), values) == GOLDEN.read_bytes()
 
 
 def test_every_reader_takes_every_key_for_text() -> None:
@@ -103,7 +104,7 @@ def test_every_reader_takes_every_key_for_text() -> None:
         "2024-01-01",
     ]
     keys += ["1.2.3", "_", "-", "--", "-a", "0o7", "12e03", "No", "OFF", "a"]
-    document = put_values(None, "press", "db", {key: value() for key in keys})
+    document = put_values(None, SecretReference("press", "db"), {key: value() for key in keys})
     lines = document.decode().partition("encryptedData:\n")[2].partition("  template:")[0].splitlines()
     plain = {line.split(":")[0].strip() for line in lines if not line.strip().startswith("'")}
     assert plain == {"a"}
@@ -114,7 +115,7 @@ def test_every_reader_takes_every_key_for_text() -> None:
     st.dictionaries(st.from_regex(r"[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,40}", fullmatch=True), st.just(value()), min_size=1)
 )
 def test_what_is_put_is_read_whatever_the_key(values: dict[str, SealedValue]) -> None:
-    document = put_values(None, "press", "db", values)
+    document = put_values(None, SecretReference("press", "db"), values)
     assert read_values(document) == values
     assert set(parsed(document)["spec"]["encryptedData"]) == set(values)
 
@@ -318,7 +319,7 @@ def test_a_key_of_another_scope_would_break_the_others_and_is_refused() -> None:
 )
 def test_names_are_checked_before_anything_is_written(namespace: str, name: str, key: str, code: str) -> None:
     with pytest.raises(Invalid) as refusal:
-        put_values(None, namespace, name, {key: value()})
+        put_values(None, SecretReference(namespace, name), {key: value()})
     assert refusal.value.code == code
 
 

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from sealing_keys import NOW
 
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.secret_template import (
     ANNOTATIONS_BYTES,
     MOST_ANNOTATIONS,
@@ -29,6 +30,7 @@ from edgewright.sealing import (
 from edgewright.sealing import change_values as change_file
 
 PAIR = ("tls.crt", "tls.key")
+WEB = SecretReference("press", "web")
 
 
 def value(ciphertext: str = "AQAA", sealed_at: datetime = NOW) -> SealedValue:
@@ -39,11 +41,11 @@ def change_values(
     document: bytes | None, template: TemplateChange | None = None, /, **changes: SealedValue | None
 ) -> bytes | None:
     named = {key.replace("_", "."): each for key, each in changes.items()}
-    return change_file(document, "press", "web", named, template)
+    return change_file(document, WEB, named, template)
 
 
 def sealed(template: TemplateChange | None = None, *keys: str) -> bytes:
-    document = change_file(None, "press", "web", {key: value() for key in keys or PAIR}, template)
+    document = change_file(None, WEB, {key: value() for key in keys or PAIR}, template)
     assert document is not None
     return document
 
@@ -85,7 +87,7 @@ def test_they_stay_whatever_happens_to_the_values() -> None:
     assert set(read_values(fewer)) == set(PAIR)
     removed = remove_keys(more, ["ca"])
     assert removed is not None and read_template(removed) == expected
-    resealed, gone = replace_values(document, "press", "web", {"tls.key": (ciphertext_digest("AQAA"), value("AQAC"))})
+    resealed, gone = replace_values(document, WEB, {"tls.key": (ciphertext_digest("AQAA"), value("AQAC"))})
     assert resealed is not None and not gone and read_template(resealed) == expected
 
 
@@ -148,7 +150,7 @@ def test_a_type_is_refused_without_the_keys_that_it_needs(secret_type: str) -> N
         assert refusal.value.code == "secret_keys_missing"
         assert missing in refusal.value.detail
         with pytest.raises(Invalid) as refusal:
-            change_file(sealed(TemplateChange(secret_type), *whole, "other"), "press", "web", {missing: None})
+            change_file(sealed(TemplateChange(secret_type), *whole, "other"), WEB, {missing: None})
         assert refusal.value.code == "secret_keys_missing"
 
 

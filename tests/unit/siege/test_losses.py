@@ -10,6 +10,7 @@ from sealing_keys import NOW, private_key, sealing_certificate
 from bench.agent_load import Write
 from bench.siege.losses import changed_certificates, lost_values, may_be_there, trouble_of, value_on_edge
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.ports.git_server import CommitMessage
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, seal
 
@@ -75,6 +76,9 @@ def test_a_value_is_read_as_the_edge_reads_it(tmp_path: Path) -> None:
 
 def write(git: BareGitServer, cluster: UUID, name: str, value: str) -> None:
     certificate = sealing_certificate()
-    text = seal(Plaintext(value.encode()), certificate, scope=Scope.STRICT, namespace="team", name=name)
-    document = put_values(None, "team", name, {"password": SealedValue(text, certificate.fingerprint, NOW)})
+    secret = SecretReference("team", name)
+    text = seal(Plaintext(value.encode()), certificate, scope=Scope.STRICT, secret=secret)
+    document = put_values(
+        None, SecretReference("team", name), {"password": SealedValue(text, certificate.fingerprint, NOW)}
+    )
     git.commit(cluster, {f"edo/secrets/team/{name}.yaml": document}, CommitMessage("x", "x"), expected_head=None)

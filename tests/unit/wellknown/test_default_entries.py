@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from edgewright.domain import wellknown as wk
 from edgewright.domain.default_entries import (
     DEFAULT_CHART_NAME,
-    SCHEMA_FILES,
+    WITH_SCHEMA,
     application_schema,
     default_entries,
 )
@@ -34,7 +34,7 @@ def test_each_entry_is_there_once_and_each_object_has_one_class() -> None:
 
 def test_each_application_has_a_schema_that_is_itself_valid_and_comes_before_its_entries() -> None:
     entries = default_entries("ACME")
-    assert set(SCHEMA_FILES) == set(wk.APPLICATIONS)
+    assert set(WITH_SCHEMA) == set(wk.APPLICATIONS)
     known: dict[UUID, Any] = {}
     for entry in entries:
         if entry.app == wk.APP_CONFIG_SCHEMA:
@@ -191,5 +191,5 @@ def test_no_pattern_relies_on_the_end_of_a_line_alone() -> None:
             for element in schema:
                 check(element)
 
-    for app in SCHEMA_FILES:
+    for app in WITH_SCHEMA:
         check(application_schema(app))
