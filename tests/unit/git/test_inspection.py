@@ -17,7 +17,9 @@ FILES = {"edo/cluster/flux.yaml": b"---\nkind: GitRepository\n", "by-hand/README
 
 @pytest.fixture
 def head(server: BareGitServer, repository: UUID) -> CommitId:
-    return server.commit(repository, FILES, CommitMessage("Populate", "desk"), expected_head=None)
+    """Its objects are in files of their own: only a first commit is a pack."""
+    first = server.commit(repository, {"first": b""}, CommitMessage("Begin", "desk"), expected_head=None)
+    return server.commit(repository, FILES, CommitMessage("Populate", "desk"), expected_head=first)
 
 
 def object_of(folder: Path, name: str) -> Path:
