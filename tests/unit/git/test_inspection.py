@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from git import Repo
+from loose_objects import object_file
 
 from edgewright.adapters.git import inspection
 from edgewright.adapters.git.bare import BareGitServer
@@ -17,15 +18,11 @@ FILES = {"edo/cluster/flux.yaml": b"---\nkind: GitRepository\n", "by-hand/README
 
 @pytest.fixture
 def head(server: BareGitServer, repository: UUID) -> CommitId:
-    """Its objects are in files of their own: only a first commit is a pack."""
-    first = server.commit(repository, {"first": b""}, CommitMessage("Begin", "desk"), expected_head=None)
-    return server.commit(repository, FILES, CommitMessage("Populate", "desk"), expected_head=first)
+    return server.commit(repository, FILES, CommitMessage("Populate", "desk"), expected_head=None)
 
 
 def object_of(folder: Path, name: str) -> Path:
-    asked = ["git", f"--git-dir={folder}", "rev-parse", name]
-    found = subprocess.run(asked, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-    path = folder / "objects" / found[:2] / found[2:]
+    path = object_file(folder, name)
     path.chmod(0o600)
     return path
 
