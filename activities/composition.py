@@ -78,6 +78,7 @@ def build_activities(
             StepName.POPULATE_REPOSITORY: repository.populate_repository,
             StepName.PUBLISH_STATUS: steps.publish_status,
         },
+        cluster.read_wanted,
         tracer,
     )
     notifying = NotificationActivities(
@@ -92,6 +93,7 @@ def build_activities(
         edge.record_edge_status,
         secrets.commit_secrets,
         together.run_steps,
+        together.read_and_commission,
         steps.allocate_address,
         steps.create_accounts,
         steps.publish_status,

@@ -15,6 +15,7 @@ from typing import Protocol
 import httpx
 
 from bench import measures
+from bench.creation_costs import creation_lines
 from bench.database_costs import database_lines
 from bench.edge_lines import edge_lines, fleet_of_edges_lines, held_lines
 from bench.fleets import Fleet, fleets
@@ -25,9 +26,9 @@ from bench.production_centre import production_centre
 from bench.running_centre import OURS, RunningCentre, running_centre
 
 PUT_SECRETS = Path(__file__).parent / "put_secrets.lua"
-PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held", "database")
+PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held", "database", "creation")
 """`all` is without `production`, `edge` and `database`, which need programs that are built first, without `edges` and
-`held`."""
+`held`, and without `creation`, which compares."""
 
 
 class Centre(Protocol):
@@ -173,7 +174,7 @@ def lists(rows: int) -> Line:
     return Line(f"list of {rows:,}, page of 100, slowest kind, p50", f"{ms(seconds)} (`{question}`)", "-", "50 ms")
 
 
-def measure(part: str, *, full: bool) -> Iterator[Line]:
+def measure(part: str, *, full: bool, beside: Path | None = None) -> Iterator[Line]:
     """All measures of a part, or of all parts, in the order of the table."""
     if part in {"centre", "all"}:
         yield from of_a_centre(full=full)
@@ -187,6 +188,8 @@ def measure(part: str, *, full: bool) -> Iterator[Line]:
         yield from fleet_of_edges_lines((1000, 10_000) if full else (1000,))
     if part == "database":
         yield from database_lines()
+    if part == "creation":
+        yield from creation_lines(beside)
     if part == "held":
         yield from held_lines((1000, 10_000) if full else (1000,))
     if part == "fleets" or (part == "all" and full):
@@ -224,12 +227,15 @@ def main() -> None:
         help="also 1,000 at once, the repository of 1,000 secrets, and fleets of up to 10,000",
     )
     parser.add_argument("--part", choices=PARTS, default="all", help="measure only this")
+    parser.add_argument(
+        "--beside", metavar="FOLDER", type=Path, help="of another version's files, which `creation` is compared with"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures here as well")
     options = parser.parse_args()
     print("| measure | here | the system before | goal |")
     print("|---|---|---|---|", flush=True)
     lines: list[Line] = []
-    for line in measure(options.part, full=options.full):
+    for line in measure(options.part, full=options.full, beside=options.beside and options.beside.absolute()):
         lines.append(line)
         print(f"| {line.measure} | {line.figure} | {line.before} | {line.goal} |", flush=True)
     if options.json:

@@ -23,10 +23,15 @@ HIGH_WATER = re.compile(r"VmHWM:\s+(\d+) kB")
 
 
 class RunningCentre:
-    """Where it listens, what opens it, and its processes."""
+    """Where it listens, what opens it, and its processes.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        code: the files of the version that runs, with the libraries of this one; None: this one.
+    """
+
+    def __init__(self, home: Path, code: Path | None = None) -> None:
         self.home = home
+        self._code = code
         self.url = ""
         self.token = ""
         self.temporal = ""
@@ -41,10 +46,13 @@ class RunningCentre:
         """Starts `edgewright up`; returns when all of it is ready, at the latest after ``patience`` seconds."""
         variables = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
         variables |= {"EDGEWRIGHT_HOME": str(self.home), "EDGEWRIGHT_DEMO": "0"}
+        if self._code is not None:
+            variables["PYTHONPATH"] = str(self._code)
         with (self.home.parent / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", "from edgewright.cli.entry import main; main()", "up"],
                 env=os.environ | variables,
+                cwd=self._code,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -130,11 +138,11 @@ def counted_repositories(home: Path, known: Set[str]) -> int:
 
 
 @contextmanager
-def running_centre() -> Iterator[RunningCentre]:
-    """One on a fresh home and free ports; it is stopped and its home removed at the end."""
+def running_centre(code: Path | None = None) -> Iterator[RunningCentre]:
+    """One on a fresh home and free ports; it is stopped and its home removed at the end. ``code``: see there."""
     with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as folder:
         home = Path(folder) / "home"
-        centre = RunningCentre(home)
+        centre = RunningCentre(home, code)
         centre.start()
         try:
             yield centre

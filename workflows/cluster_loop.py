@@ -6,6 +6,7 @@ other, steps and secrets, so that neither holds up the other.
 
 import asyncio
 from contextlib import suppress
+from datetime import datetime
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
@@ -15,15 +16,19 @@ from edgewright.domain.conditions import next_review
 from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
 from edgewright.domain.projection import PlanKind, Projection
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput, Readiness
+from edgewright.messages.steps import Beginning, Reading
 from workflows import policies
 from workflows.failures import failure_of
 from workflows.projecting import nothing_yet, project, projected_again
 from workflows.publication import Publication
 from workflows.reader import Reader
 from workflows.secret_lane import SecretLane
-from workflows.step_lane import StepLane
+from workflows.step_attempts import begin
+from workflows.step_lane import StepLane, forget
 from workflows.verbs import Verbs
 
+BEGUN = "steps with the first reading"
+"""Patch. Runs that began before it read first, and ask for the steps of a new cluster after that."""
 EARLY_MOVE = "withdraw secrets after an early move"
 """Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""
 
@@ -36,6 +41,9 @@ class ClusterLoop:
         self._together = start.together
         self._reader = Reader(start.cluster, seeded=start.state is not None)
         self._restore(start.state or ClusterState())
+        self._begins = start.together and start.state is None
+        self._beginning: tuple[asyncio.Task[Beginning], datetime] | None = None
+        """Steps that were begun with the first reading, and when, until the lane has them."""
         self._wanted: Wanted | None = None
         self._woken = True
         self._nudges = 0
@@ -141,7 +149,7 @@ class ClusterLoop:
         self._woken = False
         try:
             await self.verbs.apply(self.steps, self._publication)
-            reading = await self._reader.read(self.steps.newest_commit)
+            reading = await self._read()
             if self._reader.seeded and reading.wanted and self._publication.overtaken(reading.wanted):
                 self.steps.drop()
                 self._reader.seeded = False
@@ -163,6 +171,24 @@ class ClusterLoop:
         self.secrets.take_wanted(wanted)
         return True
 
+    async def _read(self) -> Reading:
+        """One reading. The first one comes with the steps of a new cluster, and may stand in the bulk queue for long;
+        whoever wants something meanwhile does not wait for that."""
+        if self._begins:
+            self._begins = False
+            if workflow.patched(BEGUN):
+                beginning = asyncio.create_task(begin(self._cluster))
+                self._beginning = (beginning, workflow.now())
+                await workflow.wait_condition(lambda: beginning.done() or self._wanted_meanwhile())
+                if beginning.done() and (reading := beginning.result().reading) is not None:
+                    return reading
+                self._woken = False
+                await self.verbs.apply(self.steps, self._publication)
+        return await self._reader.read(self.steps.newest_commit)
+
+    def _wanted_meanwhile(self) -> bool:
+        return self._woken or self.verbs.pending or not self.secrets.idle
+
     def _restore_from(self, projection: Projection) -> None:
         """Goes on from the last projection: the workflow that published it is lost, and this one knows less."""
         verbs, secrets = self.verbs, self.secrets
@@ -177,6 +203,7 @@ class ClusterLoop:
             return True
         plan = self._plan(wanted)
         self.steps.take(plan)
+        self._take_over(plan, wanted)
         while self.steps.advance(plan, wanted):
             if next_step(plan, self.steps.finished()) is None and plan.steps:
                 plan, wanted = self._finish(plan, wanted)
@@ -195,6 +222,16 @@ class ClusterLoop:
         self._wanted = self._publication.reread(wanted)
         self._over = wanted.closed
         return published
+
+    def _take_over(self, plan: Plan, wanted: Wanted) -> None:
+        """Has the lane go on with what was begun with the first reading: steps, if nothing was published before."""
+        if self._beginning is None:
+            return
+        (beginning, since), self._beginning = self._beginning, None
+        if self._publication.projection is None:
+            self.steps.take_over(beginning, plan, wanted, since=since)
+        else:
+            forget(beginning)
 
     def _plan(self, wanted: Wanted) -> Plan:
         """Of hardware that was given up before its commissioning was known to be done, secrets may be there as well:

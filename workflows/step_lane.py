@@ -20,7 +20,7 @@ from edgewright.domain.lifecycle import (
     run_from,
 )
 from edgewright.domain.projection import HELD_UP, Residue, StepRecord
-from edgewright.messages.steps import FinishedStep, StepFailure
+from edgewright.messages.steps import Beginning, FinishedStep, StepFailure, StepsResult
 from workflows import policies
 from workflows.failures import failure_of, superseded
 from workflows.publication import Publication, moment
@@ -31,6 +31,9 @@ TOLD_WHILE_RUNNING = "tell of attempts that take long"
 """Patch. Runs that began before it tell of a first attempt when it has ended."""
 NO_LONGER_THAN_A_PAUSE = "moments of a wrong clock"
 """Patch. Runs that began before it wait for the next attempt at a step however far ahead it lies."""
+
+FIRST_CHANGE = 1
+"""The fence of a cluster of which nothing was changed since it was made."""
 
 
 class StepLane(StepRecords):
@@ -61,7 +64,7 @@ class StepLane(StepRecords):
         self._may_run_together = together
         self._asked_for = 0
         self._began: datetime | None = None
-        self._task: asyncio.Task[tuple[FinishedStep, ...]] | None = None
+        self._task: asyncio.Task[StepsResult] | asyncio.Task[Beginning] | None = None
         self._running: tuple[StepName, Fence] | None = None
 
     @property
@@ -103,10 +106,32 @@ class StepLane(StepRecords):
     def drop(self) -> None:
         """Cancels what runs. An attempt that goes on all the same is refused by its fence."""
         if self._task is not None:
-            self._task.cancel()
-            self._task.add_done_callback(_heard)
+            forget(self._task)
         self._task = None
         self._running = None
+
+    def take_over(self, beginning: "asyncio.Task[Beginning]", plan: Plan, wanted: Wanted, *, since: datetime) -> None:
+        """Takes steps that were begun with the first reading for those that are due, or drops them if others are.
+
+        Until they have ended, nobody knows under which fence: of a wish that has changed already, they are dropped,
+        and count as an attempt.
+
+        Args:
+            since: when they were begun.
+        """
+        step, fence = next_step(plan, self.finished()), _fence_of(wanted)
+        steps = self._in_one_go(plan, step, wanted) if step else ()
+        of_this_wish = beginning.result().fence in {fence, None} if beginning.done() else fence.change == FIRST_CHANGE
+        if step is None or len(steps) < 2:
+            forget(beginning)
+            return
+        self._note_start(steps, since)
+        if not of_this_wish:
+            forget(beginning)
+            return
+        self._started_in = circumstances(wanted)
+        self._running = (step, fence)
+        self._task = beginning
 
     def advance(self, plan: Plan, wanted: Wanted) -> bool:
         """Does what can be done now. True: something moved, look again; False: wait (``wake_at``) for a change."""
@@ -115,7 +140,7 @@ class StepLane(StepRecords):
         if step is None:
             self.drop()
             return False
-        fence = Fence(cluster=wanted.uuid, generation=wanted.generation, change=wanted.change)
+        fence = _fence_of(wanted)
         if self._task is not None:
             if self._running != (step, fence):
                 self.drop()
@@ -169,21 +194,26 @@ class StepLane(StepRecords):
         return self._failed_in is not None and self._failed_in != circumstances(wanted)
 
     def _start(self, steps: tuple[StepName, ...], fence: Fence) -> None:
-        record = self.records[steps[0]]
-        self.records[steps[0]] = record.begin(workflow.now())
-        self._began = workflow.now()
-        self._asked_for = len(steps)
+        number = self._note_start(steps, workflow.now())
         if len(steps) > 1:
             self._task = asyncio.create_task(attempt_together(steps, fence))
         else:
-            self._task = asyncio.create_task(attempt_alone(steps[0], fence, number=record.attempts + 1))
+            self._task = asyncio.create_task(attempt_alone(steps[0], fence, number=number))
+
+    def _note_start(self, steps: tuple[StepName, ...], since: datetime) -> int:
+        """Returns which attempt at the first of the steps it is."""
+        record = self.records[steps[0]]
+        self.records[steps[0]] = begun = record.begin(since)
+        self._began = since
+        self._asked_for = len(steps)
+        return begun.attempts
 
     def _end(self, step: StepName) -> None:
-        task, self._task, self._running = self._task, None, None
-        if task is None:
+        task, running, self._task, self._running = self._task, self._running, None, None
+        if task is None or running is None:
             return
         try:
-            finished = task.result()
+            result = task.result()
         except ActivityError as error:
             if superseded(error):
                 self.records[step] = self.records[step].take_back(attempts=self.records[step].attempts)
@@ -191,6 +221,8 @@ class StepLane(StepRecords):
                 return
             self._note_failure(step, failure_of(error))
             return
+        of_another_wish = isinstance(result, Beginning) and result.fence != running[1]
+        finished = () if of_another_wish else result.finished
         for done in finished:
             self._note_done(done)
         if len(finished) < self._asked_for:
@@ -270,7 +302,17 @@ def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
     return None if at - now > policies.LONGEST_BACKOFF and workflow.patched(NO_LONGER_THAN_A_PAUSE) else at
 
 
-def _heard(task: "asyncio.Task[tuple[FinishedStep, ...]]") -> None:
+def _fence_of(wanted: Wanted) -> Fence:
+    return Fence(cluster=wanted.uuid, generation=wanted.generation, change=wanted.change)
+
+
+def forget(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
+    """Cancels an attempt; however it ends, nobody wants to know."""
+    task.cancel()
+    task.add_done_callback(_heard)
+
+
+def _heard(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
     """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
     if not task.cancelled():
         task.exception()

@@ -74,6 +74,20 @@ class StepsResult(Frozen):
     finished: Annotated[tuple[FinishedStep, ...], AtMost(32)] = ()
 
 
+class Beginning(Frozen):
+    """What the first activity of a run has read and, of a new cluster, done.
+
+    Args:
+        reading: None: that did not succeed.
+        fence: under which steps were run; None: none were.
+        finished: as in ``StepsResult``; there is no room for more beside a reading, and a commissioning has no more.
+    """
+
+    reading: Reading | None = None
+    fence: Fence | None = None
+    finished: Annotated[tuple[FinishedStep, ...], AtMost(5)] = ()
+
+
 class StepFailure(Frozen):
     """Why a step failed, as it travels in the details of an ``ApplicationError``."""
 

@@ -23,7 +23,7 @@ def until_traced(watched: Watched, what: str, *names: str) -> list[SeenSpan]:
 
 
 def test_creation_is_one_trace_from_the_request_to_the_last_step(watched: Watched) -> None:
-    spans = until_traced(watched, "create", "POST /v1/cluster", "activity run_steps")
+    spans = until_traced(watched, "create", "POST /v1/cluster", "activity read_and_commission")
     first = next(span for span in spans if span.name == "POST /v1/cluster")
     assert (first.service, first.parent) == ("edgewright-gateway", "")
     assert first.attributes["http.response.status_code"] == "201"
@@ -31,7 +31,7 @@ def test_creation_is_one_trace_from_the_request_to_the_last_step(watched: Watche
     activities = [span for span in of_worker if span.name.startswith("activity ")]
     assert {span.parent for span in activities} == {first.id}
     assert {span.attributes["temporal.workflow_id"] for span in activities} == {f"cluster-{watched.cluster}"}
-    parents = {span.id for span in activities if span.name == "activity run_steps"}
+    parents = {span.id for span in activities if span.name == "activity read_and_commission"}
     steps = [span for span in of_worker if span not in activities]
     assert {span.name for span in steps} >= {"step allocate_address", "step publish_status"}
     assert {span.parent for span in steps} <= parents

@@ -45,6 +45,28 @@ async def commissioning(walk: Walk) -> UUID:
 
 
 @path
+async def creation_that_is_nudged_in_the_bulk_queue(walk: Walk) -> UUID:
+    """Its first activity waits for its turn, and the workflow reads for itself meanwhile."""
+
+    async def asked_for(*activities: str) -> bool:
+        return [
+            event.activity_task_scheduled_event_attributes.activity_type.name
+            async for event in walk.centre.handle(cluster).fetch_history_events()
+            if event.HasField("activity_task_scheduled_event_attributes")
+        ] == list(activities)
+
+    async with walk.working(but=names.BULK_QUEUE):
+        cluster = await walk.begin()
+        await eventually(lambda: asked_for("read_and_commission"))
+        await walk.nudge(cluster)
+        await eventually(lambda: asked_for("read_and_commission", "read_wanted"))
+    async with walk.working():
+        await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
 async def change_rendered_again(walk: Walk) -> UUID:
     async with walk.working():
         cluster = await walk.create()

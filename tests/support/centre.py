@@ -190,12 +190,21 @@ async def _started(database: Database) -> SqlConfigStore:
 
 
 @asynccontextmanager
-async def working(centre: Centre, **replaced: Any) -> AsyncIterator[None]:
-    """Runs a worker for the centre; ``replaced`` swaps single ports for faulty ones."""
+async def working(centre: Centre, *, but: str = "", **replaced: Any) -> AsyncIterator[None]:
+    """Runs a worker for the centre; ``replaced`` swaps single ports for faulty ones.
+
+    Args:
+        but: a queue that it stops to poll before anything stands there.
+    """
     ports = WorkerPorts(**(vars(centre.ports) | replaced))
     activities = build_activities(ports, organisation="ACME", external_url=EXTERNAL_URL)
     workers = build_workers(centre.client, activities, slots=16, runner=sandboxed())
     async with AsyncExitStack() as polling:
         for one in workers:
-            await polling.enter_async_context(one)
+            if one.task_queue == but:
+                async with one:  # a worker that never ran keeps its place in the client, and no other takes it
+                    pass
+        for one in workers:
+            if one.task_queue != but:
+                await polling.enter_async_context(one)
         yield

@@ -1,7 +1,6 @@
 """What tests of the workflow ask of a centre: is it there yet, how often, and has the workflow told it?"""
 
 import asyncio
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from centre import Centre
+from loose_objects import object_file
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.cluster import Phase, StepName, StepState
@@ -44,9 +44,7 @@ async def stage(centre: Centre, cluster: UUID, key: str) -> StagedChange:
 
 def remove_content(repository: Path, path: str) -> None:
     """Loses the object that holds a file's content at the head of a bare repository."""
-    command = ["git", f"--git-dir={repository}", "rev-parse", f"main:{path}"]
-    name = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-    (repository / "objects" / name[:2] / name[2:]).unlink()
+    object_file(repository, f"main:{path}").unlink()
 
 
 async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedelta) -> None:

@@ -134,8 +134,8 @@ def mortal(functions: Sequence[Callable[..., Any]], death: Death | None) -> Sequ
     if death is None:
         return functions
     fate = _Fate(death)
-    for function in functions:
-        if isinstance(owner := getattr(function, "__self__", None), TogetherActivities):
+    for owner in {getattr(function, "__self__", None) for function in functions}:
+        if isinstance(owner, TogetherActivities):
             owner.steps = {step: _mortal(run, fate) for step, run in owner.steps.items()}
     return [_mortal(function, fate) for function in functions]
 

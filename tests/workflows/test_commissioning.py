@@ -81,7 +81,7 @@ async def steps_in_bulk_queue(centre: Centre, cluster: UUID) -> int:
 async def test_steps_that_go_well_are_one_activity(centre: Centre) -> None:
     cluster = await centre.create("smooth")
     await eventually(lambda: is_told(centre, cluster))
-    assert await activities(centre, cluster) == ["read_wanted", "run_steps", "publish"]
+    assert await activities(centre, cluster) == ["read_and_commission", "publish"]
     told = [event.detail["step"] for event in await centre.audit.timeline(cluster) if event.kind == "step.done"]
     assert told == list(COMMISSIONING)
 

@@ -139,14 +139,25 @@ class Late:
         await getattr(self._real, self._call)(*arguments, **options)
 
 
-async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middle_of_a_step(copied: Copied) -> None:
+@pytest.mark.parametrize("read", [False, True], ids=["before its first reading", "after it"])
+async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middle_of_a_step(
+    copied: Copied, read: bool
+) -> None:
+    """One that has not read anything when it is put back reads that all is done; another one does it again."""
     cluster = uuid4()
+
+    async def has_read(centre: Centre) -> bool:
+        return (await centre.ports.fleet.readiness(cluster)).waiting_for.startswith("step ")
+
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
             late = Late(centre.clusters, "publish_setup_status")
             async with working(centre, clusters=late):
                 await centre.write(cluster, "put-back")
                 await late.reached.wait()
+                if read:
+                    await centre.ports.fleet.nudge(cluster)
+                    await eventually(lambda: has_read(centre))
                 copied.copy()
                 late.go_on.set()
                 await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
@@ -154,12 +165,13 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
     copied.put_back()
 
     async def done_again() -> bool:
-        return (await told(centre, cluster, "step.done", "step"))["publish_status"] == 2
+        return (await told(centre, cluster, "step.done", "step"))["publish_status"] == (2 if read else 1)
 
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
             await eventually(done_again)
             await eventually(lambda: is_told(centre, cluster))
+            assert await done_again()
             assert await told(centre, cluster, "phase.changed", "phase") == {"AwaitingBootstrap": 1}
             assert at_phase(Phase.AWAITING_BOOTSTRAP)(await centre.row(cluster))
 

@@ -13,6 +13,7 @@ import yaml
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from loose_objects import object_file
 
 from tools.chaos.golden import BY_HAND, RELEASE_FILE, SECRETS_FOLDER
 from tools.chaos.mutants import GONE, PRESENT, PUSHED, REMOVED, SECRETIVE, Home, Mutant, Plant
@@ -190,7 +191,7 @@ def undeliver(_home: Home, repository: Repository) -> None:
 
 def damage(_home: Home, repository: Repository) -> None:
     blob = repository.files[RELEASE_FILE]
-    (repository.folder / "objects" / blob[:2] / blob[2:]).unlink()
+    object_file(repository.folder, blob).unlink()
 
 
 def lose(_home: Home, repository: Repository) -> None:

@@ -104,7 +104,7 @@ class BareGitServer:
         with storage_errors():
             if is_whole(repository_folder(self._root, repository)):
                 return
-            with drafted(self._root, repository, stale_after=self._stale_after) as draft:
+            with drafted(self._root, repository, self._pool, stale_after=self._stale_after) as draft:
                 if archivals is None:
                     put_into_service(self._root, repository, draft)
                     return
@@ -152,8 +152,8 @@ class BareGitServer:
             Invalid: also code ``commit_empty``: a first commit without a file.
             Waiting: also code ``repository_busy``: other writers held ``main`` for too long.
         """
-        change = change_tree(changes)
-        with self._opened(repository) as folder, self._objects(folder) as objects:
+        change, first = change_tree(changes), expected_head is None
+        with self._opened(repository) as folder, self._objects(folder, as_pack=first) as objects:
             head = read_head(folder)
             if head != expected_head:
                 raise head_moved(expected_head, head)
@@ -228,8 +228,8 @@ class BareGitServer:
     def _deadline(self) -> float:
         return time.monotonic() + self._patience
 
-    def _objects(self, folder: Path) -> ObjectStore:
-        return ObjectStore(folder, self._pool)
+    def _objects(self, folder: Path, *, as_pack: bool = False) -> ObjectStore:
+        return ObjectStore(folder, self._pool, as_pack=as_pack)
 
     @contextmanager
     def _opened(self, repository: UUID) -> Iterator[Path]:

@@ -6,6 +6,7 @@ A bundle holds one state of ``main`` with everything that leads to it; a repack 
 import re
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
@@ -81,7 +82,8 @@ def read_bundle(bundle: Path | None, folder: Path, head: CommitId | None) -> Non
     """
     with storage_errors():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        write_repository(folder)
+        with ThreadPoolExecutor() as pool:
+            write_repository(folder, pool)
         if bundle is not None:
             # One pack, whatever the number of objects: the limit below which Git would unpack it is 1.
             fetch = ["-c", "fetch.unpackLimit=1", "fetch", "--quiet", "--no-tags", str(bundle), f"{MAIN}:{MAIN}"]

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
@@ -70,10 +71,11 @@ def is_there(folder: Path) -> bool:
 
 
 @contextmanager
-def drafted(root: Path, repository: UUID, *, stale_after: float) -> Iterator[Path]:
+def drafted(root: Path, repository: UUID, pool: Executor, *, stale_after: float) -> Iterator[Path]:
     """An empty repository beside its place, removed in the end unless it was put into service.
 
     Args:
+        pool: threads that may wait for the disk.
         stale_after: age in seconds from which what another attempt left behind is cleared away.
     """
     unfinished = root / UNFINISHED
@@ -81,7 +83,7 @@ def drafted(root: Path, repository: UUID, *, stale_after: float) -> Iterator[Pat
     remove_leftovers(unfinished, str(repository), older_than=stale_after)
     draft = unfinished / f"{repository}-{secrets.token_hex(8)}"
     try:
-        write_repository(draft)
+        write_repository(draft, pool)
         yield draft
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -157,14 +159,21 @@ def remove_leftovers(folder: Path, prefix: str, *, older_than: float) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def write_repository(draft: Path) -> None:
-    """Makes the folder ``draft`` an empty repository; durable but for the name of the folder itself."""
+def write_repository(draft: Path, pool: Executor) -> None:
+    """Makes the folder ``draft`` an empty repository; durable but for the name of the folder itself.
+
+    Nobody looks at it before that, so nothing in it has to be on disk before something else.
+    """
     for folder in ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads"):
         (draft / folder).mkdir()
     for name, text in (("config", _CONFIG), ("HEAD", "ref: refs/heads/main\n")):
-        with (draft / name).open("w", encoding="ascii") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-    for folder in ("objects", "refs", ""):
-        fsync_folder(draft / folder)
+        (draft / name).write_text(text, encoding="ascii")
+    waits = [pool.submit(_fsync_file, draft / name) for name in ("config", "HEAD")]
+    waits += [pool.submit(fsync_folder, draft / folder) for folder in ("objects", "refs", "")]
+    for wait in waits:
+        wait.result()
+
+
+def _fsync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

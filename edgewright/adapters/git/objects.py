@@ -1,10 +1,10 @@
-"""The object store of one bare repository: durable writes of loose objects, reads of any object.
+"""The object store of one bare repository: durable writes of loose objects, or of one pack; reads of any object.
 
 GitPython's object store (its package ``gitdb``) knows the format of loose objects and reads them. It never
 calls fsync, so the writing of files is ours: an object gets its name only after its bytes are on disk (an
 empty object left by a power cut would otherwise pass for the real one), and then the name is made durable.
-``gitdb`` keeps packs open for good, so objects in packs are read from one ``git cat-file --batch`` process
-that lives as long as the store is open.
+``gitdb`` keeps packs open for good, so objects in packs are read by ``PackFiles``, and those that it leaves to git
+from one ``git cat-file --batch`` process; both live as long as the store is open.
 """
 
 import errno
@@ -27,9 +27,11 @@ from gitdb.fun import loose_object_header  # type: ignore[import-untyped]  # git
 from edgewright.adapters.git.commands import git_environment
 from edgewright.adapters.git.failures import damaged, memory_spent, unavailable
 from edgewright.adapters.git.memory_limit import READ_MEMORY, bound_memory, ran_out_of_memory
+from edgewright.adapters.git.packs import LARGEST, ROOM, PackFiles, write_pack
 
-# Git's own name for unfinished objects: `git prune` collects what a killed writer leaves.
+# Git's own names for unfinished files: `git prune` collects what a killed writer leaves.
 _UNFINISHED = "tmp_obj_"
+_UNFINISHED_PACK = "tmp_pack_"
 
 _TRIES = 10
 
@@ -40,14 +42,20 @@ class ObjectStore:
     Args:
         repository: the bare repository's folder.
         pool: threads that may wait for the disk.
+        as_pack: writes one pack instead of many loose objects, without a look whether they are there; large ones
+            become loose all the same.
     """
 
-    def __init__(self, repository: Path, pool: Executor) -> None:
+    def __init__(self, repository: Path, pool: Executor, *, as_pack: bool = False) -> None:
         self._repository = repository
         self._pool = pool
+        self._as_pack = as_pack
         self._folder = repository / "objects"
         self._loose = LooseObjectDB(str(self._folder))
-        self._packed: _CatFile | None = None
+        self._packs = PackFiles(self._folder / "pack")
+        self._by_git: _CatFile | None = None
+        self._for_pack: dict[str, tuple[str, bytes]] = {}
+        self._room = ROOM
         self._unfinished: dict[Path, Path] = {}
         self._folders: set[Path] = set()
 
@@ -59,8 +67,9 @@ class ObjectStore:
     ) -> None:
         for unfinished in self._unfinished.values():
             unfinished.unlink(missing_ok=True)
-        if self._packed is not None:
-            self._packed.close()
+        self._packs.close()
+        if self._by_git is not None:
+            self._by_git.close()
 
     def read(self, object_id: str, kind: str) -> bytes | None:
         """The content of an object of this kind (``blob``, ``tree``, ``commit``); None if it is not there.
@@ -84,6 +93,10 @@ class ObjectStore:
         """Takes an object and returns its ID; it is there after ``flush``, and dropped without one."""
         header: bytes = loose_object_header(kind, len(content))
         object_id = hashlib.sha1(header + content, usedforsecurity=False).hexdigest()
+        if self._as_pack and len(content) <= min(LARGEST, self._room):
+            self._room -= len(content)
+            self._for_pack[object_id] = (kind, content)
+            return object_id
         path = self._folder / object_id[:2] / object_id[2:]
         if path not in self._unfinished and not _is_stored(path, header + content):
             unfinished = path.with_name(_UNFINISHED + secrets.token_hex(8))
@@ -94,12 +107,26 @@ class ObjectStore:
 
     def flush(self) -> None:
         """Makes every object taken so far durable; call it before a ref points to one of them."""
+        if self._for_pack:
+            self._write_pack()
         self._each(_fsync_file, self._unfinished.values())
-        while self._unfinished:
-            path, unfinished = self._unfinished.popitem()
-            unfinished.rename(path)
+        for path in [*self._unfinished]:
+            self._unfinished[path].rename(path)
+            del self._unfinished[path]
         self._each(_fsync_folder_if_there, self._folders)
         self._folders.clear()
+
+    def _write_pack(self) -> None:
+        """The index gets its name last: without one, git does not look at a pack."""
+        folder = self._folder / "pack"
+        drafts = [folder / (_UNFINISHED_PACK + secrets.token_hex(8)) for _ in range(2)]
+        self._unfinished |= {draft: draft for draft in drafts}
+        with drafts[0].open("xb") as pack, drafts[1].open("xb") as index:
+            name = write_pack(self._for_pack, pack.write, index.write)
+        for draft, ending in zip(drafts, (".pack", ".idx"), strict=True):
+            self._unfinished[folder / (name + ending)] = self._unfinished.pop(draft)
+        self._folders.add(folder)
+        self._for_pack.clear()
 
     def _each(self, fsync: Callable[[Path], None], paths: Collection[Path]) -> None:
         """Side by side, because a file system does many fsyncs in about the time of one."""
@@ -107,9 +134,13 @@ class ObjectStore:
             pass
 
     def _read_packed(self, object_id: str, kind: str) -> bytes | None:
-        if self._packed is None:
-            self._packed = _CatFile(self._repository)
-        return self._packed.read(object_id, kind)
+        whole = self._packs.read(object_id)
+        if whole is not None:
+            found, content = whole
+            return content if found == kind else None
+        if self._by_git is None:
+            self._by_git = _CatFile(self._repository)
+        return self._by_git.read(object_id, kind)
 
 
 class _CatFile:

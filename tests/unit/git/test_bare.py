@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 import git as gitpython
 import psutil
 import pytest
+from loose_objects import object_file
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.errors import NotFound, Stalled, Waiting
@@ -221,8 +222,7 @@ def test_bytes_are_on_disk_before_the_ref_moves(
 def test_object_that_a_power_cut_emptied_is_written_again(server: BareGitServer, repository: UUID) -> None:
     put(server, repository, dict(FILES))
     folder = server.folder(repository)
-    blob = git(folder, "rev-parse", "main:README.md").strip()
-    path = folder / "objects" / blob[:2] / blob[2:]
+    path = object_file(folder, "main:README.md")
     for damage in (b"", zlib.compress(b"blob 8\0other..."), path.read_bytes()[:5]):
         path.chmod(0o644)
         path.write_bytes(damage)
@@ -235,9 +235,7 @@ def test_object_that_a_power_cut_emptied_is_written_again(server: BareGitServer,
 
 
 def remove_object(server: BareGitServer, repository: UUID, revision: str) -> None:
-    folder = server.folder(repository)
-    name = git(folder, "rev-parse", revision).strip()
-    (folder / "objects" / name[:2] / name[2:]).unlink()
+    object_file(server.folder(repository), revision).unlink()
 
 
 def test_file_whose_content_is_missing_is_damage_and_not_a_missing_file(
@@ -294,7 +292,7 @@ def test_repository_without_its_head_is_named_and_goes_on_once_that_is_back(
 def test_damage_is_named_and_not_retried(server: BareGitServer, repository: UUID) -> None:
     head = put(server, repository, dict(FILES))
     folder = server.folder(repository)
-    path = folder / "objects" / head[:2] / head[2:]
+    path = object_file(folder, head)
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(Stalled) as refusal:

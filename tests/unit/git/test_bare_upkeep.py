@@ -16,6 +16,7 @@ from gitdb.exc import BadObject  # type: ignore[import-untyped]  # gitdb ships n
 from edgewright.adapters.git import objects
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.commands import git_environment
+from edgewright.adapters.git.packs import PackFiles
 from edgewright.errors import NotFound, Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage, HeadMoved
 
@@ -78,11 +79,14 @@ def test_upkeep_packs_only_when_it_is_worth_it(tmp_path: Path) -> None:
     server.create_repository(name)
     packs = server.folder(name) / "objects" / "pack"
     put(server, name, {"a": b"1"})
+    first = list(packs.glob("*.pack"))
+    put(server, name, {"a": b"2"})
     server.upkeep(name)
-    assert not list(packs.glob("*.pack"))
+    assert list(packs.glob("*.pack")) == first
     put(server, name, {f"f/{n}": str(n).encode() for n in range(600)})
     server.upkeep(name)
-    assert len(list(packs.glob("*.pack"))) == 1
+    [pack] = packs.glob("*.pack")
+    assert pack not in first
     assert list((server.folder(name) / "objects").glob("??/*")) == []
 
 
@@ -91,6 +95,7 @@ def test_upkeep_keeps_what_nobody_points_to_yet(tmp_path: Path) -> None:
     server = BareGitServer(tmp_path, loose_limit=0)
     name = uuid4()
     server.create_repository(name)
+    put(server, name, {"first": b""})
     put(server, name, {f"f/{n}": str(n).encode() for n in range(200)})
     folder = server.folder(name)
     done = subprocess.run(
@@ -107,6 +112,7 @@ def test_commits_go_on_while_the_repository_is_repacked(tmp_path: Path) -> None:
     server = BareGitServer(tmp_path, loose_limit=0)
     name = uuid4()
     server.create_repository(name)
+    put(server, name, {"first": b""})
     put(server, name, {f"f/{n}": str(n).encode() for n in range(100)})
     stop = threading.Event()
     failures: list[BaseException] = []
@@ -128,7 +134,7 @@ def test_commits_go_on_while_the_repository_is_repacked(tmp_path: Path) -> None:
         stop.set()
         thread.join()
     assert failures == []
-    assert len(server.log(name, limit=100)) == 41
+    assert len(server.log(name, limit=100)) == 42
     subprocess.run(["git", "--git-dir", server.folder(name), "fsck", "--strict"], check=True, timeout=60)
 
 
@@ -142,11 +148,28 @@ def test_interrupted_pushes_are_cleared_away_after_a_day(server: BareGitServer, 
     assert (old.exists(), fresh.exists()) == (False, True)
 
 
+def test_packs_that_never_got_their_index_are_cleared_away_after_a_day(
+    server: BareGitServer, repository: UUID
+) -> None:
+    head = put(server, repository, dict(FILES))
+    packs = server.folder(repository) / "objects" / "pack"
+    [whole] = packs.glob("*.pack")
+    old, fresh = packs / f"pack-{'0' * 40}.pack", packs / f"pack-{'1' * 40}.pack"
+    for pack in (old, fresh):
+        pack.write_bytes(b"PACK")
+    for pack in (old, whole):
+        os.utime(pack, (time.time() - 90_000,) * 2)
+    server.upkeep(repository)
+    assert sorted(packs.glob("*.pack")) == sorted([whole, fresh])
+    assert server.list(repository, "", at=head) == sorted(FILES)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO])
 def test_storage_that_fails_means_waiting_and_leaves_no_trace(
-    server: BareGitServer, repository: UUID, monkeypatch: pytest.MonkeyPatch, number: int
+    server: BareGitServer, repository: UUID, monkeypatch: pytest.MonkeyPatch, number: int, first: bool
 ) -> None:
-    head = put(server, repository, {"a": b"1"})
+    head = None if first else put(server, repository, {"a": b"1"})
     before = sorted(path for path in server.folder(repository).rglob("*") if path.is_file())
 
     def fail(descriptor: int) -> None:
@@ -223,14 +246,19 @@ def test_a_commit_whose_repository_is_archived_in_the_middle_finds_none(
 
     monkeypatch.setattr(objects, "git_environment", archived_meanwhile)
     monkeypatch.setattr(LooseObjectDB, "stream", absent)
+    monkeypatch.setattr(PackFiles, "read", delta)
     with pytest.raises(NotFound) as gone:
         server.commit(name, {"a": b"1"}, BY_TEST, expected_head=head)
     assert gone.value.code == "repository_unknown"
 
 
 def absent(_store: object, object_id: bytes) -> None:
-    """The object is packed, so that git is asked for it."""
+    """The object is packed."""
     raise BadObject(object_id)
+
+
+def delta(_packs: object, _object_id: str) -> None:
+    """It is a delta there, so that git is asked for it."""
 
 
 def test_archive_during_commits_tears_nothing(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from git import Repo
+from loose_objects import object_file
 
 from edgewright.adapters.git import inspection
 from edgewright.adapters.git.bare import BareGitServer
@@ -21,9 +22,7 @@ def head(server: BareGitServer, repository: UUID) -> CommitId:
 
 
 def object_of(folder: Path, name: str) -> Path:
-    asked = ["git", f"--git-dir={folder}", "rev-parse", name]
-    found = subprocess.run(asked, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-    path = folder / "objects" / found[:2] / found[2:]
+    path = object_file(folder, name)
     path.chmod(0o600)
     return path
 
