@@ -140,7 +140,7 @@ async def test_numbers_that_take_more_room_than_was_sent_are_counted_as_they_are
 @pytest.mark.parametrize(("number", "full"), [(4, False), (5, True)])
 def test_no_update_is_taken_that_might_not_fit_into_the_next_run(number: int, full: bool) -> None:
     large = {"note": "x" * 60_000}
-    waiting = tuple(PendingVerb(kind=VerbKind.EDGE_STATUS, number=each, body=large) for each in range(number))
+    waiting = tuple(PendingVerb(kind=VerbKind.EDGE_STATUS, number=each, body={**large}) for each in range(number))
     assert Verbs(uuid4(), waiting, number, 0).full is full
 
 

@@ -369,7 +369,7 @@ async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: S
     pushed = {"old": "a2", "new": "a3"}
     await store.audit.append(
         NewEvent(
-            id=uuid4(), cluster=cluster, actor=ACTOR, kind=EventKind.GIT_PUSHED, message="Pushed.", detail=pushed
+            id=uuid4(), cluster=cluster, actor=ACTOR, kind=EventKind.GIT_PUSHED, message="Pushed.", detail={**pushed}
         )
     )
     found = await store.clusters.recorded_commits(cluster, limit=9)
