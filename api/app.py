@@ -46,19 +46,19 @@ from api.routes import (
     webhook,
 )
 from edgewright import __version__
-from edgewright.adapters.database.audit import SqlAuditLog
-from edgewright.adapters.database.census import SqlCensus
-from edgewright.adapters.database.change_stamp import change_stamp
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine import open_database
-from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.resealing import SqlResealings
-from edgewright.adapters.database.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.sole_gateway import sole_gateway
-from edgewright.adapters.database.webhooks import SqlWebhooks
+from edgewright.adapters.database.access.audit import SqlAuditLog
+from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine.change_stamp import change_stamp
+from edgewright.adapters.database.engine.engine import open_database
+from edgewright.adapters.database.engine.sole_gateway import sole_gateway
+from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
+from edgewright.adapters.database.secrets.resealing import SqlResealings
+from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.upkeep.census import SqlCensus
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.git.timed import TimedGit

@@ -10,7 +10,7 @@ import structlog
 
 from edgewright.adapters.charts.misfits import Misfit, is_in
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
-from edgewright.adapters.database.cluster_rows import spec_from
+from edgewright.adapters.database.rows.cluster_rows import spec_from
 from edgewright.application.rendering import Templates, read_templates
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import Json, same_json

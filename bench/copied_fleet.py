@@ -20,9 +20,9 @@ from sqlalchemy import Table, Uuid, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bench.edge_identities import secret_of
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.adapters.database.tables import accounts, feed, metadata
 from edgewright.adapters.git.layout import repository_folder
 from edgewright.application.rendering import RenderInputs

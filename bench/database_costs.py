@@ -17,9 +17,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bench.lines import Line
-from edgewright.adapters.database.engine import Database, open_database
-from edgewright.adapters.database.events import record
-from edgewright.adapters.database.sqlite_connection import LoopConnection
+from edgewright.adapters.database.engine.engine import Database, open_database
+from edgewright.adapters.database.engine.sqlite_connection import LoopConnection
+from edgewright.adapters.database.events.events import record
 from edgewright.adapters.database.tables import events
 from edgewright.domain.events import EventKind
 

@@ -11,7 +11,7 @@ from lone_gateway import LoneGateway, lone_gateway
 from sqlalchemy import insert, select
 
 from bench.measures import p50
-from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.database.tables import clusters, labels
 
 TRIES = 15

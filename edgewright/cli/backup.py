@@ -14,8 +14,8 @@ from pathlib import Path
 from sqlalchemy.engine import URL, make_url
 
 from edgewright import __version__
-from edgewright.adapters.database.engine import sqlite_file
-from edgewright.adapters.database.sqlite_copy import check_sqlite, copy_sqlite
+from edgewright.adapters.database.engine.engine import sqlite_file
+from edgewright.adapters.database.engine.sqlite_copy import check_sqlite, copy_sqlite
 from edgewright.adapters.git.bundles import archived, discard, in_service, repository_of, write_bundle
 from edgewright.adapters.git.layout import remove_leftovers
 from edgewright.adapters.git.objects import fsync_folder

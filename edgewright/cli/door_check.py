@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine.engine import Database
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.reach import Door
 from edgewright.ports.edge_reports import Elsewhere

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.presence import age_of_sweep
-from edgewright.adapters.database.stored_moments import moments_ahead
+from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.tables import clusters
+from edgewright.adapters.database.upkeep.presence import age_of_sweep
+from edgewright.adapters.database.upkeep.stored_moments import moments_ahead
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.invocation import typed
 from edgewright.domain.conditions import late_sweep

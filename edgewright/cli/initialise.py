@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 from temporalio.client import Client
 
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.engine import open_database
-from edgewright.adapters.database.operators import SqlOperatorTokens
+from edgewright.adapters.database.access.operators import SqlOperatorTokens
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.adapters.temporal.client import connect

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import and_, select
 
-from edgewright.adapters.database.engine import open_database, sqlite_file
+from edgewright.adapters.database.engine.engine import open_database, sqlite_file
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bundles import repository_of
 from edgewright.adapters.git.inspection import damage_of, places

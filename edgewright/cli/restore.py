@@ -16,8 +16,8 @@ from uuid import UUID
 
 import typer
 
-from edgewright.adapters.database.engine import sqlite_file
-from edgewright.adapters.database.sole_gateway import sole_gateway
+from edgewright.adapters.database.engine.engine import sqlite_file
+from edgewright.adapters.database.engine.sole_gateway import sole_gateway
 from edgewright.adapters.git.bundles import archived, discard, in_service, read_bundle, repository_of
 from edgewright.adapters.git.layout import ARCHIVE, UNFINISHED
 from edgewright.cli.backup_manifest import DATABASE, KeptRepository, Manifest, checked_manifest

@@ -13,10 +13,10 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.access.operators import SqlOperatorTokens
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.adapters.database.migrations import known_revisions, present_revisions
-from edgewright.adapters.database.operators import SqlOperatorTokens
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
 from edgewright.cli.admin_token import holds_valid_token

@@ -5,12 +5,12 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.engine import Database, open_database, sqlite_file
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.engine.engine import Database, open_database, sqlite_file
+from edgewright.adapters.database.engine.sqlite_copy import check_sqlite
 from edgewright.adapters.database.migrations import OtherSchema
-from edgewright.adapters.database.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.sqlite_copy import check_sqlite
+from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.upkeep.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.application.committed_requests import already_committed, by_request

@@ -14,9 +14,9 @@ from sqlalchemy import select
 
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas
-from edgewright.adapters.database.cluster_rows import spec_from
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.rows.cluster_rows import spec_from
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.rendering import Templates, read_templates

@@ -14,7 +14,7 @@ from gateway_centre import GatewayCentre
 from starlette.types import Message, Receive, Scope, Send
 
 from api.kept_answers import LONGEST_SECONDS, RENEWED_SECONDS, KeptAnswers
-from edgewright.adapters.database.config_store import SqlConfigStore
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.ports.config_store import Entry
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lone_gateway import DidNotStart, lone_gateway
 
-from edgewright.adapters.database.sole_gateway import sole_gateway
+from edgewright.adapters.database.engine.sole_gateway import sole_gateway
 from edgewright.errors import Stalled, Waiting
 
 
@@ -46,7 +46,7 @@ def test_request_that_died_with_its_gateway_is_answered_by_the_next_at_once(tmp_
 
 
 def test_one_file_has_one_holder_whatever_the_way_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.sole_gateway.HANDOVER_SECONDS", 0)
+    monkeypatch.setattr("edgewright.adapters.database.engine.sole_gateway.HANDOVER_SECONDS", 0)
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     with sole_gateway(f"sqlite+aiosqlite:///{tmp_path}/real/edgewright.db"):

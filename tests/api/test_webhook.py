@@ -11,7 +11,7 @@ from gateway_centre import GatewayCentre, gateway_centre
 from standardwebhooks import Webhook
 
 from api.app import create_app
-from edgewright.adapters.database.notifications import SqlNotifications
+from edgewright.adapters.database.notifications.notifications import SqlNotifications
 from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.ports.notifications import Outcome
 from edgewright.ports.operators import Permission

@@ -17,6 +17,8 @@ import pytest
 import workflows
 
 LONGEST_FILE = 400
+TABLES = "edgewright/adapters/database/tables.py"
+"""Declarations, one after the other: that file may be as long as there are columns."""
 EMPTY_WORDS = {"helper", "helpers", "manager", "managers", "misc", "util", "utils", "stuff"}
 EMPTY_NAMES = {"data", "info", "process"}
 """Fine as a part of a name, not as the whole of one."""
@@ -63,6 +65,7 @@ def test_no_file_of_the_product_is_too_long(root: Path, product_modules: list[Pa
     lengths = {
         path.relative_to(root).as_posix(): len(path.read_text("utf-8").splitlines()) for path in product_modules
     }
+    del lengths[TABLES]
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
 
 

@@ -6,7 +6,7 @@ import pytest
 from failing.caller import Caller, problem_code, timed
 from failing.storage import DATABASE, FaultyStorage
 
-from edgewright.adapters.database.engine import LOCK_WAIT_SECONDS
+from edgewright.adapters.database.engine.engine import LOCK_WAIT_SECONDS
 
 pytestmark = pytest.mark.timeout(300)
 

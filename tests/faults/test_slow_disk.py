@@ -12,7 +12,7 @@ from failing.caller import Caller, timed
 from failing.storage import FaultyStorage
 from sqlalchemy import text
 
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.engine.engine import Database, open_database
 from tools.chaos.requests import stamp_of
 
 pytestmark = pytest.mark.timeout(300)

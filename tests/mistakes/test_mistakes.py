@@ -21,10 +21,10 @@ from lone_gateway import FULL, LoneGateway, lone_gateway
 from sealing_keys import certificate_pem, private_key
 from supervised import eventually
 
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine.engine import open_database
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.cli.commands import sending
 from edgewright.cli.home import holder

@@ -7,7 +7,7 @@ from centre import eventually
 from walk import Faulty, Walk, away, path, through_several_runs
 from webhook_receiver import Receiver, set_webhook, takes
 
-from edgewright.adapters.database.webhooks import SqlWebhooks
+from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
 from edgewright.messages import names
 from edgewright.messages.sweep import SweepResult
 

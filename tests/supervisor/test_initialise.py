@@ -14,10 +14,10 @@ from uuid import UUID, uuid4
 import pytest
 from stopped_home import StoppedHome
 
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.engine import open_database
-from edgewright.adapters.database.operators import SqlOperatorTokens
+from edgewright.adapters.database.access.operators import SqlOperatorTokens
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal import nudging
 from edgewright.cli import initialise

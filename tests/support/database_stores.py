@@ -8,20 +8,20 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from edgewright.adapters.database.accounts import SqlAccounts
-from edgewright.adapters.database.audit import SqlAuditLog
-from edgewright.adapters.database.census import SqlCensus
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.notifications import SqlNotifications
-from edgewright.adapters.database.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.resealing import SqlResealings
-from edgewright.adapters.database.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.webhooks import SqlWebhooks
+from edgewright.adapters.database.access.accounts import SqlAccounts
+from edgewright.adapters.database.access.audit import SqlAuditLog
+from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
+from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
+from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.notifications.notifications import SqlNotifications
+from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
+from edgewright.adapters.database.secrets.resealing import SqlResealings
+from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.upkeep.census import SqlCensus
 from edgewright.domain.cluster import ClusterSettings, CredentialState, Fence, Phase, Role, TokenState, Wanted
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.projection import Projection

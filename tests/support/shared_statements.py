@@ -4,9 +4,9 @@ statement into SQL anew, which takes a fifth of what a test of the gateway takes
 from collections.abc import Callable
 from datetime import datetime
 
-from edgewright.adapters.database.compiled_statements import CompiledStatements
-from edgewright.adapters.database.engine import Database
-from edgewright.adapters.database.engine import open_database as open_by_itself
+from edgewright.adapters.database.engine.compiled_statements import CompiledStatements
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.engine.engine import open_database as open_by_itself
 
 _BY_KIND: dict[type, CompiledStatements] = {}
 """By the kind of database instead of by the database, which is all that a statement's SQL depends on."""

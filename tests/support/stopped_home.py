@@ -14,7 +14,7 @@ from uuid import UUID
 from database_stores import Clock, Store
 from embedded import PROGRAM
 
-from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.cli.backup import backup
 from edgewright.cli.backup_manifest import checked_manifest

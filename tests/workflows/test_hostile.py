@@ -13,7 +13,7 @@ from sealing_keys import certificate_pem, private_key
 from sqlalchemy import update
 from temporalio.common import RetryPolicy
 
-from edgewright.adapters.database.cluster_reading import PROOF_DUE
+from edgewright.adapters.database.clusters.cluster_reading import PROOF_DUE
 from edgewright.adapters.database.tables import clusters
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName

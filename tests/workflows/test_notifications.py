@@ -16,7 +16,7 @@ from standardwebhooks import WebhookVerificationError
 from temporal_server import temporal_server
 from webhook_receiver import Received, Receiver, set_webhook
 
-from edgewright.adapters.database.webhooks import SqlWebhooks
+from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
 from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.cli.webhook_key import ensure_webhook_key

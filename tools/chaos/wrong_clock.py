@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Column
 
-from edgewright.adapters.database.stored_moments import MENDED
 from edgewright.adapters.database.tables import clusters, gateway_presence, last_sweep
+from edgewright.adapters.database.upkeep.stored_moments import MENDED
 
 AHEAD = timedelta(days=400)
 PRESENCE = gateway_presence.c.listening_until

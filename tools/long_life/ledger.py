@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from edgewright.adapters.database.secret_staging import event_of
+from edgewright.adapters.database.secrets.secret_staging import event_of
 from edgewright.ports.audit import Event
 from edgewright.ports.secret_staging import StagedChange
 

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     DDL,
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -20,11 +21,6 @@ from sqlalchemy import (
 
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION, Choice
 from edgewright.adapters.database.columns import metadata as metadata  # noqa: PLC0414 - everybody finds it here
-from edgewright.adapters.database.notification_tables import notifications as notifications  # noqa: PLC0414 - everybody finds it here
-from edgewright.adapters.database.notification_tables import webhooks as webhooks  # noqa: PLC0414 - everybody finds it here
-from edgewright.adapters.database.presence_tables import gateway_presence as gateway_presence  # noqa: PLC0414 - everybody finds it here
-from edgewright.adapters.database.presence_tables import idempotency_keys as idempotency_keys  # noqa: PLC0414 - everybody finds it here
-from edgewright.adapters.database.presence_tables import last_sweep as last_sweep  # noqa: PLC0414 - everybody finds it here
 from edgewright.domain.cluster import (
     Acceptance,
     ConditionStatus,
@@ -391,3 +387,65 @@ def _after_create() -> None:
 
 
 _after_create()
+
+# --- Notifications, and who answers ------------------------------------------------------------------------
+
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("slot", Integer, primary_key=True, autoincrement=False),  # always 1: there is one
+    Column("id", Uuid, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("secret_sha256", LargeBinary(32), nullable=False),
+    Column("created_at", MOMENT, nullable=False),
+    Column("cursor", POSITION, nullable=False),
+    Column("failing_since", MOMENT),
+    Column("stopped_at", MOMENT),
+    # the newest try
+    Column("last_at", MOMENT),
+    Column("last_position", POSITION),
+    Column("last_status", Integer),
+    Column("last_attempts", Integer),
+    Column("last_problem", Text),
+)
+
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("position", POSITION, primary_key=True, autoincrement=False),
+    Column("cluster", Uuid, nullable=False),  # no foreign key: many are written at once, and would lock the clusters
+    Column("made_at", MOMENT, nullable=False),
+    Column("next_at", MOMENT, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("refused_since", MOMENT),
+    Column("problem", Text, nullable=False),
+    Column("turn", BigInteger, nullable=False, server_default=text("0")),
+    Column("coalesced", Integer, nullable=False, server_default=text("0")),
+    Index(None, "cluster", "position"),
+    Index(None, "attempts", "turn", "position"),  # the order in which they are sent
+)
+
+gateway_presence = Table(
+    "gateway_presence",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("listening_since", MOMENT, nullable=False),
+    Column("listening_until", MOMENT, nullable=False),
+)
+
+last_sweep = Table(
+    "last_sweep", metadata, Column("id", Integer, primary_key=True), Column("ended_at", MOMENT, nullable=False)
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request_digest", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("claimed_at", MOMENT, nullable=False),
+    Column("expires_at", MOMENT, nullable=False, index=True),
+    Column("headers", DOCUMENT, nullable=False),
+    Column("body", DOCUMENT, nullable=False),
+)

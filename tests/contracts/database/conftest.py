@@ -15,8 +15,8 @@ from database_stores import Clock, Store
 from postgresql_server import PostgreSQL, postgresql_server
 from shared_statements import open_database
 
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.engine import Database
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.engine.engine import Database
 from edgewright.domain.default_entries import default_entries
 from edgewright.ports.config_store import NewEntry
 

@@ -2,7 +2,7 @@
 
 from database_stores import NOON, Store
 
-from edgewright.adapters.database.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
+from edgewright.adapters.database.upkeep.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.domain.cluster import Phase, StepName
 from edgewright.domain.projection import Done
 

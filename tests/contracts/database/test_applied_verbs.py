@@ -6,7 +6,7 @@ import pytest
 from database_stores import ACTOR, Store
 from sqlalchemy import select
 
-from edgewright.adapters.database.applied_verbs import applied_verbs
+from edgewright.adapters.database.rows.applied_verbs import applied_verbs
 from edgewright.domain.cluster import StepName
 from edgewright.errors import Conflict, Gone
 from edgewright.ports.clusters import Once

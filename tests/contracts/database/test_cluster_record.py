@@ -8,8 +8,8 @@ from typing import Any, get_args, get_origin
 import pytest
 from sqlalchemy.dialects import sqlite
 
-from edgewright.adapters.database.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT, Choice
+from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.tables import clusters
 
 COLUMNS = {column.name: column for column in clusters.columns}

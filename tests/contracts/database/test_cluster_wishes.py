@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 from database_stores import ACTOR, Store, code_of, entry, wanted
 
-from edgewright.adapters.database.entries import put_entry
+from edgewright.adapters.database.config_store.entries import put_entry
 from edgewright.domain.cluster import (
     Acceptance,
     AcceptancePolicy,

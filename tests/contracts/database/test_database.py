@@ -17,10 +17,10 @@ from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from edgewright.adapters.database.config_store import SqlConfigStore
-from edgewright.adapters.database.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine import open_database
-from edgewright.adapters.database.errors import translate
+from edgewright.adapters.database.config_store.config_store import SqlConfigStore
+from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
+from edgewright.adapters.database.engine.engine import open_database
+from edgewright.adapters.database.engine.errors import translate
 from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.tables import clusters, gateway_presence, metadata
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
@@ -177,7 +177,7 @@ async def test_the_clock_is_the_databases_own(store: Store) -> None:
 
 
 async def test_a_sqlite_file_that_is_locked_is_waited_for(sqlite_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.engine.LOCK_WAIT_SECONDS", 0)
+    monkeypatch.setattr("edgewright.adapters.database.engine.engine.LOCK_WAIT_SECONDS", 0)
     async with open_database(sqlite_store) as busy, open_database(sqlite_store) as impatient:
         reports = SqlEdgeReports(impatient)
         async with busy.write():
@@ -191,7 +191,7 @@ async def test_a_sqlite_file_that_is_locked_is_waited_for(sqlite_store: str, mon
 async def test_writers_wait_together_for_a_sqlite_file_that_is_locked(
     sqlite_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.engine.LOCK_WAIT_SECONDS", 2)
+    monkeypatch.setattr("edgewright.adapters.database.engine.engine.LOCK_WAIT_SECONDS", 2)
     async with open_database(sqlite_store) as busy, open_database(sqlite_store) as patient:
         reports, loop = SqlEdgeReports(patient), asyncio.get_running_loop()
         async with busy.write():
@@ -209,7 +209,7 @@ async def test_writers_wait_together_for_a_sqlite_file_that_is_locked(
 async def test_a_writer_that_hangs_does_not_keep_all_others_waiting(
     sqlite_store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.engine.QUEUE_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("edgewright.adapters.database.engine.engine.QUEUE_WAIT_SECONDS", 0.2)
     async with open_database(sqlite_store) as database:
         reports = SqlEdgeReports(database)
         async with database.write():

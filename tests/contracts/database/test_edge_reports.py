@@ -302,7 +302,7 @@ async def test_thousands_that_fall_silent_at_once_are_written_a_batch_at_a_time(
     timed: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One by one, 10,000 took 42 s of one transaction. PostgreSQL's are cut off after 8 s: they never turned."""
-    monkeypatch.setattr("edgewright.adapters.database.edge_reports.BATCH", 8)
+    monkeypatch.setattr("edgewright.adapters.database.edges.edge_reports.BATCH", 8)
     named = [await timed.create(f"one-{number}", settings=ClusterSettings(lease_seconds=60)) for number in range(20)]
     patient = await timed.create("patient", settings=ClusterSettings(lease_seconds=3600))
     for first in range(0, 20, 8):

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from database_stores import Store, key_of
 
-from edgewright.adapters.database import ended_requests
+from edgewright.adapters.database.access import ended_requests
 
 
 async def stage(store: Store, cluster: UUID, *keys: str, **more: Any) -> UUID:

@@ -11,7 +11,7 @@ from database_stores import Clock, Store
 from sqlalchemy import Connection, Table, insert, inspect, select
 
 from edgewright.adapters.database import migrations
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.adapters.database.tables import metadata
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Phase, StepName, StepState
 from edgewright.domain.projection import StepRecord

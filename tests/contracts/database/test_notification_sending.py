@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from database_stores import NOON, Clock, Store
 from notification_queue import FAILED, batch, report, rows, set_webhook, settle, told
 
-from edgewright.adapters.database.fair_queue import MOST_ALIKE
+from edgewright.adapters.database.notifications.fair_queue import MOST_ALIKE
 from edgewright.domain.notifications import (
     GIVE_UP_AFTER,
     LONGEST_BACKOFF,

@@ -184,7 +184,7 @@ async def test_a_projection_that_is_published_twice_tells_once(timed: Store) -> 
 
 
 async def test_each_event_is_found_once_also_among_many_others(timed: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.notifications.READ_AT_ONCE", 3)
+    monkeypatch.setattr("edgewright.adapters.database.notifications.notifications.READ_AT_ONCE", 3)
     await set_webhook(timed)
     for number in range(8):
         await report(timed, await timed.create(f"one-{number}"))

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from database_stores import ACTOR, NOON, Store, key_of
 
-from edgewright.adapters.database import resealing
+from edgewright.adapters.database.secrets import resealing
 from edgewright.domain.cluster import CertificateFacts
 from edgewright.errors import Conflict, NotFound, Superseded
 from edgewright.ports.resealing import ResealedValue, Verdict

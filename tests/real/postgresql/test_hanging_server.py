@@ -10,8 +10,8 @@ import pytest_asyncio
 from postgresql_server import PostgreSQL
 from sqlalchemy import text
 
-from edgewright.adapters.database import engine, postgresql_engine
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.engine import engine, postgresql_engine
+from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.errors import Waiting
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]

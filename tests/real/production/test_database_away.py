@@ -15,8 +15,8 @@ import httpx
 import pytest
 from supervised import eventually
 
-from edgewright.adapters.database.engine import CONNECTION_WAIT_SECONDS
-from edgewright.adapters.database.presence import LISTENING_GAP
+from edgewright.adapters.database.engine.engine import CONNECTION_WAIT_SECONDS
+from edgewright.adapters.database.upkeep.presence import LISTENING_GAP
 from tools.production.edge import BeatingEdge
 from tools.production.operator import Operator
 from tools.production.topology import Topology

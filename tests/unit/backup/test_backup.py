@@ -15,8 +15,8 @@ from embedded import PROGRAM
 from stopped_home import StoppedHome
 from supervised import eventually
 
-from edgewright.adapters.database.engine import open_database
-from edgewright.adapters.database.sqlite_copy import copy_sqlite
+from edgewright.adapters.database.engine.engine import open_database
+from edgewright.adapters.database.engine.sqlite_copy import copy_sqlite
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import read_bundle
 from edgewright.cli import backup as copying

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import pytest
 from stopped_home import StoppedHome
 
-from edgewright.adapters.database.sole_gateway import sole_gateway
+from edgewright.adapters.database.engine.sole_gateway import sole_gateway
 from edgewright.cli import restore as restoring
 from edgewright.cli.backup_manifest import part_of
 from edgewright.cli.failures import CliError, ExitCode

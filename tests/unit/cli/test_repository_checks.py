@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import update
 
-from edgewright.adapters.database.clusters import SqlClusters
-from edgewright.adapters.database.engine import open_database
+from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.cli.checks import Check, CheckVerdict

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from command_line import CommandLine, ServedCentre
 
-from edgewright.adapters.database.notifications import SqlNotifications
+from edgewright.adapters.database.notifications.notifications import SqlNotifications
 from edgewright.ports.notifications import Outcome
 from edgewright.ports.operators import Permission
 

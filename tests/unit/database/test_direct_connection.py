@@ -31,9 +31,9 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, InvalidRequestError, MultipleResultsFound
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database import compiled_statements
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT
-from edgewright.adapters.database.engine import Database, open_database
+from edgewright.adapters.database.engine import compiled_statements
+from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.errors import Waiting
 
 METADATA = MetaData()
@@ -210,8 +210,8 @@ async def test_what_is_compiled_is_bounded(database: Database, monkeypatch: pyte
 async def test_more_callers_than_connections_wait_and_are_refused_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.engine.CONNECTIONS", 2)
-    monkeypatch.setattr("edgewright.adapters.database.engine.CONNECTION_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("edgewright.adapters.database.engine.engine.CONNECTIONS", 2)
+    monkeypatch.setattr("edgewright.adapters.database.engine.engine.CONNECTION_WAIT_SECONDS", 0.2)
     async with open_database(f"sqlite:///{tmp_path}/some.db") as database:
         released = asyncio.Event()
 
@@ -235,7 +235,7 @@ async def test_more_callers_than_connections_wait_and_are_refused_in_time(
 async def test_a_caller_that_is_cancelled_gives_its_place_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.engine.CONNECTIONS", 1)
+    monkeypatch.setattr("edgewright.adapters.database.engine.engine.CONNECTIONS", 1)
     async with open_database(f"sqlite:///{tmp_path}/some.db") as database:
         for _ in range(3):
 

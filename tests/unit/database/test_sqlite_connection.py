@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Column, Integer, MetaData, Table, insert, select, text
 
-from edgewright.adapters.database.engine import LOCK_WAIT_SECONDS, Database, open_database
+from edgewright.adapters.database.engine.engine import LOCK_WAIT_SECONDS, Database, open_database
 from edgewright.errors import Waiting
 
 NUMBERS = Table("numbers", MetaData(), Column("number", Integer, unique=True))
@@ -136,7 +136,7 @@ async def test_a_new_connection_waits_for_a_process_that_has_the_file_for_itself
 
 
 async def test_patience_ends(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgewright.adapters.database.writer_queue.WriterQueue._patience_of", lambda *_: 0.05)
+    monkeypatch.setattr("edgewright.adapters.database.engine.writer_queue.WriterQueue._patience_of", lambda *_: 0.05)
     with closing(sqlite3.connect(tmp_path / "some.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Waiting) as refusal:

@@ -1,0 +1,1 @@
+"""Who may do what: credentials of edges, tokens of operators, the audit log."""

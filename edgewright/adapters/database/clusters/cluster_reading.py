@@ -1,0 +1,236 @@
+"""How a cluster is found and read, by the gateway and by its workflow."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func, nulls_first, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.rows.cluster_rows import (
+    certificate_from,
+    hold_fence,
+    lease_from,
+    proposed_from,
+    read_row,
+    record_with_lease,
+)
+from edgewright.adapters.database.rows.heartbeat_rows import fork_sentence
+from edgewright.adapters.database.rows.resealing_rows import read_resealing
+from edgewright.adapters.database.tables import clusters, credentials, rendered_from, staged_changes
+from edgewright.adapters.time_zones import timetable_of
+from edgewright.domain.cluster import (
+    ClusterSettings,
+    CredentialState,
+    Fence,
+    Resealing,
+    Role,
+    Wanted,
+)
+from edgewright.domain.names import name_key
+from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.secret_staging import StagedState
+
+NEWS_FRESH = timedelta(minutes=10)
+"""How long the sweep re-sends news of the edge that changes nothing which is wanted."""
+PROOF_DUE = timedelta(minutes=15)
+"""How long a rotated credential may stay unused before a condition says so."""
+CLOCKS_APART = timedelta(seconds=30)
+"""How much the clocks of Temporal and of the database may differ."""
+
+
+class ClusterReading:
+    """The reading side of ``Clusters``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, cluster: UUID) -> ClusterRow | None:
+        async with self._database.read() as connection:
+            return await read_row(connection, cluster)
+
+    async def find(self, name: str) -> UUID | None:
+        statement = select(clusters.c.uuid).where(
+            clusters.c.name_key == name_key(name), clusters.c.closed_at.is_(None)
+        )
+        async with self._database.read() as connection:
+            found: UUID | None = await connection.scalar(statement)
+            return found
+
+    async def name_of(self, cluster: UUID) -> str | None:
+        async with self._database.read() as connection:
+            name: str | None = await connection.scalar(select(clusters.c.name).where(clusters.c.uuid == cluster))
+            return name
+
+    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
+        staged = (
+            select(staged_changes.c.sequence)
+            .where(
+                staged_changes.c.cluster == clusters.c.uuid,
+                staged_changes.c.generation == clusters.c.generation,
+                staged_changes.c.state == StagedState.STAGED,
+                clusters.c.paused.is_(False),  # those wait for `resume`, which changes the row
+            )
+            .exists()
+        )
+        async with self._database.read(long=True) as connection:
+            fresh = await self._database.now(connection) - NEWS_FRESH
+            unread = (clusters.c.news_at > fresh) & (
+                clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
+            )
+            differs = or_(
+                clusters.c.change != clusters.c.change_done,
+                clusters.c.lease_epoch != clusters.c.lease_epoch_taken,
+                unread,
+                staged,
+            )
+            statement = (
+                select(clusters.c.uuid)
+                .where(clusters.c.closed_at.is_(None), differs)
+                .order_by(nulls_first(clusters.c.projected_at.asc()), clusters.c.uuid)
+                .limit(limit)
+            )
+            return list(await connection.scalars(statement))
+
+    async def underway(self) -> Sequence[UUID]:
+        statement = (
+            select(clusters.c.uuid)
+            .where(clusters.c.underway.is_(True))  # closed ones too: somebody has to tell their end
+            .order_by(clusters.c.projected_at, clusters.c.uuid)
+        )
+        async with self._database.read(long=True) as connection:
+            return list(await connection.scalars(statement))
+
+    async def open_clusters(self) -> Sequence[UUID]:
+        statement = select(clusters.c.uuid).where(clusters.c.closed_at.is_(None)).order_by(clusters.c.uuid)
+        async with self._database.read(long=True) as connection:
+            return list(await connection.scalars(statement))
+
+    async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
+        of_cluster = select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid)
+        uses = of_cluster.where(rendered_from.c.app == app, rendered_from.c.object == object_).exists()
+        statement = (
+            select(clusters.c.uuid)
+            .where(clusters.c.closed_at.is_(None), or_(uses, ~of_cluster.exists()))
+            .order_by(clusters.c.uuid)
+        )
+        async with self._database.read(long=True) as connection:
+            return list(await connection.scalars(statement))
+
+    async def read_wanted(self, cluster: UUID) -> Wanted | None:
+        waiting = (
+            select(func.count())
+            .select_from(staged_changes)
+            .where(
+                staged_changes.c.cluster == clusters.c.uuid,
+                staged_changes.c.generation == clusters.c.generation,
+                staged_changes.c.state == StagedState.STAGED,
+            )
+            .scalar_subquery()
+        )
+        statement = record_with_lease().add_columns(waiting.label("secrets_pending"))
+        async with self._database.read() as connection:
+            row = (await connection.execute(statement.where(clusters.c.uuid == cluster))).one_or_none()
+            if row is None:
+                return None
+            held = await _of_generation(connection, cluster, row.generation)
+            resealing = await read_resealing(connection, row.resealing, row.must_reenter)
+            at = await self._database.now(connection)
+        return _wanted(row, held, at).model_copy(update={"resealing": _unfinished(resealing)})
+
+    async def check_fence(self, fence: Fence) -> None:
+        async with self._database.read() as connection:
+            await hold_fence(connection, fence, lock=False)
+
+
+def _unfinished(resealing: Resealing | None) -> Resealing | None:
+    """None once the edge has answered for everything, and all that it could not open was entered again."""
+    over = resealing is not None and resealing.ended_at is not None and not resealing.unreadable
+    return None if over else resealing
+
+
+async def _of_generation(connection: AsyncConnection, cluster: UUID, generation: int) -> list[Row[Any]]:
+    """Every credential that was ever registered for this hardware, revoked ones too."""
+    mine = (credentials.c.cluster == cluster) & (credentials.c.generation == generation)
+    statement = select(credentials).where(mine).order_by(credentials.c.sequence.desc())
+    return list(await connection.execute(statement))
+
+
+def _rotation_problem(held: Sequence[Row[Any]], at: datetime) -> str | None:
+    """Why a rotation has not ended, if one should have."""
+    active = {credential.role for credential in held if credential.state == CredentialState.ACTIVE}
+    for credential in held:
+        unproven = credential.state == CredentialState.PENDING and credential.proven_at is None
+        if unproven and credential.role in active and at - credential.created_at > PROOF_DUE:
+            since = credential.created_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+            return f"The new {credential.role} credential of {since} was never used; the one before stays valid."
+    followed = {credential.role for credential in held if credential.state == CredentialState.PENDING}
+    for credential in held:
+        if _is_awaited(credential) and credential.role not in followed:
+            asked: datetime = credential.rotation_asked_at
+            if at - asked > PROOF_DUE:
+                since = asked.strftime("%Y-%m-%dT%H:%M:%SZ")
+                return f"A new {credential.role} credential is wanted since {since}; the edge has made none so far."
+    return None
+
+
+def _is_awaited(credential: Row[Any]) -> bool:
+    return credential.state == CredentialState.ACTIVE and credential.rotation_asked_at is not None
+
+
+def _proof_review(held: Sequence[Row[Any]], at: datetime) -> datetime | None:
+    """When ``_rotation_problem`` may have more to say, by a clock that may be a little late; None: not by time."""
+    waiting = [c for c in held if c.state == CredentialState.PENDING and c.proven_at is None]
+    due = [credential.created_at + PROOF_DUE for credential in waiting]
+    due += [credential.rotation_asked_at + PROOF_DUE for credential in held if _is_awaited(credential)]
+    return min((moment + CLOCKS_APART for moment in due if moment > at), default=None)
+
+
+def _can_answer(held: Sequence[Row[Any]]) -> bool:
+    return any(c.role == Role.AGENT and c.state == CredentialState.ACTIVE for c in held)
+
+
+def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
+    windows = timetable_of(ClusterSettings.model_validate(row.settings))
+    turn = None if windows is None else windows.next_turn(at)
+    reviews = (_proof_review(held, at), None if turn is None else turn + CLOCKS_APART)
+    return Wanted(
+        uuid=row.uuid,
+        name=row.name,
+        namespace=row.spec.get("namespace", ""),
+        generation=row.generation,
+        change=row.change,
+        commissioning=row.commissioning,
+        desired=row.desired,
+        closed=row.closed_at is not None,
+        rendering_begun=row.rendered_digest is None,
+        bootstrapped=bool(held),
+        can_answer=_can_answer(held),
+        acceptance=row.acceptance,
+        short_code=row.short_code,
+        edge_reported_at=row.edge_reported_at,
+        lease=lease_from(row),
+        certificate=certificate_from(row),
+        certificate_problem=row.certificate_problem,
+        certificate_proposed=proposed_from(row),
+        observed_revision=row.observed_revision,
+        secrets_pending=row.secrets_pending,
+        must_reenter=tuple(row.must_reenter),
+        paused=row.paused,
+        paused_reason=row.paused_reason,
+        force=row.force,
+        workloads=row.workloads,
+        deadline=row.deadline,
+        inventory_empty_at=row.inventory_empty_at,
+        detached_at=row.detached_at,
+        rotation_problem=_rotation_problem(held, at),
+        identity_problem=None if row.forked_at is None else fork_sentence(row.forked_at),
+        window_opens_at=None if windows is None else windows.next_opening(at),
+        projected_sequence=row.projection_sequence,
+        unread_news=row.news_at is not None and row.news_at >= (row.projected_at or row.created_at),
+        review_at=min((moment for moment in reviews if moment is not None), default=None),
+        labels=row.labels,
+        drift=row.drift or "",
+    )

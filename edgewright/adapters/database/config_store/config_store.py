@@ -1,0 +1,179 @@
+"""The Config Store."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import Text, cast, delete, select, union
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.config_store.entries import (
+    check_object,
+    class_of,
+    delete_entry,
+    exchange_entry,
+    install_entries,
+    read_entries,
+    read_entry,
+    register_object,
+)
+from edgewright.adapters.database.config_store.schemas import EntrySchemas
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.engine.errors import again_after_collision
+from edgewright.adapters.database.events.events import record
+from edgewright.adapters.database.events.feed import insert_if_absent
+from edgewright.adapters.database.tables import changes, clusters, entries, memberships, objects
+from edgewright.domain.configuration_news import changed_parts, names_of, sentence_of
+from edgewright.domain.events import EventKind
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
+from edgewright.errors import NotFound, Refused
+from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
+
+OF_THE_REGISTRY = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
+"""Applications whose entries change a cluster; only ``Clusters`` writes them."""
+
+
+class SqlConfigStore:
+    """Implements ``ConfigStore``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._schemas = EntrySchemas(database)
+
+    async def get(self, app: UUID, object_: UUID) -> Entry | None:
+        async with self._database.read() as connection:
+            return await read_entry(connection, app, object_)
+
+    async def etag(self, app: UUID, object_: UUID) -> str | None:
+        mine = (entries.c.app == app) & (entries.c.object == object_)
+        async with self._database.read() as connection:
+            found: str | None = await connection.scalar(select(entries.c.etag).where(mine))
+        return found
+
+    async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
+        async with self._database.read() as connection:
+            found = await read_entries(connection, places)
+        return [found.get(place) for place in places]
+
+    async def objects(self, app: UUID) -> Sequence[UUID]:
+        async with self._database.read(long=True) as connection:
+            return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
+
+    async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, str]]:
+        mine = select(entries.c.object, cast(entries.c.body, Text).label("body")).where(entries.c.app == app)
+        if after is not None:
+            mine = mine.where(entries.c.object > after)
+        async with self._database.read(long=True) as connection:
+            rows = await connection.execute(mine.order_by(entries.c.object).limit(limit))
+            return [(row.object, row.body) for row in rows]
+
+    @again_after_collision
+    async def put(
+        self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS
+    ) -> Entry:
+        _refuse_registry(app)
+        await self._schemas.check(app, body)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            await check_object(connection, app, object_)
+            entry, before = await exchange_entry(connection, at, app, object_, body, precondition=precondition)
+            if entry is not before:
+                what = f"The entry of {_named(app)} for {object_}"
+                parts = () if before is None else changed_parts(before.body, body)
+                await record(
+                    connection,
+                    at,
+                    cluster=await _cluster_of(connection, object_),
+                    actor=actor,
+                    kind=EventKind.ENTRY_PUT,
+                    message=sentence_of(what, parts) if parts else f"{what} was written.",
+                    app=str(app),
+                    object=str(object_),
+                    etag=entry.etag,
+                    fields=names_of(parts),
+                    changed=len(parts),
+                )
+            return entry
+
+    async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+        _refuse_registry(app)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            deleted = await delete_entry(connection, at, app, object_, precondition=precondition)
+            if deleted:
+                await record(
+                    connection,
+                    at,
+                    cluster=await _cluster_of(connection, object_),
+                    actor=actor,
+                    kind=EventKind.ENTRY_DELETED,
+                    message=f"The entry of {_named(app)} for {object_} was deleted.",
+                    app=str(app),
+                    object=str(object_),
+                )
+            return deleted
+
+    async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
+        wanted = object_ or uuid4()
+        async with self._database.write() as connection:
+            return wanted, await register_object(connection, klass, wanted)
+
+    async def class_of(self, object_: UUID) -> UUID | None:
+        async with self._database.read() as connection:
+            return await class_of(connection, object_)
+
+    async def members(self, klass: UUID) -> Sequence[UUID]:
+        created = select(objects.c.uuid).where(objects.c.klass == klass)
+        added = select(memberships.c.object).where(memberships.c.klass == klass)
+        async with self._database.read(long=True) as connection:
+            return sorted(await connection.scalars(union(created, added)))
+
+    async def add_member(self, klass: UUID, object_: UUID) -> None:
+        async with self._database.write() as connection:
+            if await class_of(connection, object_) is None:
+                raise NotFound(f"There is no object {object_}.", code="object_unknown")
+            await insert_if_absent(connection, memberships, [{"klass": klass, "object": object_}])
+
+    async def remove_member(self, klass: UUID, object_: UUID) -> None:
+        here = (memberships.c.klass == klass) & (memberships.c.object == object_)
+        async with self._database.write() as connection:
+            await connection.execute(delete(memberships).where(here))
+
+    async def changes(self, *, after: int, limit: int = 1000) -> Sequence[Change]:
+        wanted = select(changes).where(changes.c.position > after).order_by(changes.c.position).limit(limit)
+        async with self._database.read(long=True) as connection:
+            rows = await connection.execute(wanted)
+            return [Change(row.position, row.app, row.object, row.etag, row.at) for row in rows]
+
+    @again_after_collision
+    async def install(self, entries: Sequence[NewEntry]) -> int:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            written = await install_entries(connection, at, entries)
+            if written:
+                await record(
+                    connection,
+                    at,
+                    cluster=None,
+                    actor="centre",
+                    kind=EventKind.ENTRIES_INSTALLED,
+                    message=f"{written} entries that every installation has were written.",
+                    entries=written,
+                )
+            return written
+
+
+def _refuse_registry(app: UUID) -> None:
+    if app in OF_THE_REGISTRY:
+        raise Refused(f"{_named(app)} is written through the registry of clusters.", code="use_clusters")
+
+
+def _named(app: UUID) -> str:
+    application = APPLICATIONS.get(app)
+    return application.name if application else f"Application {app}"
+
+
+async def _cluster_of(connection: AsyncConnection, object_: UUID) -> UUID | None:
+    """The object itself if it is a cluster, so that its timeline tells of the entry."""
+    found: UUID | None = await connection.scalar(select(clusters.c.uuid).where(clusters.c.uuid == object_))
+    return found

@@ -1,0 +1,1 @@
+"""What edges tell of themselves."""

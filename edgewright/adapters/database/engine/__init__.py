@@ -1,0 +1,1 @@
+"""How statements reach SQLite or PostgreSQL: connections, transactions, the queue of writers, their errors."""

@@ -1,0 +1,75 @@
+"""Events, written inside the transaction of the change that they tell of."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sqlalchemy import RowMapping, bindparam, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.engine.portions import execute_in_portions
+from edgewright.adapters.database.events.feed import inserting_if_absent, take_positions
+from edgewright.adapters.database.tables import events
+from edgewright.ports.audit import Event, EventKind, NewEvent
+
+_INSERT = insert(events)
+_THERE = select(events.c.id).where(events.c.id.in_(bindparam("ids", expanding=True)))
+
+Fact = str | int | float | bool | None
+
+
+async def record(
+    connection: AsyncConnection,
+    at: datetime,
+    *,
+    cluster: UUID | None,
+    actor: str,
+    kind: EventKind,
+    message: str,
+    event: UUID | None = None,
+    **detail: Fact,
+) -> None:
+    """Writes one event; ``event``: its ID, if it is to be found again, else one of its own."""
+    event_id = event or uuid4()
+    told = NewEvent(id=event_id, cluster=cluster, actor=actor, kind=kind, message=message, detail=detail)
+    [position] = await take_positions(connection)
+    await connection.execute(_INSERT, _columns(told, at, position))
+
+
+async def is_recorded(connection: AsyncConnection, event: UUID) -> bool:
+    """Whether the event with an ID is there."""
+    return await connection.scalar(select(events.c.position).where(events.c.id == event)) is not None
+
+
+async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[NewEvent]) -> None:
+    """Writes the events whose ID is not there yet, in the order given."""
+    distinct = {event.id: event for event in new}
+    if not distinct:
+        return
+    there = set(await connection.scalars(_THERE, {"ids": list(distinct)}))
+    missing = [event for event in distinct.values() if event.id not in there]
+    if not missing:
+        return
+    positions = await take_positions(connection, len(missing))
+    told = [_columns(event, at, position) for event, position in zip(missing, positions, strict=True)]
+    # another transaction may have told of some since
+    await execute_in_portions(connection, inserting_if_absent(connection, events), told)
+
+
+def _columns(event: NewEvent, at: datetime, position: int) -> dict[str, Any]:
+    return {
+        "position": position,
+        "id": event.id,
+        "cluster": event.cluster,
+        "actor": event.actor,
+        "kind": event.kind,
+        "at": event.happened_at or at,
+        "message": event.message,
+        "detail": event.detail,
+    }
+
+
+def event_from(row: RowMapping) -> Event:
+    """An event as the table holds it."""
+    return Event.model_validate(dict(row))

@@ -1,0 +1,1 @@
+"""Notifications, whose turn it is, and where they go."""

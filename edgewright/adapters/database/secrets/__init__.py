@@ -1,0 +1,1 @@
+"""Sealed values on their way to Git, and their re-sealing."""

@@ -1,0 +1,266 @@
+"""Ciphertext on its way to a repository.
+
+The newest change of a key wins, whatever the order of commits. When a change is committed, older ones of the same
+key that still wait are marked superseded in the same transaction, so that ``pending`` never offers them; a request
+of which every change was superseded has ended without a commit of its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from sqlalchemy import BigInteger, Row, bindparam, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.engine.portions import execute_in_portions, in_portions
+from edgewright.adapters.database.events.events import record, record_all
+from edgewright.adapters.database.rows.cluster_record import ClusterRecord
+from edgewright.adapters.database.rows.cluster_rows import find_row, update_row
+from edgewright.adapters.database.rows.staged_rows import OF_REQUESTS, change_of, of_requests, place_of
+from edgewright.adapters.database.secrets.staging_together import StagingTogether
+from edgewright.adapters.database.tables import clusters, staged_changes
+from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
+from edgewright.ports.audit import NewEvent
+from edgewright.ports.git_server import CommitId
+from edgewright.ports.secret_staging import StagedChange, StagedState
+
+EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
+"""Names the events of committed changes, so that recording a commit again writes none twice."""
+COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
+"""A removal may refuse what a commit holds already; the commit is the truth."""
+
+_COMMITS = select(staged_changes.c.request, staged_changes.c.commit).where(
+    OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED
+)
+_CLUSTERS = select(staged_changes.c.cluster).where(OF_REQUESTS).distinct()
+_TO_COMMIT = (
+    select(staged_changes)
+    .where(OF_REQUESTS, staged_changes.c.state.in_(COMMITTABLE))
+    .order_by(staged_changes.c.sequence)
+)
+_COMMIT = (
+    update(staged_changes)
+    .where(staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)))
+    .values(state=StagedState.COMMITTED, commit=bindparam("by_commit"), ciphertext=None, refusal_code="", refusal="")
+)
+_SUPERSEDE = (
+    update(staged_changes)
+    .where(
+        staged_changes.c.cluster == bindparam("of_cluster"),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.sequence < bindparam("before"),
+        staged_changes.c.namespace == bindparam("of_namespace"),
+        staged_changes.c.name == bindparam("of_name"),
+        staged_changes.c.key == bindparam("of_key"),
+    )
+    .values(state=StagedState.SUPERSEDED, ciphertext=None)
+)
+_GIVE_WAY = (
+    update(staged_changes)
+    .where(
+        staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.replaces.is_not(None),
+    )
+    .values(state=StagedState.SUPERSEDED, ciphertext=None)
+)
+_PENDING = (
+    select(staged_changes)
+    .join(clusters, clusters.c.uuid == staged_changes.c.cluster)
+    .where(
+        staged_changes.c.cluster == bindparam("of_cluster"),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.generation == clusters.c.generation,
+    )
+    .order_by(staged_changes.c.sequence)
+)
+_ASKED_BY = select(staged_changes.c.cluster, staged_changes.c.actor)
+_FRONT = _PENDING.with_only_columns(staged_changes.c.request).limit(bindparam("front", type_=BigInteger))
+
+
+class SqlSecretStaging:
+    """Implements ``SecretStaging``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._together = StagingTogether(database)
+
+    async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
+        if not changes:
+            return []
+        return await self._together.stage(changes)
+
+    async def request(self, request: UUID) -> Sequence[StagedChange]:
+        async with self._database.read() as connection:
+            return (await of_requests(connection, [request])).get(request, [])
+
+    async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
+        of_cluster = {"of_cluster": cluster}
+        async with self._database.read() as connection:
+            front = list(await connection.scalars(_FRONT, {**of_cluster, "front": limit + 1}))
+            if len(front) <= limit:
+                found = await connection.execute(_PENDING, of_cluster)
+            else:
+                wanted = {**of_cluster, "requests": _whole_requests(front)}
+                found = await connection.execute(_PENDING.where(OF_REQUESTS), wanted)
+            return [change_of(row) async for row in in_portions(found)]
+
+    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+        if not requests:
+            return
+        named = {"requests": list(requests)}
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
+            rows = [row async for row in in_portions(await connection.execute(_TO_COMMIT, named))]
+            if not rows:
+                return
+            await connection.execute(_COMMIT, {"sequences": [row.sequence for row in rows], "by_commit": commit})
+            written = [row for row in rows if row.replaces is None]
+            if written:
+                await _supersede_older(connection, written)
+            for owner in owners:
+                if owner is not None:
+                    await _entered_again(connection, at, owner, [row for row in written if row.cluster == owner.uuid])
+            resealed = [row for row in rows if row.replaces is not None]
+            told = [_event(row, commit) async for row in in_portions(written)]
+            await record_all(connection, at, told + _resealed_events(resealed, commit))
+
+    async def give_way(self, changes: Sequence[StagedChange]) -> None:
+        if not changes:
+            return
+        async with self._database.write() as connection:
+            await connection.execute(_GIVE_WAY, {"sequences": [change.sequence for change in changes]})
+
+    async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
+        if not requests:
+            return {}
+        async with self._database.read() as connection:
+            rows = await connection.execute(_COMMITS, {"requests": list(requests)})
+            return {row.request: row.commit for row in rows}
+
+    async def refuse(self, request: UUID, code: str, reason: str) -> None:
+        waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)
+        ended = {"state": StagedState.REFUSED, "refusal_code": code, "refusal": reason, "ciphertext": None}
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            first = (await connection.execute(_ASKED_BY.where(waiting).with_for_update())).first()
+            if first is None:
+                return
+            await connection.execute(update(staged_changes).where(waiting).values(**ended))
+            await record(
+                connection,
+                at,
+                cluster=first.cluster,
+                actor=first.actor,
+                kind=EventKind.SECRET_REFUSED,
+                message=f"A change of secrets cannot be committed: {reason}",
+                request=str(request),
+                code=code,
+            )
+
+
+def _whole_requests(front: Sequence[UUID]) -> list[UUID]:
+    """The requests of the oldest waiting changes, without the last, which may go on; the first one always.
+
+    The changes of a request stand beside each other.
+    """
+    whole = dict.fromkeys(front)
+    if len(whole) > 1:
+        whole.pop(front[-1])
+    return list(whole)
+
+
+async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[Any]]) -> None:
+    """Older changes of the keys just committed must never be committed after them.
+
+    Labels and annotations are no key: a newer change of them does not hold what an older one names.
+    """
+    newest = {
+        (row.cluster, place): row.sequence for row in committed if isinstance(place := place_of(row), SecretKey)
+    }
+    if not newest:
+        return
+    keys = ("of_cluster", "of_namespace", "of_name", "of_key", "before")
+    await execute_in_portions(
+        connection,
+        _SUPERSEDE,
+        [
+            dict(zip(keys, (cluster, place.namespace, place.name, place.key, sequence), strict=True))
+            for (cluster, place), sequence in newest.items()
+        ],
+    )
+
+
+async def _entered_again(
+    connection: AsyncConnection, at: datetime, owner: ClusterRecord, committed: Sequence[Row[Any]]
+) -> None:
+    """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
+    changed = {(place, row.deletes) for row in committed if isinstance(place := place_of(row), SecretKey)}
+    written = {str(place) for place, _ in changed} | {str(place.secret) for place, deletes in changed if not deletes}
+    if written & set(owner.must_reenter):
+        left = [secret for secret in owner.must_reenter if secret not in written]
+        await update_row(connection, owner.uuid, must_reenter=left)
+        if owner.resealing is not None:  # a condition says what the edge cannot open: its workflow has to look again
+            await update_row(connection, owner.uuid, news_at=at)
+
+
+def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:
+    """One for each commit: nobody has chosen its values, and the commit names them."""
+    by_request: dict[UUID, list[Row[Any]]] = {}
+    for row in rows:
+        by_request.setdefault(row.request, []).append(row)
+    return [
+        NewEvent(
+            id=event_of(request, None, of_request[0].sealed_at),
+            cluster=of_request[0].cluster,
+            actor=of_request[0].actor,
+            kind=EventKind.SECRET_RESEALED,
+            message=f"Secret values that were re-sealed: {len(of_request)}.",
+            detail={"values": len(of_request), "fingerprint": of_request[0].fingerprint, "commit": commit},
+        )
+        for request, of_request in by_request.items()
+    ]
+
+
+def event_of(request: UUID, place: SecretPlace | None, sealed_at: datetime) -> UUID:
+    """The ID of the event of one committed change; a request that was forgotten and sent again has another."""
+    return uuid5(EVENT_NAMESPACE, f"{request}/{place or ''}/{sealed_at.isoformat()}")
+
+
+def _event(row: Row[Any], commit: str) -> NewEvent:
+    place = place_of(row)
+    if isinstance(place, SecretReference):
+        return _labelled(row, place, commit)
+    verb = "deleted" if row.deletes else "written"
+    return NewEvent(
+        id=event_of(row.request, place, row.sealed_at),
+        cluster=row.cluster,
+        actor=row.actor,
+        kind=EventKind.SECRET_DELETED if row.deletes else EventKind.SECRET_PUT,
+        message=f"The secret {place} was {verb}.",
+        detail={
+            "namespace": place.namespace,
+            "name": place.name,
+            "key": place.key,
+            "fingerprint": row.fingerprint,
+            "commit": commit,
+        },
+    )
+
+
+def _labelled(row: Row[Any], secret: SecretReference, commit: str) -> NewEvent:
+    """Names what was changed: labels and annotations are not secret, but what they say is nobody's business here."""
+    change = row.template or {}
+    named = {texts: ", ".join(sorted(change.get(texts) or ())) for texts in ("labels", "annotations")}
+    return NewEvent(
+        id=event_of(row.request, secret, row.sealed_at),
+        cluster=row.cluster,
+        actor=row.actor,
+        kind=EventKind.SECRET_LABELLED,
+        message=f"Labels or annotations of the secret {secret} were changed.",
+        detail={"namespace": secret.namespace, "name": secret.name, **named, "commit": commit},
+    )

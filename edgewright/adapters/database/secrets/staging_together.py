@@ -1,0 +1,113 @@
+"""Requests that come at the same time are staged in one transaction: a burst of secrets costs a few of them."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.engine.portions import execute_in_portions
+from edgewright.adapters.database.events.feed import take_positions
+from edgewright.adapters.database.rows.cluster_record import ClusterRecord
+from edgewright.adapters.database.rows.cluster_rows import present_row
+from edgewright.adapters.database.rows.staged_rows import INSERT, columns, of_requests
+from edgewright.errors import EdgewrightError, Refused, Superseded
+from edgewright.ports.secret_staging import StagedChange
+
+Staged = Sequence[StagedChange]
+
+
+@dataclass(frozen=True, eq=False)
+class _WaitingRequest:
+    """The changes of one request, and who waits for them to be staged."""
+
+    request: UUID
+    cluster: UUID
+    generation: int
+    changes: Staged
+    outcome: "asyncio.Future[Staged]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class StagingTogether:
+    """The requests of one process. While a transaction is under way, those that come wait for the next one."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: list[_WaitingRequest] = []
+        self._runner: asyncio.Task[None] | None = None
+
+    async def stage(self, changes: Staged) -> Staged:
+        """See ``SecretStaging.stage``. Whoever is cancelled before its transaction began has staged nothing."""
+        [(request, cluster, generation)] = {(change.request, change.cluster, change.generation) for change in changes}
+        waiting = _WaitingRequest(request, cluster, generation, changes)
+        self._waiting.append(waiting)
+        if self._runner is None:
+            self._runner = asyncio.create_task(self._run())
+        return await waiting.outcome
+
+    async def _run(self) -> None:
+        together: list[_WaitingRequest] = []
+        try:
+            while self._waiting:
+                together, self._waiting = [each for each in self._waiting if not each.outcome.done()], []
+                await self._stage(together)
+        except Exception as error:  # noqa: BLE001 - each caller meets it; who came meanwhile waits for the same database
+            together, self._waiting = together + self._waiting, []
+            for each in together:
+                _settle(each, error)
+        finally:
+            self._runner = None
+            for each in (*together, *self._waiting):
+                each.outcome.cancel()  # only if this task itself was cancelled: nobody may wait for it
+
+    async def _stage(self, together: Sequence[_WaitingRequest]) -> None:
+        if not together:
+            return
+        async with self._database.write() as connection:
+            outcomes = await _staged(connection, together)
+        for each, outcome in zip(together, outcomes, strict=True):
+            _settle(each, outcome)
+
+
+async def _staged(connection: AsyncConnection, together: Sequence[_WaitingRequest]) -> list[Staged | EdgewrightError]:
+    """What came of each request, in the order given; a refusal of one does not touch the others."""
+    owners = {cluster: await _owner(connection, cluster) for cluster in sorted({each.cluster for each in together})}
+    staged = await of_requests(connection, [each.request for each in together])
+    fresh: dict[UUID, _WaitingRequest] = {}
+    refusals: dict[_WaitingRequest, EdgewrightError] = {}
+    for each in together:
+        owner = owners[each.cluster]
+        if isinstance(owner, EdgewrightError):
+            refusals[each] = owner
+        elif each.request not in staged and owner.generation != each.generation:
+            refusals[each] = Superseded(
+                f"{owner.name} lives on other hardware now.", hint="Seal the secret again, for its new certificate."
+            )
+        elif each.request not in staged:
+            fresh.setdefault(each.request, each)
+    changes = [change for each in fresh.values() for change in each.changes]
+    if changes:
+        positions = await take_positions(connection, len(changes))
+        placed = [replace(change, sequence=at) for change, at in zip(changes, positions, strict=True)]
+        await execute_in_portions(connection, INSERT, [columns(change) for change in placed])
+        for change in placed:
+            staged.setdefault(change.request, []).append(change)
+    return [refusals.get(each) or staged[each.request] for each in together]
+
+
+async def _owner(connection: AsyncConnection, cluster: UUID) -> ClusterRecord | Refused:
+    try:
+        return await present_row(connection, cluster)
+    except Refused as refusal:
+        return refusal
+
+
+def _settle(waiting: _WaitingRequest, outcome: "Staged | Exception") -> None:
+    if waiting.outcome.done():
+        return
+    if isinstance(outcome, Exception):
+        waiting.outcome.set_exception(outcome)
+    else:
+        waiting.outcome.set_result(outcome)
