@@ -22,7 +22,7 @@ class Fetching(TypedDict):
     asks_flux_since: datetime | None
 
 
-class Said(Fetching):
+class SaidChanges(Fetching):
     """Columns of ``clusters`` that a heartbeat tells of."""
 
     clock_offset: float | None
@@ -37,7 +37,7 @@ class Said(Fetching):
     proven_url: str | None
 
 
-def said_columns(row: ClusterRecord, beat: Heartbeat, at: datetime) -> Said:
+def said_columns(row: ClusterRecord, beat: Heartbeat, at: datetime) -> SaidChanges:
     """What the row says after a heartbeat; the same columns for each."""
     chain = chain_of(row)
     if beat.link is not None:
@@ -66,7 +66,7 @@ def _fetching(row: ClusterRecord, beat: Heartbeat, at: datetime) -> Fetching:
     return {"asks_flux": beat.asks_flux, "asks_flux_since": at}
 
 
-def is_news(row: ClusterRecord, beat: Heartbeat, said: Said) -> bool:
+def is_news(row: ClusterRecord, beat: Heartbeat, said: SaidChanges) -> bool:
     """Whether the cluster's workflow wants to know."""
     return (
         said["observed_revision"] != row.observed_revision
@@ -76,14 +76,14 @@ def is_news(row: ClusterRecord, beat: Heartbeat, said: Said) -> bool:
     )
 
 
-def is_rendered_anew(row: ClusterRecord, beat: Heartbeat, said: Said) -> bool:
+def is_rendered_anew(row: ClusterRecord, beat: Heartbeat, said: SaidChanges) -> bool:
     """Whether the generated files name another URL or interval from now on."""
     was_usual = row.proven_url is None and beat.is_usual
     moves = said["proven_url"] != row.proven_url and not was_usual
     return moves or bool(said["asks_flux"]) is not bool(row.asks_flux)
 
 
-def events_of(row: ClusterRecord, said: Said) -> Iterator[NewEvent]:
+def events_of(row: ClusterRecord, said: SaidChanges) -> Iterator[NewEvent]:
     """What the timeline tells of it."""
     if said["forked_at"] is not None and row.forked_at is None:
         yield _event(row, EventKind.EDGE_FORKED, f"{row.name}: {fork_sentence(said['forked_at'])}")
