@@ -353,7 +353,7 @@ class Clusters(Protocol):
         """Remembers which entries (app, object) the generated files came from."""
 
     async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
-        """What the newest ``limit`` events of that kind say has been committed, newest first."""
+        """What the timeline says has been committed, newest first; fewer than ``limit``: it tells of no more."""
 
     async def record_drift(
         self,

@@ -386,6 +386,27 @@ async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: S
     assert await store.clusters.recorded_commits(cluster, limit=1) == found[:1]
 
 
+async def test_events_without_a_commit_do_not_hide_the_commits_before_them(store: Store) -> None:
+    cluster = await store.create()
+    nothing: dict[str, str | int | float | bool | None] = {"step": "publish_status", "commit": None}
+    details = [
+        {**nothing, "commit": "a1"},
+        {**nothing, "commit": "a2"},
+        *[nothing] * 5,
+        {**nothing, "commit": "a3"},
+        nothing,
+    ]
+    for detail in details:
+        await store.audit.append(
+            NewEvent(
+                id=uuid4(), cluster=cluster, actor=ACTOR, kind=EventKind.STEP_DONE, message="Done.", detail=detail
+            )
+        )
+    for limit, commits in ((1, ["a3"]), (2, ["a3", "a2"]), (3, ["a3", "a2", "a1"]), (4, ["a3", "a2", "a1"])):
+        found = await store.clusters.recorded_commits(cluster, limit=limit)
+        assert [each.commit for each in found] == commits
+
+
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
     cluster = await store.create()
     fence = await store.fence(cluster)

@@ -162,11 +162,19 @@ class ClusterProgress:
                 await connection.execute(_ADD_SOURCES, rows)
 
     async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
-        told = select(events.c.kind, events.c.detail).where(events.c.cluster == cluster, events.c.kind.in_(_COMMITS))
+        columns = (events.c.position, events.c.kind, events.c.detail)
+        told = select(*columns).where(events.c.cluster == cluster, events.c.kind.in_(_COMMITS))
         newest = told.order_by(events.c.position.desc()).limit(limit)
+        found: list[RecordedCommit] = []
         async with self._database.read() as connection:
             rows = list(await connection.execute(newest))
-        return [_recorded(row.kind, row.detail) for row in rows if row.detail.get(_COMMITS[row.kind])]
+            while rows:
+                found += [_recorded(row.kind, row.detail) for row in rows if row.detail.get(_COMMITS[row.kind])]
+                if len(found) >= limit or len(rows) < limit:
+                    break
+                # Not every step has committed something: fewer than were asked for are not yet all that there are.
+                rows = list(await connection.execute(newest.where(events.c.position < rows[-1].position)))
+        return found[:limit]
 
     async def record_drift(
         self,
