@@ -1,7 +1,7 @@
 """What the checks look at: one case for each cluster that a store or the journal knows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tools.chaos.edge_keys import EdgeKey
@@ -141,21 +141,23 @@ def _in_order(lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_clusters(stores: Stores, lines: Sequence[Line]) -> list[Line]:
-    """The lines, each creation with the cluster that came of it: an attempt without an answer does not know it."""
-    made = {line.wish: str(line.said["uuid"]) for line in lines if line.said.get("uuid") and line.wish}
-    claimed = {*made.values(), *(line.cluster for line in lines)}
-    for line in lines:
-        if line.verb == "create" and not line.cluster and line.wish not in made and line.outcome == "maybe":
-            unclaimed = (
-                uuid
-                for uuid, row in stores.clusters.items()
-                if row["name"] == line.asked["name"] and uuid not in claimed
-            )
-            if (found := next(unclaimed, None)) is not None:
-                made[line.wish] = found
-                claimed.add(found)
-    return [_of(line, made.get(line.wish, "")) for line in lines]
+    """The lines, each creation with the cluster that came of it: an attempt without an answer does not know it.
+
+    Of several such attempts at one name, nobody knows which has made the cluster: each may have.
+    """
+    made = {line.wish: [str(line.said["uuid"])] for line in lines if line.said.get("uuid") and line.wish}
+    claimed = {*(uuid for those in made.values() for uuid in those), *(line.cluster for line in lines)}
+    unanswered = {
+        line.wish: line.asked["name"]
+        for line in lines
+        if line.verb == "create" and not line.cluster and line.outcome == "maybe" and line.wish not in made
+    }
+    for uuid, row in stores.clusters.items():
+        for wish, name in unanswered.items():
+            if uuid not in claimed and name == row["name"]:
+                made.setdefault(wish, []).append(uuid)
+    return [each for line in lines for each in _of(line, made.get(line.wish, []))]
 
 
-def _of(line: Line, cluster: str) -> Line:
-    return line if line.cluster or not cluster else Line(**{**vars(line), "cluster": cluster})
+def _of(line: Line, clusters: Sequence[str]) -> list[Line]:
+    return [line] if line.cluster or not clusters else [replace(line, cluster=cluster) for cluster in clusters]
