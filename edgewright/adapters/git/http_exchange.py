@@ -16,6 +16,8 @@ _EARLY_LIMIT = 4 * 1024 * 1024
 _TERM_GRACE = 2.0
 BEHIND = 10
 """Niceness of git that works for an operator: edges, and whoever waits for the centre itself, go before it."""
+_BEHIND = ("nice", "-n", str(BEHIND))
+"""From its first moment: a process that git is just starting would not be found by who sets that later."""
 
 
 class Exchange:
@@ -58,6 +60,7 @@ class Exchange:
         """
         with storage_errors():
             process = await asyncio.create_subprocess_exec(
+                *(_BEHIND if behind else ()),
                 "git",
                 *arguments,
                 env=env,
@@ -67,8 +70,6 @@ class Exchange:
                 start_new_session=True,
             )
         bound_memory(process.pid, memory)
-        if behind:
-            _put_behind(process.pid)
         exchange = cls(process)
         exchange._deadline = asyncio.get_running_loop().call_later(deadline, exchange._terminate)
         return exchange
@@ -171,10 +172,3 @@ class Exchange:
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
-
-
-def _put_behind(group: int) -> None:
-    """What it starts later inherits that. Only POSIX has it, and so has the server."""
-    if hasattr(os, "setpriority"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.setpriority(os.PRIO_PGRP, group, BEHIND)
