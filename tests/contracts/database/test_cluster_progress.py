@@ -215,6 +215,14 @@ async def test_a_projection_that_is_published_again_is_there_once(store: Store) 
     assert await store.kinds(cluster) == ["cluster.created", "step.failed"]
 
 
+async def test_a_projection_that_a_forgetful_workflow_publishes_again_tells_its_phase_once(store: Store) -> None:
+    cluster, projection = await store.create(), Projection(sequence=5, phase=Phase.DELETED, ready=False)
+    for _ in range(2):
+        phase = event(cluster, "Now Deleted.").model_copy(update={"kind": EventKind.PHASE_CHANGED})
+        await store.clusters.project(cluster, projection, [event(cluster), phase])
+    assert await store.kinds(cluster) == ["cluster.created", "step.failed", "phase.changed", "step.failed"]
+
+
 async def test_a_cluster_that_never_was_has_no_projection(store: Store) -> None:
     newer = Projection(sequence=5, phase=Phase.ACTIVE, ready=True)
     with pytest.raises(NotFound):

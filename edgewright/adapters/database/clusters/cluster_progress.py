@@ -105,6 +105,8 @@ class ClusterProgress:
                     await connection.execute(insert(projections).values(cluster=cluster, body=body))
             else:
                 await _hold_projection(connection, cluster, body)
+                # Its phase was told with it; who has forgotten that, and comes to it again, would date it anew.
+                told = [event for event in told if event.kind is not EventKind.PHASE_CHANGED]
             await record_all(connection, at, told)
 
     async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
