@@ -25,7 +25,7 @@ def main() -> int:
     if given.centres > 1:
         return _side_by_side(given)
     pace = TOPOLOGIES[given.topology]
-    plan = Plan(seed=given.seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=400.0)
+    plan = Plan(seed=given.seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=_patience(given.kills))
     topology = given.topology
     folder = Path(tempfile.mkdtemp(prefix=f"edgewright-chaos-{plan.seed}-"))
     _say(f"chaos, seed {plan.seed}: {plan.kills} kills, {topology}; in {folder}")
@@ -41,6 +41,11 @@ def main() -> int:
     _say(f"every answered request holds (seed {plan.seed})")
     shutil.rmtree(folder)
     return 0
+
+
+def _patience(kills: int) -> float:
+    """Seconds. A put-back is noticed when the upkeep comes round, some clusters at each sweep; a kill leaves one."""
+    return 400.0 + kills
 
 
 def _side_by_side(given: argparse.Namespace) -> int:

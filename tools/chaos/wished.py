@@ -69,6 +69,9 @@ def follow(states: frozenset[Wished], line: Line, *, shared_name: bool = False) 
     match line.outcome:
         case "yes":
             return frozenset(happened)
+        case "no" if line.code == "overtaken" and line.verb in {"pause", "resume"}:
+            # An unanswered one may come late, between the reading and the writing of this one: both are possible.
+            return states if len({state.paused for state in states}) > 1 else frozenset()
         case "no":
             return frozenset(state for state in states if _may_refuse(state, line, shared_name=shared_name))
     return states | happened
