@@ -11,15 +11,15 @@ from temporalio import activity
 from activities.resealed_values import put_in_place, together
 from activities.secret_namespaces import apply_with_drivers
 from activities.staged_files import Files
-from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed, by_request
+from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed, by_request, requests_named
 from edgewright.domain.cluster import Desired
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow, Clusters
-from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
-from edgewright.ports.secret_staging import SecretStaging, StagedChange
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
+from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
 
 BATCH = 200
 CAS_ATTEMPTS = 20
@@ -63,22 +63,23 @@ class SecretActivities:
             return CommitSecretsResult(commit=await self._unreported(cluster) if head else None)
         requests, resealed = together(by_request(pending))
         more = len(pending) >= BATCH or len(requests) < len({change.request for change in pending})
-        if row.desired is not Desired.PRESENT:
-            for request in requests:
-                await self._staging.refuse(request, "not_present", "The cluster was removed or deleted meanwhile.")
-            return CommitSecretsResult(requests=len(requests), more=more)
-        if head is None:
-            raise Waiting("The repository is missing or not populated yet.", code="not_ready", retry_after=1.0)
-        if row.paused:
-            raise Waiting("Commits are paused.", code="paused")
-        found = await self._already_committed(cluster, requests) if _may_be_a_repetition(pending) else {}
+        found = await self._already_committed(cluster, requests) if head and _may_be_a_repetition(pending) else {}
         for commit, done in found.items():
             await self._staging.committed(done, commit)
         left = {
             request: changes for request, changes in requests.items() if request not in set().union(*found.values())
         }
+        if row.desired is not Desired.PRESENT:
+            for request in left:
+                await self._staging.refuse(request, "not_present", "The cluster was removed or deleted meanwhile.")
+        if row.desired is not Desired.PRESENT or not left:
+            return CommitSecretsResult(commit=next(iter(found), None), requests=len(requests), more=more)
+        if head is None:
+            raise Waiting("The repository is missing or not populated yet.", code="not_ready", retry_after=1.0)
+        if row.paused:
+            raise Waiting("Commits are paused.", code="paused")
         make = self._commit_resealed if resealed else self._commit
-        newest = await make(row, head, left, WriterFence(f"{row.generation}/{row.change}", number)) if left else None
+        newest = await make(row, head, left, WriterFence(f"{row.generation}/{row.change}", number))
         return CommitSecretsResult(commit=newest or next(iter(found), None), requests=len(requests), more=more)
 
     async def _fence_number(self, repository: UUID) -> int:
@@ -96,15 +97,29 @@ class SecretActivities:
             return None
 
     async def _unreported(self, repository: UUID) -> CommitId | None:
-        """The newest commit of secrets, if an attempt before this one may have died before it told of it."""
+        """The newest commit of secrets, if an attempt before this one may have died before it told of it.
+
+        What it has committed is recorded as that: a removal or deletion, which ends what waits, may have come first.
+        """
         if activity.info().attempt == 1:
             return None
 
-        def look() -> CommitId | None:
+        def look() -> CommitSummary | None:
             log = self._git.log(repository, limit=LOOK_BACK)
-            return next((commit.commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
+            return next((commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
 
-        return await asyncio.to_thread(look)
+        newest = await asyncio.to_thread(look)
+        if newest is None:
+            return None
+        told = {request: await self._staging.request(request) for request in requests_named(newest)}
+        refused = {
+            request: changes
+            for request, changes in told.items()
+            if any(change.state is StagedState.REFUSED for change in changes)
+        }
+        for commit, done in already_committed([newest], refused).items():
+            await self._staging.committed(done, commit)
+        return newest.commit
 
     async def _already_committed(
         self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]

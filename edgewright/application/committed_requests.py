@@ -33,6 +33,11 @@ def already_committed(
     return found
 
 
+def requests_named(commit: CommitSummary) -> list[UUID]:
+    """The requests that a commit has committed."""
+    return [UUID(told) for told in dict.fromkeys(_REQUESTS.findall(commit.message))]
+
+
 def by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:
     """Changes of each request, in the order given."""
     grouped: dict[UUID, list[StagedChange]] = {}

@@ -1,9 +1,10 @@
 """Secrets on their way into a repository: coalesced, once, and never in anybody's way."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -188,6 +189,31 @@ async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_c
         rows = await put(idle_centre, [staged(cluster, "db", "password", b"v")])
     assert rows[0].state is StagedState.COMMITTED
     assert len(await asyncio.to_thread(idle_centre.git.log, cluster, limit=10)) == 2
+
+
+class OvertakenAfterCommit(DiesAfterCommit):
+    """The same, and before it is tried again the cluster is wanted no more."""
+
+    def __init__(self, real: Any, overtake: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(real)
+        self._overtake = overtake
+
+    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+        if not self.deaths:
+            await self._overtake()
+        await super().committed(requests, commit)
+
+
+@pytest.mark.parametrize("end", ["request_deletion", "request_removal"])
+async def test_what_is_in_the_repository_is_not_said_to_be_refused(idle_centre: Centre, end: str) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("overtaken")
+    overtake = partial(getattr(idle_centre.ports.clusters, end), cluster, actor="token:test")
+    staging = OvertakenAfterCommit(idle_centre.ports.staging, overtake)
+    async with working(idle_centre, staging=staging):
+        [change] = await put(idle_centre, [staged(cluster, "db", "password", b"v")])
+    assert staging.deaths == 1
+    assert (change.state, change.refusal_code) == (StagedState.COMMITTED, "")
 
 
 class FailsAtFirst:
