@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,7 +65,9 @@ def test_a_deleted_cluster_leaves_its_edge_as_it_was_found(grounds: Grounds, bef
     assert kinds.index("edge.inventory_empty") < kinds.index("edge.goodbye")
     eventually(lambda: not grounds.kubelet.runs(AGENT) and not grounds.kubelet.runs(DETACHER))
     states = [line["state"] for line in told_by(grounds, DETACHER) if line["event"] == "detach"]
-    assert states[:2] == ["ordered", "suspended"] and states[-1] == "gone"
+    # An API server that has met a new kind answers 429 for a moment; the detacher waits, and begins anew.
+    steps = [state for state, _ in groupby(state for state in states if state != "waiting")]
+    assert steps[:2] == ["ordered", "suspended"] and steps[-1] == "gone"
     assert password not in json.dumps([told_by(grounds, name) for name in (AGENT, DETACHER)])
 
 
