@@ -20,16 +20,13 @@ _SAMPLE = [f"{number:02x}" for number in range(0x07, 0x100, 0x10)]
 
 
 def remove_stale_locks(repository: Path, *, stale_after: float, patience: float) -> None:
-    """Removes lock files that a dead git process left behind, and what was left of an interrupted push or commit."""
+    """Removes lock files that a dead git process left behind, and what was left of an interrupted push."""
     locks = [lock for lock in _locks(repository) if is_stale(lock, stale_after=stale_after)]
     if locks:
         with sole_writer(repository, deadline=time.monotonic() + patience):
             for lock in locks:
                 remove_if_stale(lock, stale_after=stale_after)
     remove_leftovers(repository / "objects", "tmp_objdir-", older_than=_DAY)
-    for pack in _packs(repository):  # whoever wrote it was killed before its index had a name
-        if not pack.with_suffix(".idx").exists() and is_stale(pack, stale_after=_DAY):
-            pack.unlink(missing_ok=True)
 
 
 def repack_if_worth_it(repository: Path, *, loose_limit: int) -> None:
@@ -37,7 +34,7 @@ def repack_if_worth_it(repository: Path, *, loose_limit: int) -> None:
 
     What is unreachable stays for two weeks: it may belong to a commit or a push that is under way.
     """
-    if _loose_objects(repository) > loose_limit or len(_packs(repository)) > _MANY_PACKS:
+    if _loose_objects(repository) > loose_limit or _packs(repository) > _MANY_PACKS:
         with _sole_keeper(repository) as alone:
             if alone:
                 run_git(repository, ["gc", "--quiet", "--prune=2.weeks.ago"], timeout=GC_TIMEOUT)
@@ -62,8 +59,8 @@ def _loose_objects(repository: Path) -> int:
     return sum(_names(repository / "objects" / folder) for folder in _SAMPLE) * 256 // len(_SAMPLE)
 
 
-def _packs(repository: Path) -> list[Path]:
-    return [*(repository / "objects" / "pack").glob("*.pack")]
+def _packs(repository: Path) -> int:
+    return sum(1 for _ in (repository / "objects" / "pack").glob("*.pack"))
 
 
 def _names(folder: Path) -> int:

@@ -148,22 +148,6 @@ def test_interrupted_pushes_are_cleared_away_after_a_day(server: BareGitServer, 
     assert (old.exists(), fresh.exists()) == (False, True)
 
 
-def test_packs_that_never_got_their_index_are_cleared_away_after_a_day(
-    server: BareGitServer, repository: UUID
-) -> None:
-    head = put(server, repository, dict(FILES))
-    packs = server.folder(repository) / "objects" / "pack"
-    [whole] = packs.glob("*.pack")
-    old, fresh = packs / f"pack-{'0' * 40}.pack", packs / f"pack-{'1' * 40}.pack"
-    for pack in (old, fresh):
-        pack.write_bytes(b"PACK")
-    for pack in (old, whole):
-        os.utime(pack, (time.time() - 90_000,) * 2)
-    server.upkeep(repository)
-    assert sorted(packs.glob("*.pack")) == sorted([whole, fresh])
-    assert server.list(repository, "", at=head) == sorted(FILES)
-
-
 @pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO])
 def test_storage_that_fails_means_waiting_and_leaves_no_trace(

@@ -242,6 +242,21 @@ def test_an_index_of_another_version_is_left_to_git(
         server.read(repository, "README.md", at=head)
 
 
+def test_upkeep_keeps_a_pack_whose_index_was_lost_and_git_makes_that_anew(
+    server: BareGitServer, repository: UUID
+) -> None:
+    head = put(server, repository, dict(FILES))
+    folder = server.folder(repository)
+    [pack] = (folder / "objects" / "pack").glob("*.pack")
+    pack.with_suffix(".idx").unlink()
+    os.utime(pack, (0, 0))
+    with pytest.raises(Stalled):
+        server.read(repository, "README.md", at=head)
+    server.upkeep(repository)
+    git(folder, "index-pack", pack)
+    assert server.read(repository, "README.md", at=head) == FILES["README.md"]
+
+
 def test_places_that_need_more_than_four_bytes_are_left_to_git(tmp_path: Path) -> None:
     index = pack_in(tmp_path, {"ab" * 20: ("blob", b"1")})
     assert read_from(tmp_path, "ab" * 20) == ("blob", b"1")
