@@ -148,13 +148,13 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
 
     async def credentials(self, cluster: UUID) -> Sequence[Credential]:
         async with self._database.read() as connection:
-            return [_credential(row) for row in await living_credentials(connection, cluster)]
+            return [_credential(row, cluster) for row in await living_credentials(connection, cluster)]
 
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
         async with self._database.read() as connection:
             row = await read_row_for_edge(connection, cluster)
             held = await living_credentials(connection, cluster)
-        return None if row is None else (row, [_credential(credential) for credential in held])
+        return None if row is None else (row, [_credential(credential, cluster) for credential in held])
 
     async def holder(self, cluster: UUID) -> Holder | None:
         rows = await self._database.look_up(HELD_BY, {"holder": cluster})
@@ -247,26 +247,13 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
 
 def _held(rows: Sequence[Row[Any]], cluster: UUID) -> Sequence[Credential]:
     """Of ``HELD_BY`` and what begins like it."""
-    return [
-        Credential(
-            id=row.id,
-            cluster=cluster,
-            generation=row.generation,
-            role=Role(row.role),
-            state=CredentialState(row.state),
-            secret_sha256=row.secret_sha256,
-            created_at=row.created_at,
-            proven_at=row.proven_at,
-            rotation_asked_at=row.rotation_asked_at,
-        )
-        for row in rows
-    ]
+    return [_credential(row, cluster) for row in rows]
 
 
-def _credential(row: Row[Any]) -> Credential:
+def _credential(row: Row[Any], cluster: UUID) -> Credential:
     return Credential(
         id=row.id,
-        cluster=row.cluster,
+        cluster=cluster,
         generation=row.generation,
         role=Role(row.role),
         state=CredentialState(row.state),
