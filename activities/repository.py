@@ -8,7 +8,7 @@ from uuid import UUID
 from temporalio import activity
 
 from edgewright.application.rendering import RenderInputs
-from edgewright.application.taken_secrets import TAKEN_TRAILER
+from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
 from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
     READ_BY_PURGE,
@@ -153,7 +153,7 @@ class RepositoryActivities:
         commit = await self._commit(
             step.fence,
             removal,
-            subject=f"Remove the workloads of {row.spec.name}",
+            subject=f"{REMOVAL}{row.spec.name}",
             actor=step.actor,
         )
         lacking = (

@@ -14,11 +14,12 @@ from edgewright.adapters.database.upkeep.after_restore import begin_anew, cluste
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.application.committed_requests import already_committed, by_request
-from edgewright.application.taken_secrets import taken_away
+from edgewright.application.repository_ahead import PUT_BACK_TRAILER, removal_undone, taken_away
 from edgewright.cli.backup_manifest import Manifest
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Fence
 from edgewright.errors import NotFound
+from edgewright.ports.git_server import CommitMessage
 from edgewright.settings import Settings
 
 _EVERYTHING = 1_000_000
@@ -66,6 +67,7 @@ async def settle(settings: Settings, made_at: datetime) -> int:
         for cluster in await clusters_with_staged_secrets(database):
             await _find_committed(database, git, cluster)
         for cluster in wanted:
+            await _put_back(database, git, cluster)
             await _find_taken_away(database, git, cluster)
     return back
 
@@ -83,6 +85,30 @@ async def _find_committed(database: Database, git: BareGitServer, cluster: UUID)
         return
     for commit_id, of_commit in already_committed(reversed(log), requests).items():
         await staging.committed(of_commit, commit_id)
+
+
+async def _put_back(database: Database, git: BareGitServer, cluster: UUID) -> None:
+    """Undoes a removal commit that the database does not know: it wants the cluster as it was before."""
+    row = await SqlClusters(database).get(cluster)
+    try:
+        undone = await asyncio.to_thread(removal_undone, git, cluster)
+        head = git.head(cluster)
+    except NotFound:
+        return
+    if row is None or undone is None:
+        return
+    removal, changes = undone
+    fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+    message = CommitMessage(
+        subject="Put back what a deletion after the backup removed",
+        actor="centre",
+        trailers=(
+            ("Edgewright-Cluster", str(cluster)),
+            ("Edgewright-Fence", fence.trailer()),
+            (PUT_BACK_TRAILER, removal),
+        ),
+    )
+    await asyncio.to_thread(git.commit, cluster, changes, message, expected_head=head)
 
 
 async def _find_taken_away(database: Database, git: BareGitServer, cluster: UUID) -> None:

@@ -19,7 +19,7 @@ from edgewright.cli import restore as restoring
 from edgewright.cli.backup_manifest import part_of
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import exclusive_home
-from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.cluster import Desired, Fence, Phase
 from edgewright.domain.projection import Done
 from edgewright.errors import EdgewrightError
 from edgewright.ports.clusters import ClusterRow
@@ -254,7 +254,8 @@ def test_a_repository_that_was_archived_after_the_backup_is_in_service_again(hom
 
     async def end() -> None:
         async with home.store() as store:
-            await store.clusters.request_deletion(ending, actor="test")
+            row = await store.clusters.request_deletion(ending, actor="test")
+            await store.clusters.begin_deletion(Fence(cluster=ending, generation=row.generation, change=row.change))
 
     asyncio.run(end())
     made = home.back_up()

@@ -1,4 +1,4 @@
-"""What a move to new hardware took away is listed to be entered again, also if it happened after the backup."""
+"""What happened to a repository after the backup: a move's secrets are listed, a deletion's removal is undone."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,11 +9,12 @@ import pytest
 from sealing_keys import NOW
 from stopped_home import StoppedHome
 
-from edgewright.application.taken_secrets import TAKEN_TRAILER
-from edgewright.domain.cluster import Phase
+from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
+from edgewright.domain.cluster import Fence, Phase
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.projection import Done
-from edgewright.ports.git_server import CommitMessage
+from edgewright.domain.rendering import workload_removal
+from edgewright.ports.git_server import CommitId, CommitMessage
 from edgewright.sealing import SealedValue, put_values
 
 PATH = "edo/secrets/default/db.yaml"
@@ -96,3 +97,125 @@ def test_a_move_is_found_behind_many_commits(home: StoppedHome) -> None:
         home.commit(cluster, f"later {number}", trailers={"Edgewright-Fence": "2/5"})
     home.restore(made, keep_repositories=True)
     assert listed(home, cluster) == ("default/db/a", "default/db/b", "default/db/c")
+
+
+def removed(home: StoppedHome, cluster: UUID, *, fence: str = "1/3") -> CommitId:
+    """As the step of a deletion leaves it: the workloads of the cluster are gone."""
+    head = home.git.head(cluster)
+    assert head is not None
+    message = CommitMessage(subject=f"{REMOVAL}press-shop", actor="test", trailers=(("Edgewright-Fence", fence),))
+    changes = workload_removal(home.git.list(cluster, "", at=head))
+    return home.git.commit(cluster, changes, message, expected_head=head)
+
+
+def files(home: StoppedHome, cluster: UUID) -> dict[str, bytes | None]:
+    head = home.git.head(cluster) or ""
+    return {path: home.git.read(cluster, path, at=head) for path in home.git.list(cluster, "", at=head)}
+
+
+def pushed(home: StoppedHome, cluster: UUID, changes: dict[str, bytes | None]) -> None:
+    home.git.commit(
+        cluster, changes, CommitMessage(subject="Push", actor="app"), expected_head=home.git.head(cluster)
+    )
+
+
+def working(home: StoppedHome) -> UUID:
+    """A cluster with secrets, and with workloads that somebody has pushed."""
+    cluster = commissioned(home)
+    pushed(home, cluster, {"by-hand/app.yaml": b"app", "by-hand/other.yaml": b"other"})
+    return cluster
+
+
+@pytest.mark.parametrize("archived", [True, False], ids=["archived", "in service"])
+def test_what_a_deletion_after_the_backup_removed_is_put_back(home: StoppedHome, archived: bool) -> None:
+    cluster = working(home)
+    before = files(home, cluster)
+    made = home.back_up()
+    removed(home, cluster)
+    assert "by-hand/app.yaml" not in files(home, cluster)
+    assert PATH not in files(home, cluster)
+    if archived:
+        home.git.archive(cluster)
+    home.restore(made, keep_repositories=True)
+    assert files(home, cluster) == before
+    assert listed(home, cluster) == (), "nothing has to be entered again"
+
+
+def test_what_was_changed_since_the_removal_stays_as_it_is(home: StoppedHome) -> None:
+    cluster = working(home)
+    made = home.back_up()
+    removed(home, cluster)
+    pushed(home, cluster, {"by-hand/app.yaml": b"newer"})
+    home.restore(made, keep_repositories=True)
+    found = files(home, cluster)
+    assert (found["by-hand/app.yaml"], found["by-hand/other.yaml"]) == (b"newer", b"other")
+
+
+def test_a_removal_is_undone_once(home: StoppedHome) -> None:
+    """Somebody deletes a file after the restore; the next restore of the same backup leaves it deleted."""
+    cluster = working(home)
+    made = home.back_up()
+    removed(home, cluster)
+    home.restore(made, keep_repositories=True)
+    pushed(home, cluster, {"by-hand/app.yaml": None})
+    head = home.git.head(cluster)
+    home.restore(made, keep_repositories=True)
+    assert home.git.head(cluster) == head
+
+
+def test_a_removal_that_was_rendered_over_is_not_undone(home: StoppedHome) -> None:
+    """Up to 0.3.0 a restore took it for what is wanted: that was years ago, and everybody has lived with it since."""
+    cluster = working(home)
+    made = home.back_up()
+    removed(home, cluster)
+    commit(home, cluster, {"d"}, fence="1/9")
+    head = home.git.head(cluster)
+    home.restore(made, keep_repositories=True)
+    assert home.git.head(cluster) == head
+
+
+def test_a_removal_is_found_behind_many_pushes_and_the_end_of_a_move_that_it_overtook(home: StoppedHome) -> None:
+    cluster = working(home)
+    made = home.back_up()
+    removed(home, cluster, fence="2/4")
+    commit(home, cluster, set(), fence="2/4", taken=0)
+    for number in range(30):
+        pushed(home, cluster, {"by-hand/later.yaml": f"{number}".encode()})
+    home.restore(made, keep_repositories=True)
+    assert files(home, cluster)["by-hand/app.yaml"] == b"app"
+    assert listed(home, cluster) == ()
+
+
+def test_a_push_that_only_sounds_like_a_removal_is_not_undone(home: StoppedHome) -> None:
+    cluster = working(home)
+    made = home.back_up()
+    message = CommitMessage(subject=f"{REMOVAL}press-shop", actor="app")
+    home.git.commit(cluster, {"by-hand/app.yaml": None}, message, expected_head=home.git.head(cluster))
+    home.restore(made, keep_repositories=True)
+    assert "by-hand/app.yaml" not in files(home, cluster)
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["begun", "asked for"])
+def test_a_deletion_that_the_backup_knows_is_undone_only_where_it_can_still_be_taken_back(
+    home: StoppedHome, begun: bool
+) -> None:
+    cluster = working(home)
+
+    async def end() -> None:
+        async with home.store() as store:
+            await store.clusters.request_deletion(cluster, actor="test")
+            if begun:
+                row = await store.row(cluster)
+                await store.clusters.begin_deletion(
+                    Fence(cluster=cluster, generation=row.generation, change=row.change)
+                )
+
+    asyncio.run(end())
+    made = home.back_up()
+    removed(home, cluster)
+    home.git.archive(cluster)
+    home.restore(made, keep_repositories=True)
+    if begun:
+        assert not home.git.exists(cluster)
+    else:
+        assert files(home, cluster)["by-hand/app.yaml"] == b"app"

@@ -36,7 +36,8 @@ async def begin_anew(database: Database, *, made_at: datetime, actor: str = "cen
         made_at: when the backup was made.
 
     Returns:
-        The clusters that should have a repository in service.
+        The clusters that should have a repository in service, as no deletion has touched it that is known here; one
+        that was only asked for can still be taken back.
     """
     async with database.write(long=True) as connection:
         at = await database.now(connection)
@@ -50,7 +51,7 @@ async def begin_anew(database: Database, *, made_at: datetime, actor: str = "cen
         await take_positions(connection, POSITIONS_SKIPPED)
         for first in range(0, len(told), _EVENTS_AT_ONCE):
             await record_all(connection, at, told[first : first + _EVENTS_AT_ONCE])
-        return [row.uuid for row in rows if row.desired != Desired.DELETED]
+        return [row.uuid for row in rows if row.desired != Desired.DELETED or row.deletion_begun_at is None]
 
 
 def _event(cluster: UUID | None, made_at: str, actor: str) -> NewEvent:

@@ -1,0 +1,131 @@
+"""What a repository that is ahead of a restored database has lost, and the database does not know.
+
+A move to new hardware took secrets away: the list of what has to be entered again is in the database alone. One that
+was put back to a moment before the move does not have it, and the step that takes secrets away finds nothing left to
+take: the repository tells.
+
+A deletion took every workload and secret away: put back to a moment before it, the database wants the cluster as it
+was, and nothing that is rendered brings back what people have written.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from edgewright.domain.rendering import SECRETS_FOLDER
+from edgewright.errors import Stalled
+from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
+from edgewright.sealing import read_values
+
+TAKEN_TRAILER = "Edgewright-Taken-Away"
+"""Says of a commit how many values it takes away that were sealed for the old hardware."""
+_TAKES = re.compile(
+    rf"^{TAKEN_TRAILER}: \d+$"
+    r"|\ATake away \d+ secret values sealed for the old hardware$(?=[\s\S]*^Edgewright-Fence: )",  # up to 0.3.0
+    re.MULTILINE,
+)
+_GENERATION = re.compile(r"^Edgewright-Fence: (\d+)/\d+$", re.MULTILINE)
+REMOVAL = "Remove the workloads of "
+"""How the subject of a removal commit begins."""
+PUT_BACK_TRAILER = "Edgewright-Put-Back"
+"""Names the removal commit that a restore has undone."""
+_REMOVES = re.compile(rf"\A{REMOVAL}(?=[\s\S]*^Edgewright-Fence: )", re.MULTILINE)
+_PUTS_BACK = re.compile(rf"^{PUT_BACK_TRAILER}: [0-9a-f]{{40}}$", re.MULTILINE)
+_FIRST_LOOK, _LONGEST_LOOK = 20, 1_000_000
+"""Commits: most repositories are not ahead, and show that with their newest commit."""
+
+
+def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
+    """Values, as ``namespace/name/key``, that moves took away and that nobody has entered since.
+
+    Args:
+        after: the generation that the database knows to be commissioned; what was taken away then is in its list.
+
+    Raises:
+        NotFound: there is no such repository.
+    """
+    taken: set[str] = set()
+    entered: set[str] = set()
+    log, ahead = _log(git, cluster, after)
+    for number, commit in enumerate(log[:ahead]):
+        there = _keys(git, cluster, commit.commit)
+        entered |= there
+        if _TAKES.search(commit.message) and number + 1 < len(log):
+            taken |= _keys(git, cluster, log[number + 1].commit) - entered
+    return taken
+
+
+def removal_undone(git: GitServer, cluster: UUID) -> tuple[CommitId, Mapping[str, bytes | None]] | None:
+    """The removal commit of a deletion that nothing has followed, and what puts back all that it has changed.
+
+    What somebody has changed since stays as it is. After a removal nothing is rendered or sealed any more: where
+    either came later, a restore has gone by already.
+
+    Returns:
+        None if there is no such commit.
+
+    Raises:
+        NotFound: there is no such repository.
+    """
+    log = git.log(cluster, limit=_FIRST_LOOK)
+    if len(log) == _FIRST_LOOK and not _last_removal(log):
+        log = git.log(cluster, limit=_LONGEST_LOOK)
+    found = _last_removal(log)
+    if found is None:
+        return None
+    removal, before = found
+    head = log[0].commit
+    paths = {path for commit in (removal, before) for path in git.list(cluster, "", at=commit)}
+    changes: dict[str, bytes | None] = {}
+    for path in paths:
+        was, became = (git.read(cluster, path, at=commit) for commit in (before, removal))
+        if was != became and git.read(cluster, path, at=head) == became:
+            changes[path] = was
+    return removal, changes
+
+
+def _last_removal(log: Sequence[CommitSummary]) -> tuple[CommitId, CommitId] | None:
+    """A removal commit that only pushes, and the end of a move that it overtook, have followed; and its parent."""
+    for number, commit in enumerate(log):
+        if _REMOVES.search(commit.message):
+            return (commit.commit, log[number + 1].commit) if number + 1 < len(log) else None
+        is_ours = _GENERATION.search(commit.message) is not None
+        if _PUTS_BACK.search(commit.message) or (is_ours and not _TAKES.search(commit.message)):
+            return None
+    return None
+
+
+def _log(git: GitServer, cluster: UUID, after: int) -> tuple[Sequence[CommitSummary], int]:
+    """The newest commits, and how many of them are of later generations."""
+    log = git.log(cluster, limit=_FIRST_LOOK)
+    ahead = _ahead(log, after)
+    if ahead == _FIRST_LOOK:
+        log = git.log(cluster, limit=_LONGEST_LOOK)
+        ahead = _ahead(log, after)
+    return log, ahead
+
+
+def _ahead(log: Sequence[CommitSummary], after: int) -> int:
+    """How many commits are newer than the newest one of a generation that is known; pushes bear none.
+
+    A commit that puts back what was removed bears the generation of the restored database.
+    """
+    for number, commit in enumerate(log):
+        generation = _GENERATION.search(commit.message)
+        if generation is not None and int(generation[1]) <= after and not _PUTS_BACK.search(commit.message):
+            return number
+    return len(log)
+
+
+def _keys(git: GitServer, cluster: UUID, at: CommitId) -> set[str]:
+    """A file that cannot be read counts as a whole, without a key."""
+    keys: set[str] = set()
+    for path in git.list(cluster, SECRETS_FOLDER.rstrip("/"), at=at):
+        if not path.endswith(".yaml"):
+            continue
+        secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+        try:
+            keys |= {f"{secret}/{key}" for key in read_values(git.read(cluster, path, at=at) or b"", where=path)}
+        except Stalled:
+            keys.add(secret)
+    return keys
