@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from edgewright.application.repository_ahead import PUT_BACK_TRAILER
 from tools.chaos.evidence import Case, Violation
 from tools.chaos.repositories import Commit, Repository, is_secret
 from tools.chaos.sealed import Opened, ciphertexts
@@ -38,7 +39,9 @@ def head_values(case: Case, repository: Repository) -> dict[str, Opened]:
 
 
 def _introduced(case: Case, repository: Repository) -> Iterator[Introduced]:
+    """A restore may put back what a deletion took away: the same ciphertext, which is not new."""
     there: dict[str, Mapping[str, tuple[str, str]]] = {}
+    known: set[tuple[str, tuple[str, str]]] = set()
     for commit in repository.commits:
         for path, blob in commit.changed.items():
             if not is_secret(path):
@@ -46,7 +49,9 @@ def _introduced(case: Case, repository: Repository) -> Iterator[Introduced]:
             before = there.get(path, {})
             there[path] = ciphertexts(repository.blobs[blob]) if blob else {}
             for place, sealed in there[path].items():
-                if before.get(place) != sealed:
+                is_back = PUT_BACK_TRAILER in commit.trailers and (place, sealed) in known
+                known.add((place, sealed))
+                if before.get(place) != sealed and not is_back:
                     yield Introduced(commit.id, place, case.opener.open(*sealed))
 
 
