@@ -94,7 +94,7 @@ def live_of(gateway: Gateway) -> Live:
         searches=Searches(),
         edge_bodies=edge_bodies(),
         edge_statuses=Allowance(
-            burst=300,
+            burst=30,
             per_second=1,
             code="status_too_often",
             sentence="This cluster reports its status too often.",

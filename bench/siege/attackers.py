@@ -244,6 +244,7 @@ async def bulk_writer(target: Target) -> None:
         await asyncio.gather(lane(http, "one"), lane(http, "two"))
 
 
+ANSWERED = "answers to the hostile caller"
 OUT_OF_MEMORY = "pushes for which git got no more memory"
 REFUSED_PAGES = "requests of a web page refused"
 OBEYED = "requests of a web page obeyed"
@@ -280,9 +281,17 @@ async def _lane(http: httpx.AsyncClient, method: str, path: str, body: Callable[
 def _client(
     target: Target, *, headers: dict[str, str] | None = None, auth: httpx.BasicAuth | None = None
 ) -> httpx.AsyncClient:
-    transport = httpx.AsyncHTTPTransport(local_address=ADDRESS)
+    async def count(_: httpx.Response) -> None:
+        target.met[ANSWERED] += 1
+
     return httpx.AsyncClient(
-        base_url=target.url, headers=headers, auth=auth, timeout=30, trust_env=False, transport=transport
+        base_url=target.url,
+        headers=headers,
+        auth=auth,
+        timeout=30,
+        trust_env=False,
+        transport=httpx.AsyncHTTPTransport(local_address=ADDRESS),
+        event_hooks={"response": [count]},
     )
 
 

@@ -304,6 +304,7 @@ class Reporter:
         else:
             self._status_matter.well("taken")
         self._status_backoff.reset()
+        self._status_at = self._clock.monotonic() + SHORTEST_PAUSE  # what comes meanwhile goes together
         self._offered = status
         self._asked_for_status = False
 

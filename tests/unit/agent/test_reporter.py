@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ from scripted_centre import Reply, Request, ScriptedCentre, answer, scripted_cen
 
 from edgewright.agent.lacks import Unknown
 from edgewright.agent.observation import Host, Observation
+from edgewright.agent.pauses import SHORTEST_PAUSE
 from edgewright.agent.reporter import ATTACHED_ANEW, OWN_SECRET, PATIENCE
 from edgewright.errors import Stalled
 
@@ -35,6 +37,28 @@ async def test_a_change_is_reported_at_once_and_once(centre: ScriptedCentre) -> 
     paths = [request.path for request in centre.requests]
     assert [request.body for request in centre.statuses] == [WHOLE.to_json(), changed.to_json()]
     assert paths[6] == "/v1/agent/status", "the first status, five heartbeats, then the change"
+
+
+async def test_changes_that_come_one_after_the_other_go_together(centre: ScriptedCentre) -> None:
+    """The centre takes one status a second of an edge; whatever has changed meanwhile is in the next one."""
+    life = Life(centre, HOUR)
+    moments: list[float] = []
+    last = [Host(f"press-{number}", True, False) for number in range(50)]
+
+    def reply(request: Request) -> Reply:
+        if request in centre.statuses:
+            moments.append(life.clock.monotonic())
+        return well(request)
+
+    def changed() -> None:
+        if last:
+            life.see(replace(WHOLE, hosts=(last.pop(),)))
+
+    centre.reply, life.each_sleep = reply, changed
+    await life.live()
+    assert len(moments) > 10
+    assert all(later - earlier >= SHORTEST_PAUSE for earlier, later in pairwise(moments))
+    assert centre.statuses[-1].body["hosts"][0]["hostname"] == "press-0"
 
 
 async def test_the_centre_may_ask_for_a_status_again(centre: ScriptedCentre) -> None:
