@@ -84,7 +84,7 @@ def _commit(text: str) -> Commit:
     head, _, raw = text.partition("\x1e")
     name, tree, parents, message = head.split("\x1f", 3)
     trailers: dict[str, tuple[str, ...]] = {}
-    for key, value in re.findall(r"^(Edgewright-[A-Za-z]+): (.*)$", message, re.MULTILINE):
+    for key, value in re.findall(r"^(Edgewright-[A-Za-z-]+): (.*)$", message, re.MULTILINE):
         trailers[key] = (*trailers.get(key, ()), value)
     changed: dict[str, str | None] = {}
     for line in raw.splitlines():
