@@ -11,6 +11,7 @@ import pytest
 from database_stores import ACTOR, NOON, Store, key_of
 from sqlalchemy import Connection, event, select
 
+from edgewright.adapters.database.secrets import secret_staging
 from edgewright.adapters.database.tables import staged_changes
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Conflict, NotFound, Superseded, Waiting
@@ -205,6 +206,30 @@ async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store)
     await store.staging.committed([older, mixed], "decade")
     assert await states(store, older) == [StagedState.SUPERSEDED]
     assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.COMMITTED]
+
+
+async def test_what_another_worker_commits_meanwhile_is_not_recorded_by_what_was_read_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events are made before the transaction that records a commit: a newer value may have been committed by then."""
+    cluster = await store.commissioned()
+    older, newer = await store.change(cluster), await store.change(cluster)
+    await store.staging.stage([older])
+    await store.staging.stage([newer])
+    prepare = secret_staging._facts_of
+
+    async def overtaken(*facts: Any) -> Any:
+        monkeypatch.setattr(secret_staging, "_facts_of", prepare)
+        made = await prepare(*facts)
+        await store.staging.committed([newer.request], "b" * 40)
+        return made
+
+    monkeypatch.setattr(secret_staging, "_facts_of", overtaken)
+    await store.staging.committed([older.request], "a" * 40)
+    states = [change.state for request in (older, newer) for change in await store.staging.request(request.request)]
+    assert states == [StagedState.SUPERSEDED, StagedState.COMMITTED]
+    told = [each.detail["commit"] for each in await store.audit.timeline(cluster) if each.kind == "secret.put"]
+    assert told == ["b" * 40]
 
 
 async def test_one_commit_may_hold_several_changes_of_a_key(store: Store) -> None:

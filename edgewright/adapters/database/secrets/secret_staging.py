@@ -6,6 +6,7 @@ of which every change was superseded has ended without a commit of its own.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
@@ -41,6 +42,7 @@ _TO_COMMIT = (
     .where(OF_REQUESTS, staged_changes.c.state.in_(COMMITTABLE))
     .order_by(staged_changes.c.sequence)
 )
+_SEQUENCES = _TO_COMMIT.with_only_columns(staged_changes.c.sequence)
 _COMMIT = (
     update(staged_changes)
     .where(staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)))
@@ -112,22 +114,15 @@ class SqlSecretStaging:
         if not requests:
             return
         named = {"requests": list(requests)}
-        async with self._database.write() as connection:
-            at = await self._database.now(connection)
-            owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
-            rows = [row async for row in in_portions(await connection.execute(_TO_COMMIT, named))]
+        while True:
+            async with self._database.read() as connection:
+                rows = [row async for row in in_portions(await connection.execute(_TO_COMMIT, named))]
             if not rows:
                 return
-            await connection.execute(_COMMIT, {"sequences": [row.sequence for row in rows], "by_commit": commit})
-            written = [row for row in rows if row.replaces is None]
-            if written:
-                await _supersede_older(connection, written)
-            for owner in owners:
-                if owner is not None:
-                    await _entered_again(connection, at, owner, [row for row in written if row.cluster == owner.uuid])
-            resealed = [row for row in rows if row.replaces is not None]
-            told = [_event(row, commit) async for row in in_portions(written)]
-            await record_all(connection, at, told + _resealed_events(resealed, commit))
+            facts = await _facts_of(rows, commit)
+            async with self._database.write() as connection:
+                if await _record_commit(connection, await self._database.now(connection), named, facts, commit):
+                    return
 
     async def give_way(self, changes: Sequence[StagedChange]) -> None:
         if not changes:
@@ -174,25 +169,66 @@ def _whole_requests(front: Sequence[UUID]) -> list[UUID]:
     return list(whole)
 
 
-async def _supersede_older(connection: AsyncConnection, committed: Sequence[Row[Any]]) -> None:
+@dataclass(frozen=True)
+class _CommitFacts:
+    """What is to be written of a commit; made before the transaction, in which everybody else's writes wait.
+
+    Args:
+        sequences: of the changes that it has committed.
+        written: those that people have written; not what was re-sealed.
+        older: values of ``_SUPERSEDE``, one for each key.
+    """
+
+    sequences: Sequence[int]
+    written: Sequence[Row[Any]]
+    older: Sequence[Mapping[str, Any]]
+    told: Sequence[NewEvent]
+
+
+async def _facts_of(rows: Sequence[Row[Any]], commit: CommitId) -> _CommitFacts:
+    written = [row for row in rows if row.replaces is None]
+    resealed = [row for row in rows if row.replaces is not None]
+    told = [_event(row, commit) async for row in in_portions(written)]
+    older = await _older_than(written)
+    return _CommitFacts([row.sequence for row in rows], written, older, told + _resealed_events(resealed, commit))
+
+
+async def _older_than(committed: Sequence[Row[Any]]) -> Sequence[Mapping[str, Any]]:
     """Older changes of the keys just committed must never be committed after them.
 
     Labels and annotations are no key: a newer change of them does not hold what an older one names.
     """
     newest = {
-        (row.cluster, place): row.sequence for row in committed if isinstance(place := place_of(row), SecretKey)
+        (row.cluster, place): row.sequence
+        async for row in in_portions(committed)
+        if isinstance(place := place_of(row), SecretKey)
     }
-    if not newest:
-        return
-    keys = ("of_cluster", "of_namespace", "of_name", "of_key", "before")
-    await execute_in_portions(
-        connection,
-        _SUPERSEDE,
-        [
-            dict(zip(keys, (cluster, place.namespace, place.name, place.key, sequence), strict=True))
-            for (cluster, place), sequence in newest.items()
-        ],
-    )
+    return [
+        {
+            "of_cluster": cluster,
+            "of_namespace": place.namespace,
+            "of_name": place.name,
+            "of_key": place.key,
+            "before": sequence,
+        }
+        for (cluster, place), sequence in newest.items()
+    ]
+
+
+async def _record_commit(
+    connection: AsyncConnection, at: datetime, named: Mapping[str, Any], facts: _CommitFacts, commit: CommitId
+) -> bool:
+    """Whether the facts still held: another attempt, or a removal, may have come in between."""
+    owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
+    if list(await connection.scalars(_SEQUENCES, named)) != list(facts.sequences):
+        return False
+    await connection.execute(_COMMIT, {"sequences": list(facts.sequences), "by_commit": commit})
+    await execute_in_portions(connection, _SUPERSEDE, facts.older)
+    for owner in owners:
+        if owner is not None:
+            await _entered_again(connection, at, owner, [row for row in facts.written if row.cluster == owner.uuid])
+    await record_all(connection, at, facts.told)
+    return True
 
 
 async def _entered_again(
