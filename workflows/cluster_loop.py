@@ -6,31 +6,24 @@ other, steps and secrets, so that neither holds up the other.
 
 import asyncio
 from contextlib import suppress
-from datetime import datetime
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 from edgewright.domain.cluster import Wanted
 from edgewright.domain.conditions import next_review
-from edgewright.domain.lifecycle import Plan, finish, next_step, plan_for
-from edgewright.domain.projection import PlanKind, Projection
+from edgewright.domain.projection import Projection
 from edgewright.messages.cluster import ClusterState, ManagedClusterInput, Readiness
-from edgewright.messages.steps import Beginning, Reading
+from edgewright.messages.steps import Reading
 from workflows import policies
 from workflows.failures import failure_of
+from workflows.plans import Plans
 from workflows.projecting import nothing_yet, project, projected_again
 from workflows.publication import Publication
-from workflows.reader import Reader
+from workflows.reader import FirstReading, Reader
 from workflows.secret_lane import SecretLane
-from workflows.step_attempts import begin
-from workflows.step_lane import StepLane, forget
+from workflows.step_lane import StepLane
 from workflows.verbs import Verbs
-
-BEGUN = "steps with the first reading"
-"""Patch. Runs that began before it read first, and ask for the steps of a new cluster after that."""
-EARLY_MOVE = "withdraw secrets after an early move"
-"""Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""
 
 
 class ClusterLoop:
@@ -41,9 +34,7 @@ class ClusterLoop:
         self._together = start.together
         self._reader = Reader(start.cluster, seeded=start.state is not None)
         self._restore(start.state or ClusterState())
-        self._begins = start.together and start.state is None
-        self._beginning: tuple[asyncio.Task[Beginning], datetime] | None = None
-        """Steps that were begun with the first reading, and when, until the lane has them."""
+        self._first_reading = FirstReading(start.cluster, due=start.together and start.state is None)
         self._wanted: Wanted | None = None
         self._woken = True
         self._nudges = 0
@@ -55,7 +46,6 @@ class ClusterLoop:
 
     def _restore(self, state: ClusterState) -> None:
         published = state.projection
-        self._done = state.done
         self._runs = state.runs
         self._publication = Publication(self._cluster, published, state.events, state.attempted, untold=state.untold)
         self.steps = StepLane(
@@ -66,6 +56,7 @@ class ClusterLoop:
             newest_commit=published.desired_revision if published else None,
             together=self._together,
         )
+        self._plans = Plans(self.steps, state.done, chained=self._together)
         self.secrets = SecretLane(self._cluster)
         self.verbs = Verbs(self._cluster, state.verbs, state.verbs_seen, state.verbs_applied, state.heard)
 
@@ -141,7 +132,7 @@ class ClusterLoop:
 
     def _must_look(self) -> bool:
         """Whether the last reading may be out of date. It is not when only work of ours has ended."""
-        work_ended = (self.steps.running and self.steps.resting) or self.secrets.progressed
+        work_ended = self.steps.ended or self.secrets.progressed
         return self._woken or self.verbs.pending or not work_ended
 
     async def _look(self) -> bool:
@@ -172,18 +163,12 @@ class ClusterLoop:
         return True
 
     async def _read(self) -> Reading:
-        """One reading. The first one comes with the steps of a new cluster, and may stand in the bulk queue for long;
-        whoever wants something meanwhile does not wait for that."""
-        if self._begins:
-            self._begins = False
-            if workflow.patched(BEGUN):
-                beginning = asyncio.create_task(begin(self._cluster))
-                self._beginning = (beginning, workflow.now())
-                await workflow.wait_condition(lambda: beginning.done() or self._wanted_meanwhile())
-                if beginning.done() and (reading := beginning.result().reading) is not None:
-                    return reading
-                self._woken = False
-                await self.verbs.apply(self.steps, self._publication)
+        """One reading. Whoever wants something meanwhile does not wait for the first one."""
+        if self._first_reading.begins():
+            if (reading := await self._first_reading.read(self._wanted_meanwhile)) is not None:
+                return reading
+            self._woken = False
+            await self.verbs.apply(self.steps, self._publication)
         return await self._reader.read(self.steps.newest_commit)
 
     def _wanted_meanwhile(self) -> bool:
@@ -201,17 +186,9 @@ class ClusterLoop:
         wanted = self._wanted
         if wanted is None:
             return True
-        plan = self._plan(wanted)
-        self.steps.take(plan)
-        self._take_over(plan, wanted)
-        while self.steps.advance(plan, wanted):
-            if next_step(plan, self.steps.finished()) is None and plan.steps:
-                plan, wanted = self._finish(plan, wanted)
-            if self.steps.refused:
-                self.steps.refused = False
-                self._woken = True
-            if self._woken or wanted.closed:
-                break
+        plan = self._plans.take(wanted)
+        self._first_reading.hand_over(self.steps, plan, wanted, new=self._publication.projection is None)
+        wanted, self._woken = self._plans.advance(plan, wanted, read_again=self._woken)
         commit = self.secrets.take_newest_commit()
         self.steps.newest_commit = commit or self.steps.newest_commit
         wanted = self._reader.not_applied_yet(wanted, self.steps.newest_commit, of_secrets=bool(commit))
@@ -223,45 +200,10 @@ class ClusterLoop:
         self._over = wanted.closed
         return published
 
-    def _take_over(self, plan: Plan, wanted: Wanted) -> None:
-        """Has the lane go on with what was begun with the first reading: steps, if nothing was published before."""
-        if self._beginning is None:
-            return
-        (beginning, since), self._beginning = self._beginning, None
-        if self._publication.projection is None:
-            self.steps.take_over(beginning, plan, wanted, since=since)
-        else:
-            forget(beginning)
-
-    def _plan(self, wanted: Wanted) -> Plan:
-        """Of hardware that was given up before its commissioning was known to be done, secrets may be there as well:
-        the workflow that knew is lost, or it was moved so early."""
-        done = self._done
-        if wanted.generation > 1 and not done.generation and workflow.patched(EARLY_MOVE):
-            done = done.model_copy(update={"generation": wanted.generation - 1})
-        return plan_for(wanted, done)
-
-    def _finish(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
-        """Notes that a plan is done; returns what to go on with. A plan with more steps begins with a new reading."""
-        self._done = finish(plan, wanted, self._done, self.steps.rendered_digest)
-        self.steps.drop()
-        if plan.kind is PlanKind.DELETE:
-            return plan, wanted.model_copy(update={"closed": True})
-        if self._together and not (following := self._plan(wanted)).steps:
-            self.steps.take(following)
-            return following, wanted
-        self._woken = True
-        return plan, wanted
-
     def _may_wait_to_publish(self, projection: Projection) -> bool:
-        """Whether a step runs of which nothing is worth telling yet: most end within milliseconds, but one may stand
-        in the bulk queue for long, and an edge that fell silent meanwhile must show."""
+        """Whether nothing is worth telling. An edge that fell silent while a step runs is."""
         before = self._publication.projection
-        if not self.steps.running or self.steps.resting or self.steps.hangs:
-            return False
-        current = self.steps.current
-        first_round = current is not None and self.steps.records[current].attempts <= 1
-        return first_round and (before is None or before.face == projection.face)
+        return self.steps.has_just_begun and (before is None or before.face == projection.face)
 
     async def _rest(self) -> None:
         now = workflow.now()
@@ -278,12 +220,12 @@ class ClusterLoop:
             self._woken
             or self.verbs.pending
             or self.secrets.progressed
-            or (self.steps.running and self.steps.resting)
+            or self.steps.ended
             or self._ready_to_continue_as_new()
         )
 
     def _project(self, wanted: Wanted) -> Projection:
-        return project(wanted, self._done, self.steps, self.secrets, self._publication.projection)
+        return project(wanted, self._plans.done, self.steps, self.secrets, self._publication.projection)
 
     # --- continue-as-new -------------------------------------------------------------------------------
 
@@ -322,7 +264,7 @@ class ClusterLoop:
                 state=ClusterState(
                     projection=carried,
                     untold=carried != self._publication.projection,
-                    done=self._done,
+                    done=self._plans.done,
                     verbs=self.verbs.waiting(),
                     verbs_seen=self.verbs.seen,
                     verbs_applied=self.verbs.applied,

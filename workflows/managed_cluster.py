@@ -89,7 +89,7 @@ class ManagedCluster:
     @retry_step.validator
     def _may_retry(self, verb: StepVerb) -> None:
         self._refuse_for_now()
-        if not self._loop.steps.can_retry(verb.step):
+        if not self._loop.steps.records.can_retry(verb.step):
             raise ApplicationError(f"step {verb.step} is neither waiting nor blocked", type="step_not_waiting")
 
     @workflow.update(
@@ -108,7 +108,7 @@ class ManagedCluster:
         self._refuse_for_now()
         if not verb.reason.strip():
             raise ApplicationError("say why the step is skipped", type="reason_required")
-        if not self._loop.steps.can_skip(verb.step):
+        if not self._loop.steps.records.can_skip(verb.step):
             raise ApplicationError(
                 f"step {verb.step} cannot be skipped: only the present step of a deletion, on another system, can",
                 type="step_not_skippable",
@@ -151,7 +151,7 @@ class ManagedCluster:
     @workflow.query(name=names.QUERY_STEPS, description="The steps of the present plan.")
     def steps(self) -> list[StepRecord]:
         """The steps of the present plan."""
-        return list(self._loop.steps.records.values())
+        return list(self._loop.steps.records.in_order)
 
     def _refuse_while_draining(self) -> None:
         if self._loop.draining:

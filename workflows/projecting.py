@@ -37,7 +37,7 @@ def project(
         phase=phase_of(wanted, commissioned=commissioned),
         ready=commissioned,
         done=done,
-        plan=steps.plan,
+        plan=steps.records.plan,
         change_done=wanted.change,
         waiting_for=waiting_for,
         conditions=conditions_of(
@@ -49,10 +49,10 @@ def project(
             now=workflow.now(),
             before=before.conditions if before else (),
         ),
-        steps=tuple(steps.records.values()),
-        residue=tuple(steps.residue),
+        steps=steps.records.in_order,
+        residue=steps.records.residue,
         lease_epoch=wanted.lease.epoch,
-        order=order_for(steps.current) if wanted.desired is Desired.DELETED else order_for(None),
+        order=order_for(steps.records.current) if wanted.desired is Desired.DELETED else order_for(None),
         desired_revision=desired_revision,
         resealing=wanted.resealing,
     )
@@ -61,9 +61,9 @@ def project(
 def projected_again(before: Projection | None, steps: StepLane) -> Projection | None:
     """The last projection with what the lanes have done since; None before the first one."""
     lanes = {
-        "plan": steps.plan,
-        "steps": tuple(steps.records.values()),
-        "residue": tuple(steps.residue),
+        "plan": steps.records.plan,
+        "steps": steps.records.in_order,
+        "residue": steps.records.residue,
         "desired_revision": steps.newest_commit,
     }
     return before.model_copy(update=lanes) if before else None

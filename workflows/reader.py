@@ -1,13 +1,21 @@
-"""Reads what is wanted of a cluster, and what each reading was compared with."""
+"""Reads what is wanted of a cluster: a new one's together with its first steps, and then whenever it may differ."""
 
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
 from uuid import UUID
 
 from temporalio import workflow
 
 from edgewright.domain.cluster import Wanted
-from edgewright.messages.steps import Reading, ReadWanted
+from edgewright.domain.lifecycle import Plan
+from edgewright.messages.steps import Beginning, Reading, ReadWanted
 from workflows import policies
+from workflows.step_attempts import begin, forget
+from workflows.step_lane import StepLane
 
+BEGUN = "steps with the first reading"
+"""Patch. Runs that began before it read first, and ask for the steps of a new cluster after that."""
 AHEAD = "a commit of a step is ahead of the edge"
 """Patch. Runs that began before it say that an edge is up to date until the next reading, whatever was rendered."""
 
@@ -48,3 +56,47 @@ class Reader:
         if wanted.observed_descends and newest not in {self._compared_with, wanted.head} and workflow.patched(AHEAD):
             return wanted.model_copy(update={"observed_descends": False, "head": newest})
         return wanted.model_copy(update={"observed_descends": False}) if of_secrets else wanted
+
+
+class FirstReading:
+    """The first reading, which runs the steps of a new cluster as well, and may stand in the bulk queue for long.
+
+    Args:
+        due: whether nothing was read before.
+    """
+
+    def __init__(self, cluster: UUID, *, due: bool) -> None:
+        self._cluster = cluster
+        self._due = due
+        self._beginning: tuple[asyncio.Task[Beginning], datetime] | None = None
+        """What was begun, and when, until the lane has it."""
+
+    def begins(self) -> bool:
+        """Whether the next reading is this one. The answer is yes once, at most."""
+        due, self._due = self._due, False
+        return due and workflow.patched(BEGUN)
+
+    async def read(self, meanwhile: Callable[[], bool]) -> Reading | None:
+        """Begins it. None: the database is out of reach, or the reading is not there yet and somebody waits for one.
+
+        Args:
+            meanwhile: whether somebody wants something that does not wait for the bulk queue.
+        """
+        beginning = asyncio.create_task(begin(self._cluster))
+        self._beginning = (beginning, workflow.now())
+        await workflow.wait_condition(lambda: beginning.done() or meanwhile())
+        return beginning.result().reading if beginning.done() else None
+
+    def hand_over(self, steps: StepLane, plan: Plan, wanted: Wanted, *, new: bool) -> None:
+        """Has the lane go on with the steps that were begun, if there are any.
+
+        Args:
+            new: whether nothing was published of the cluster before; otherwise they are dropped.
+        """
+        if self._beginning is None:
+            return
+        (beginning, since), self._beginning = self._beginning, None
+        if new:
+            steps.take_over(beginning, plan, wanted, since=since)
+        else:
+            forget(beginning)

@@ -1,5 +1,7 @@
-"""One attempt at one step, or at several in one go. Each returns the steps that it has finished."""
+"""One attempt at one step, or at several in one go."""
 
+import asyncio
+from datetime import datetime
 from uuid import UUID
 
 from temporalio import workflow
@@ -16,6 +18,74 @@ from edgewright.messages.steps import (
     StepsResult,
 )
 from workflows import policies
+
+TOLD_WHILE_RUNNING = "tell of attempts that take long"
+"""Patch. Runs that began before it tell of a first attempt when it has ended."""
+
+
+class Attempt:
+    """An attempt under way.
+
+    Args:
+        task: what runs; a beginning if it came with the first reading.
+        steps: those that it is to finish, in order.
+        circumstances: those in which it was begun.
+    """
+
+    def __init__(
+        self,
+        task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]",
+        steps: tuple[StepName, ...],
+        fence: Fence,
+        *,
+        since: datetime,
+        circumstances: tuple[object, ...],
+    ) -> None:
+        self._task = task
+        self.steps = steps
+        self._fence = fence
+        self.since = since
+        self.circumstances = circumstances
+
+    @property
+    def ended(self) -> bool:
+        return self._task.done()
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it runs for longer than one that goes well, so that people want to know since when."""
+        if self.ended or workflow.now() - self.since < policies.LONG_ATTEMPT:
+            return False
+        return workflow.patched(TOLD_WHILE_RUNNING)
+
+    def serves(self, step: StepName, fence: Fence) -> bool:
+        """Whether it is at this step, and for the present wish."""
+        return (self.steps[0], self._fence) == (step, fence)
+
+    def finished(self) -> tuple[FinishedStep, ...]:
+        """The steps that it has finished, once it has ended: none if that was for another wish.
+
+        Raises:
+            ActivityError: it failed.
+        """
+        result = self._task.result()
+        return () if isinstance(result, Beginning) and result.fence != self._fence else result.finished
+
+    def forget(self) -> None:
+        """Cancels it. If it goes on all the same, its fence refuses it."""
+        forget(self._task)
+
+
+def forget(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
+    """Cancels what runs; however it ends, nobody wants to know."""
+    task.cancel()
+    task.add_done_callback(_heard)
+
+
+def _heard(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
+    """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def attempt_alone(step: StepName, fence: Fence, *, number: int) -> StepsResult:

@@ -1,4 +1,4 @@
-"""Runs the steps of a plan, one at a time, and remembers how each went."""
+"""Runs the steps of a plan, one at a time, and waits between them."""
 
 import asyncio
 from datetime import datetime
@@ -8,7 +8,6 @@ from temporalio.exceptions import ActivityError
 
 from edgewright.domain.cluster import Fence, StepName, StepState, Wanted
 from edgewright.domain.conditions import Obstacle
-from edgewright.domain.events import EventKind
 from edgewright.domain.lifecycle import (
     COMMITTING,
     EDGE_GOODBYE,
@@ -20,15 +19,13 @@ from edgewright.domain.lifecycle import (
     run_from,
 )
 from edgewright.domain.projection import HELD_UP, Residue, StepRecord
-from edgewright.messages.steps import Beginning, FinishedStep, StepFailure, StepsResult
+from edgewright.messages.steps import Beginning
 from workflows import policies
 from workflows.failures import failure_of, superseded
 from workflows.publication import Publication, moment
-from workflows.step_attempts import attempt_alone, attempt_together
+from workflows.step_attempts import Attempt, attempt_alone, attempt_together, forget
 from workflows.step_records import StepRecords, circumstances, obstacle_sentence, reason_of
 
-TOLD_WHILE_RUNNING = "tell of attempts that take long"
-"""Patch. Runs that began before it tell of a first attempt when it has ended."""
 NO_LONGER_THAN_A_PAUSE = "moments of a wrong clock"
 """Patch. Runs that began before it wait for the next attempt at a step however far ahead it lies."""
 
@@ -36,7 +33,7 @@ FIRST_CHANGE = 1
 """The fence of a cluster of which nothing was changed since it was made."""
 
 
-class StepLane(StepRecords):
+class StepLane:
     """The steps of the present plan. ``advance`` starts or ends at most one step at each call."""
 
     def __init__(
@@ -49,7 +46,7 @@ class StepLane(StepRecords):
         *,
         together: bool = False,
     ) -> None:
-        super().__init__(publication, plan, records, residue)
+        self.records = StepRecords(publication, plan, records, residue)
         self.newest_commit = newest_commit
         self.rendered_digest: str | None = None
         self.waiting_for = ""
@@ -57,58 +54,55 @@ class StepLane(StepRecords):
         self.wake_at: datetime | None = None
         self.refused = False
         """Whether a fence has refused a step: what is wanted has to be read again before the next one."""
-        self._started_in: tuple[object, ...] | None = None
         self._failed_in: tuple[object, ...] | None = None
         self._together = together
         """Whether steps may be run in one go; not after that has failed in the present plan."""
         self._may_run_together = together
-        self._asked_for = 0
-        self._began: datetime | None = None
-        self._task: asyncio.Task[StepsResult] | asyncio.Task[Beginning] | None = None
-        self._running: tuple[StepName, Fence] | None = None
-
-    @property
-    def resting(self) -> bool:
-        """Whether nothing runs, or what runs has ended."""
-        return self._task is None or self._task.done()
+        self._attempt: Attempt | None = None
 
     @property
     def running(self) -> bool:
-        return self._task is not None
+        """Whether an attempt is under way, or has ended and is not noted yet."""
+        return self._attempt is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether an attempt has ended and is not noted yet."""
+        return self._attempt is not None and self._attempt.ended
+
+    @property
+    def has_just_begun(self) -> bool:
+        """Whether a first attempt is under way that is not worth telling of yet: most end within milliseconds."""
+        if self._attempt is None or self._attempt.ended or self._attempt.hangs:
+            return False
+        current = self.records.current
+        return current is not None and self.records[current].attempts <= 1
 
     @property
     def what_is_next(self) -> str:
         """What happens when ``wake_at`` comes, for the summary of the timer."""
-        step = self.current
+        step = self.records.current
         if self.wake_at is None or step is None:
             return "reviews the conditions"
         return f"gives up {step}" if step in WAITS else f"next attempt at {step}"
 
-    @property
-    def hangs(self) -> bool:
-        """Whether an attempt runs for longer than one that goes well, so that people want to know since when."""
-        if self.resting or self._began is None or workflow.now() - self._began < policies.LONG_ATTEMPT:
-            return False
-        return workflow.patched(TOLD_WHILE_RUNNING)
-
     def take(self, plan: Plan) -> None:
         """Goes over to a plan; another key drops what runs and starts with fresh records."""
-        if plan.key == self.plan:
-            for step in plan.steps:
-                self.records.setdefault(step, StepRecord(name=step))
-            return
-        self.drop()
-        self.plan = plan.key
-        self._may_run_together = self._together
-        if plan.steps:
-            self.records = {step: StepRecord(name=step) for step in plan.steps}
+        if self.records.take(plan):
+            self.drop()
+            self._may_run_together = self._together
 
     def drop(self) -> None:
         """Cancels what runs. An attempt that goes on all the same is refused by its fence."""
-        if self._task is not None:
-            forget(self._task)
-        self._task = None
-        self._running = None
+        if self._attempt is not None:
+            self._attempt.forget()
+        self._attempt = None
+
+    def skip(self, step: StepName, because: str, *, actor: str) -> None:
+        """Goes on without a step, and drops an attempt at it."""
+        if self._attempt is not None and self._attempt.steps[0] is step:
+            self.drop()
+        self.records.skip(step, because, actor=actor)
 
     def take_over(self, beginning: "asyncio.Task[Beginning]", plan: Plan, wanted: Wanted, *, since: datetime) -> None:
         """Takes steps that were begun with the first reading for those that are due, or drops them if others are.
@@ -119,41 +113,41 @@ class StepLane(StepRecords):
         Args:
             since: when they were begun.
         """
-        step, fence = next_step(plan, self.finished()), _fence_of(wanted)
+        step, fence = next_step(plan, self.records.finished()), _fence_of(wanted)
         steps = self._in_one_go(plan, step, wanted) if step else ()
         of_this_wish = beginning.result().fence in {fence, None} if beginning.done() else fence.change == FIRST_CHANGE
-        if step is None or len(steps) < 2:
+        if len(steps) < 2:
             forget(beginning)
             return
-        self._note_start(steps, since)
+        self.records.begin(steps[0], since)
         if not of_this_wish:
             forget(beginning)
             return
-        self._started_in = circumstances(wanted)
-        self._running = (step, fence)
-        self._task = beginning
+        self._attempt = Attempt(beginning, steps, fence, since=since, circumstances=circumstances(wanted))
 
     def advance(self, plan: Plan, wanted: Wanted) -> bool:
         """Does what can be done now. True: something moved, look again; False: wait (``wake_at``) for a change."""
         self.waiting_for, self.obstacle, self.wake_at = "", None, None
-        step = next_step(plan, self.finished())
+        step = next_step(plan, self.records.finished())
         if step is None:
             self.drop()
             return False
         fence = _fence_of(wanted)
-        if self._task is not None:
-            if self._running != (step, fence):
-                self.drop()
-            elif not self._task.done():
-                since = f", running since {moment(self._began)}" if self._began and self.hangs else ""
-                self.waiting_for = f"step {step}, attempt {self.records[step].attempts}{since}"
-                return False
-            else:
-                self._end(step)
-                return True
-        return self._begin(plan, step, fence, wanted)
+        attempt = self._attempt
+        if attempt is None:
+            return self._go_on(plan, step, fence, wanted)
+        if not attempt.serves(step, fence):
+            self.drop()
+            return self._go_on(plan, step, fence, wanted)
+        if not attempt.ended:
+            since = f", running since {moment(attempt.since)}" if attempt.hangs else ""
+            self.waiting_for = f"step {step}, attempt {self.records[step].attempts}{since}"
+            return False
+        self._end(attempt, step)
+        return True
 
-    def _begin(self, plan: Plan, step: StepName, fence: Fence, wanted: Wanted) -> bool:
+    def _go_on(self, plan: Plan, step: StepName, fence: Fence, wanted: Wanted) -> bool:
+        """Begins an attempt, if the step is due."""
         record, now = self.records[step], workflow.now()
         if record.state in HELD_UP or step in WAITS:
             because = reason_to_give_up(step, wanted, now)
@@ -178,9 +172,7 @@ class StepLane(StepRecords):
             )
             self.wake_at = rests_until
             return False
-        self._started_in = circumstances(wanted)
-        self._running = (step, fence)
-        self._start(self._in_one_go(plan, step, wanted), fence)
+        self._begin(self._in_one_go(plan, step, wanted), fence, wanted)
         return True
 
     def _in_one_go(self, plan: Plan, step: StepName, wanted: Wanted) -> tuple[StepName, ...]:
@@ -193,104 +185,47 @@ class StepLane(StepRecords):
         """Whether what a step failed in is different now. Unknown, because that was in a run before this one: no."""
         return self._failed_in is not None and self._failed_in != circumstances(wanted)
 
-    def _start(self, steps: tuple[StepName, ...], fence: Fence) -> None:
-        number = self._note_start(steps, workflow.now())
-        if len(steps) > 1:
-            self._task = asyncio.create_task(attempt_together(steps, fence))
-        else:
-            self._task = asyncio.create_task(attempt_alone(steps[0], fence, number=number))
+    def _begin(self, steps: tuple[StepName, ...], fence: Fence, wanted: Wanted) -> None:
+        now = workflow.now()
+        number = self.records.begin(steps[0], now)
+        alone = len(steps) == 1
+        work = attempt_alone(steps[0], fence, number=number) if alone else attempt_together(steps, fence)
+        self._attempt = Attempt(
+            asyncio.create_task(work), steps, fence, since=now, circumstances=circumstances(wanted)
+        )
 
-    def _note_start(self, steps: tuple[StepName, ...], since: datetime) -> int:
-        """Returns which attempt at the first of the steps it is."""
-        record = self.records[steps[0]]
-        self.records[steps[0]] = begun = record.begin(since)
-        self._began = since
-        self._asked_for = len(steps)
-        return begun.attempts
-
-    def _end(self, step: StepName) -> None:
-        task, running, self._task, self._running = self._task, self._running, None, None
-        if task is None or running is None:
-            return
+    def _end(self, attempt: Attempt, step: StepName) -> None:
+        """Notes how an attempt ended."""
+        self._attempt = None
         try:
-            result = task.result()
+            finished = attempt.finished()
         except ActivityError as error:
             if superseded(error):
-                self.records[step] = self.records[step].take_back(attempts=self.records[step].attempts)
+                self.records.take_back(step, attempts=self.records[step].attempts)
                 self.refused = True
                 return
-            self._note_failure(step, failure_of(error))
+            self.records.fail(step, failure_of(error))
+            self._failed_in = attempt.circumstances  # not what has been read since: that may hold the cure
             return
-        of_another_wish = isinstance(result, Beginning) and result.fence != running[1]
-        finished = () if of_another_wish else result.finished
         for done in finished:
-            self._note_done(done)
-        if len(finished) < self._asked_for:
+            self.records.complete(done)
+            self.newest_commit = done.result.commit or self.newest_commit
+            self.rendered_digest = done.result.rendered_digest or self.rendered_digest
+        if len(finished) < len(attempt.steps):
             self._may_run_together = False
         if not finished:
-            self.records[step] = self.records[step].take_back(attempts=0)
-
-    def _note_done(self, done: FinishedStep) -> None:
-        record, result, now = self.records[done.step].complete(workflow.now()), done.result, workflow.now()
-        self.records[done.step] = record
-        self.newest_commit = result.commit or self.newest_commit
-        self.rendered_digest = result.rendered_digest or self.rendered_digest
-        began = record.started_at or now
-        took = (now - began).total_seconds() if done.seconds is None else done.seconds
-        sentence = f"Step {done.step} done." + (f" {result.note}" if result.note else "")
-        self._publication.tell(
-            EventKind.STEP_DONE,
-            sentence,
-            step=done.step.value,
-            attempts=record.attempts,
-            seconds=round(took, 3),
-            commit=result.commit,
-        )
-
-    def _note_failure(self, step: StepName, failure: StepFailure) -> None:
-        record = self.records[step]
-        wait = policies.backoff(record.attempts)
-        if failure.retry_after is not None:
-            wait = max(wait, min(policies.LONGEST_BACKOFF, policies.seconds(failure.retry_after)))
-        next_at = None if failure.permanent else workflow.now() + wait
-        self.records[step] = record.fail(
-            error=failure.sentence, code=failure.code, hint=failure.hint, next_at=next_at
-        )
-        self._failed_in = self._started_in  # not what has been read since: that may hold the cure
-        self._publication.tell(
-            EventKind.STEP_BLOCKED if failure.permanent else EventKind.STEP_FAILED,
-            f"Step {step} failed: {failure.sentence}",
-            step=step.value,
-            attempts=record.attempts,
-            code=failure.code,
-            where=failure.where,
-            next_at=moment(next_at) if next_at else None,
-        )
+            self.records.take_back(step, attempts=0)
 
     def _wait_for_edge(self, step: StepName, wanted: Wanted) -> bool:
-        record, now = self.records[step], workflow.now()
         if edge_has_answered(step, wanted):
-            self.records[step] = record.answered(now)
-            self._publication.tell(EventKind.STEP_DONE, f"Step {step} done: the edge has answered.", step=step.value)
+            self.records.answered(step)
             return True
-        if record.state is StepState.PENDING:
-            self.records[step] = record.await_edge(now)
+        if self.records[step].state is StepState.PENDING:
+            self.records.await_edge(step)
         until = f" until {moment(wanted.deadline)}" if wanted.deadline else ""
         self.waiting_for = f"the edge ({step}){until}"
         self.wake_at = wanted.deadline
         return False
-
-    def skip(self, step: StepName, because: str, *, actor: str) -> None:
-        """Goes on without a step; what it leaves behind becomes residue."""
-        if self._running is not None and self._running[0] is step:
-            self.drop()
-        record, now = self.records[step], workflow.now()
-        self.records[step] = record.skip(now, because=because)
-        reason = because + (f" (last error: {record.error})" if record.error else "")
-        self.residue.append(Residue(step=step, reason=reason, since=now))
-        self._publication.tell(
-            EventKind.STEP_SKIPPED, f"Step {step} was skipped: {because}.", actor=actor, step=step.value
-        )
 
 
 def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
@@ -304,15 +239,3 @@ def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
 
 def _fence_of(wanted: Wanted) -> Fence:
     return Fence(cluster=wanted.uuid, generation=wanted.generation, change=wanted.change)
-
-
-def forget(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
-    """Cancels an attempt; however it ends, nobody wants to know."""
-    task.cancel()
-    task.add_done_callback(_heard)
-
-
-def _heard(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
-    """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
-    if not task.cancelled():
-        task.exception()

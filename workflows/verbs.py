@@ -249,8 +249,8 @@ class Verbs:
     async def _apply(self, verb: PendingVerb, steps: StepLane) -> str:
         match verb.kind:
             case VerbKind.RETRY_STEP if verb.step:
-                steps.retry(verb.step, actor=verb.actor)
-            case VerbKind.SKIP_STEP if verb.step and steps.can_skip(verb.step):
+                steps.records.retry(verb.step, actor=verb.actor)
+            case VerbKind.SKIP_STEP if verb.step and steps.records.can_skip(verb.step):
                 steps.skip(verb.step, verb.reason, actor=verb.actor)
             case VerbKind.DELETE:
                 deletion = RecordDeletion(

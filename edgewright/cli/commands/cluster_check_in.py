@@ -6,7 +6,7 @@ import typer
 
 from edgewright.cli.client import connect
 from edgewright.cli.commands.naming import named
-from edgewright.cli.commands.options import AsJson, ClusterName
+from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel
 from edgewright.cli.commands.screen import Document, moment, result, show_json
 from edgewright.cli.failures import CliError, ExitCode
 
@@ -47,3 +47,13 @@ def spoken_check_in(document: Document) -> str:
     opens = said["next_opening"]
     ahead = f"; the next window opens {moment(opens)}" if opens else "; a window is open now"
     return f"{', '.join(said['windows'])} ({said['time_zone']}){ahead}"
+
+
+COMMANDS = (
+    Command(
+        "check-in",
+        check_in,
+        Panel.EDGE,
+        "cluster check-in press-shop 'Mon-Fri 22:00-06:00' --time-zone Europe/London",
+    ),
+)

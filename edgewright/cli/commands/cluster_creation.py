@@ -14,6 +14,8 @@ from edgewright.cli.commands.options import (
     AsJson,
     Chart,
     ClusterName,
+    Command,
+    Panel,
     Timeout,
     Values,
     Wait,
@@ -162,3 +164,10 @@ def _end(
     elif not wait:
         say(f"`{typed(f'cluster wait {cluster.text}')}` waits until it is ready.")
     return shown
+
+
+COMMANDS = (
+    Command("create", create, Panel.LIFE, "cluster create press-shop --label site=sheffield --wait"),
+    Command("wait", wait, Panel.LIFE, "cluster wait press-shop --for available --timeout 10m"),
+    Command("recreate", recreate, Panel.LIFE, "cluster recreate press-shop --new-hardware --wait"),
+)

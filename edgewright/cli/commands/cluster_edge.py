@@ -10,7 +10,7 @@ from edgewright.cli.client import connect
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, until
 from edgewright.cli.commands.naming import named
-from edgewright.cli.commands.options import AsJson, ClusterName, Yes
+from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel, Yes
 from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json
 from edgewright.cli.failures import CliError
 from edgewright.cli.invocation import typed
@@ -127,3 +127,12 @@ def rotate(
         show_json(document)
     else:
         result(f"The edge is asked to replace: {', '.join(document['roles'])}. The timeline tells when it has.")
+
+
+COMMANDS = (
+    Command("bootstrap", bootstrap, Panel.EDGE, "cluster bootstrap press-shop --expires-in 2h"),
+    Command("uninstall-script", uninstall_script, Panel.EDGE, "cluster uninstall-script"),
+    Command("accept", accept, Panel.EDGE, "cluster accept press-shop"),
+    Command("reject", reject, Panel.EDGE, "cluster reject press-shop"),
+    Command("rotate", rotate, Panel.EDGE, "cluster rotate press-shop --role flux"),
+)

@@ -10,7 +10,7 @@ from edgewright.cli.commands.asking import require_name
 from edgewright.cli.commands.cluster_views import whole_timeline
 from edgewright.cli.commands.durations import seconds_of, spoken
 from edgewright.cli.commands.naming import NamedCluster, named
-from edgewright.cli.commands.options import AsJson, ClusterName, Wait, Yes
+from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel, Wait, Yes
 from edgewright.cli.commands.screen import Document, clean, result, say, show_json
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import wait_until_gone
@@ -142,3 +142,9 @@ def _say_purge(gateway: GatewayClient, cluster: NamedCluster) -> None:
     for event in whole_timeline(gateway, cluster)["items"]:
         if event["kind"] in {EventKind.EDGE_PURGED, EventKind.EDGE_NOT_PURGED}:
             say(clean(event["message"]))
+
+
+COMMANDS = (
+    Command("delete", delete, Panel.LIFE, "cluster delete press-shop --deadline 12h"),
+    Command("undelete", undelete, Panel.LIFE, "cluster undelete press-shop"),
+)

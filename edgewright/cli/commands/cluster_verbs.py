@@ -6,7 +6,7 @@ import typer
 
 from edgewright.cli.client import connect
 from edgewright.cli.commands.naming import named
-from edgewright.cli.commands.options import AsJson, ClusterName
+from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel
 from edgewright.cli.commands.screen import Document, result, show_json
 from edgewright.cli.commands.waiting import state_of
 from edgewright.domain.cluster import StepName
@@ -74,3 +74,12 @@ def _show(document: Document, sentence: str, *, as_json: bool) -> None:
         show_json(document)
     else:
         result(sentence)
+
+
+COMMANDS = (
+    Command("certificate", certificate, Panel.STEERING, f"cluster certificate press-shop {'9f' * 32}"),
+    Command("pause", pause, Panel.STEERING, "cluster pause press-shop --reason 'change freeze until Monday'"),
+    Command("resume", resume, Panel.STEERING, "cluster resume press-shop"),
+    Command("retry", retry, Panel.STEERING, "cluster retry press-shop create_repository"),
+    Command("skip", skip, Panel.STEERING, "cluster skip press-shop await_goodbye --reason 'scrapped hardware'"),
+)

@@ -13,7 +13,7 @@ import typer
 from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.cluster_page import show_page
 from edgewright.cli.commands.naming import NamedCluster, named, pages
-from edgewright.cli.commands.options import AsJson, ClusterName, labels_of
+from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel, labels_of
 from edgewright.cli.commands.screen import (
     Document,
     clean,
@@ -231,3 +231,10 @@ def _waiting(step: Document) -> str:
     because = f", because {clean(step['error'])}" if step.get("error") else ""
     hint = f" {clean(step['hint'])}" if step.get("hint") else ""
     return f"{step['name']} is {step['state']} after attempt {step['attempts']}{when}{because}{hint}"
+
+
+COMMANDS = (
+    Command("list", list_clusters, Panel.SIGHT, "cluster list --label site=sheffield --sort -last_heard"),
+    Command("show", show, Panel.SIGHT, "cluster show press-shop"),
+    Command("timeline", timeline, Panel.SIGHT, "cluster timeline press-shop --follow"),
+)

@@ -1,7 +1,9 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands have, and how a command joins its group."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +25,29 @@ Values = Annotated[
 ]
 
 DEFAULT_TIMEOUT = "5m"
+
+
+class Panel(StrEnum):
+    """The part of a group's help in which a command stands."""
+
+    LIFE = "Life"
+    SIGHT = "Sight"
+    EDGE = "Edge"
+    STEERING = "Steering"
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a group. ``example``: what stands under its help, without the program's name."""
+
+    name: str
+    run: Callable[..., None]
+    panel: Panel
+    example: str
+
+    def join(self, group: typer.Typer) -> None:
+        """Makes it a command of the group."""
+        group.command(self.name, rich_help_panel=self.panel.value, epilog=example(self.example))(self.run)
 
 
 def labels_of(texts: Sequence[str]) -> dict[str, str]:
