@@ -28,7 +28,9 @@ from edgewright import __version__
 from edgewright.adapters.database.access.accounts import SqlAccounts
 from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
+from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database, open_database
@@ -146,8 +148,11 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
         client = await connect_patiently(settings, stop, runtime)
         if client is None:
             return
+        directory = SqlClusterDirectory(database)
         ports = WorkerPorts(
-            clusters=SqlClusters(database),
+            wishes=SqlClusterWishes(database),
+            directory=directory,
+            steps=SqlClusterSteps(database),
             entries=SqlConfigStore(database),
             access=SqlEdgeAccess(database),
             reports=SqlEdgeReports(database),
@@ -156,7 +161,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
             ended=SqlEndedRequests(database),
             resealings=SqlResealings(database),
             git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git, metrics.git_memory_limit),
-            fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
+            fleet=TemporalFleet(client, name_of=directory.name_of),
             notifications=SqlNotifications(database),
             signing=WebhookKeyFile(settings.home / FILE_NAME),
             sender=await stack.enter_async_context(open_sender(ca_bundle=settings.ca_bundle)),

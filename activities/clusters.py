@@ -23,7 +23,10 @@ from edgewright.messages.steps import (
     RecordDeletion,
     RecordPause,
 )
-from edgewright.ports.clusters import ClusterRow, Clusters, Once
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.cluster_wishes import ClusterWishes
+from edgewright.ports.clusters import ClusterRow, Once
 from edgewright.ports.git_server import GitServer
 from edgewright.sealing import still_unopened
 
@@ -37,9 +40,18 @@ class ClusterActivities:
     """
 
     def __init__(
-        self, clusters: Clusters, git: GitServer, render_inputs: RenderInputs, commissioned: Callable[[float], None]
+        self,
+        wishes: ClusterWishes,
+        directory: ClusterDirectory,
+        steps: ClusterSteps,
+        git: GitServer,
+        render_inputs: RenderInputs,
+        *,
+        commissioned: Callable[[float], None],
     ) -> None:
-        self._clusters = clusters
+        self._wishes = wishes
+        self._directory = directory
+        self._steps = steps
         self._git = git
         self._render_inputs = render_inputs
         self._commissioned = commissioned
@@ -47,10 +59,10 @@ class ClusterActivities:
     @activity.defn(name="read_wanted")
     async def read_wanted(self, question: ReadWanted) -> Reading:
         """One reading of what is wanted, with the digest of what would be rendered now."""
-        wanted = await self._clusters.read_wanted(question.cluster)
+        wanted = await self._steps.read_wanted(question.cluster)
         if wanted is None:
             return Reading()
-        row = await self._clusters.get(question.cluster)
+        row = await self._directory.get(question.cluster)
         seed = row.projection if row and question.seed else None
         if row is not None and wanted.desired is Desired.PRESENT:
             wanted = await self._with_rendering(wanted, row)
@@ -115,9 +127,9 @@ class ClusterActivities:
     @activity.defn(name="publish")
     async def publish(self, publication: Publish) -> None:
         """Writes the projection and its events."""
-        await self._clusters.project(publication.cluster, publication.projection, publication.events)
+        await self._steps.project(publication.cluster, publication.projection, publication.events)
         if _tells_of_first_commissioning(publication):
-            row = await self._clusters.get(publication.cluster)
+            row = await self._directory.get(publication.cluster)
             if row is not None and row.projected_at is not None:
                 self._commissioned((row.projected_at - row.created_at).total_seconds())
 
@@ -125,7 +137,7 @@ class ClusterActivities:
     async def record_deletion(self, message: RecordDeletion) -> Receipt:
         """Records a deletion that came as a signal."""
         try:
-            await self._clusters.request_deletion(
+            await self._wishes.request_deletion(
                 message.cluster,
                 actor=message.actor,
                 force=message.force,
@@ -140,7 +152,7 @@ class ClusterActivities:
     async def record_pause(self, message: RecordPause) -> Receipt:
         """Records that commits are paused, or go on."""
         try:
-            await self._clusters.set_paused(
+            await self._wishes.set_paused(
                 message.cluster,
                 paused=message.paused,
                 reason=message.reason,

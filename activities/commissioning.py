@@ -10,7 +10,9 @@ from edgewright.domain.cluster import Desired, Fence
 from edgewright.errors import NotFound, Stalled
 from edgewright.messages.steps import StepInput, StepResult
 from edgewright.ports.accounts import Accounts
-from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.git_server import GitServer
 
@@ -19,9 +21,17 @@ class CommissioningActivities:
     """``organisation``: prefix of Sparkplug Group-IDs. ``external_url``: under which edges reach the gateway."""
 
     def __init__(
-        self, clusters: Clusters, access: EdgeAccess, accounts: Accounts, git: GitServer, *, organisation: str
+        self,
+        directory: ClusterDirectory,
+        steps: ClusterSteps,
+        access: EdgeAccess,
+        accounts: Accounts,
+        git: GitServer,
+        *,
+        organisation: str,
     ) -> None:
-        self._clusters = clusters
+        self._directory = directory
+        self._steps = steps
         self._access = access
         self._accounts = accounts
         self._git = git
@@ -32,7 +42,7 @@ class CommissioningActivities:
         """Sparkplug Group-ID."""
         row = await self._row(step.fence)
         group = f"{self._organisation}-{row.spec.name}"
-        await self._clusters.allocate_address(step.fence, group)
+        await self._steps.allocate_address(step.fence, group)
         return StepResult(note=f"Sparkplug Group-ID {group}.")
 
     @activity.defn(name="create_accounts")
@@ -51,13 +61,13 @@ class CommissioningActivities:
         spec = row.spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         counted = {"generation": row.generation, "commissioning": row.commissioning}
         body = {"ready": True, "spec": spec, **counted}
-        await self._clusters.publish_setup_status(step.fence, body)
+        await self._steps.publish_setup_status(step.fence, body)
         return StepResult()
 
     @activity.defn(name="withdraw_status")
     async def withdraw_status(self, step: StepInput) -> StepResult:
         """The setup status goes, and no commit lands any more that was begun before."""
-        await self._clusters.withdraw_setup_status(step.fence)
+        await self._steps.withdraw_setup_status(step.fence)
         await self._refuse_late_commits(step.fence)
         return StepResult()
 
@@ -70,13 +80,13 @@ class CommissioningActivities:
     @activity.defn(name="begin_deletion")
     async def begin_deletion(self, step: StepInput) -> StepResult:
         """The point of no return."""
-        await self._clusters.begin_deletion(step.fence)
+        await self._steps.begin_deletion(step.fence)
         return StepResult()
 
     @activity.defn(name="revoke_credentials")
     async def revoke_credentials(self, step: StepInput) -> StepResult:
         """Revoked after a goodbye; without one, an edge that comes back is told to clean up and gets nothing else."""
-        wanted = await self._clusters.read_wanted(step.fence.cluster)
+        wanted = await self._steps.read_wanted(step.fence.cluster)
         said_goodbye = wanted is None or wanted.detached_at is not None or not wanted.bootstrapped
         await self._access.retire(step.fence, said_goodbye=said_goodbye)
         return StepResult(note="" if said_goodbye else "No goodbye was said: the credentials can only detach.")
@@ -90,21 +100,21 @@ class CommissioningActivities:
     @activity.defn(name="remove_address")
     async def remove_address(self, step: StepInput) -> StepResult:
         """Sparkplug address and Git entry go."""
-        await self._clusters.remove_central_entries(step.fence, step.step)
+        await self._steps.remove_central_entries(step.fence, step.step)
         return StepResult()
 
     @activity.defn(name="remove_edge_status")
     async def remove_edge_status(self, step: StepInput) -> StepResult:
         """What the edge reported goes."""
-        await self._clusters.remove_central_entries(step.fence, step.step)
+        await self._steps.remove_central_entries(step.fence, step.step)
         return StepResult()
 
     @activity.defn(name="remove_setup_status")
     async def remove_setup_status(self, step: StepInput) -> StepResult:
         """The setup status goes last; the row is closed and the name is free."""
-        row = await self._clusters.get(step.fence.cluster)
+        row = await self._directory.get(step.fence.cluster)
         if row is None or not row.closed:
-            await self._clusters.remove_central_entries(step.fence, step.step)
+            await self._steps.remove_central_entries(step.fence, step.step)
         return StepResult()
 
     async def _refuse_late_commits(self, fence: Fence) -> None:
@@ -117,7 +127,7 @@ class CommissioningActivities:
                     raise
 
     async def _row(self, fence: Fence) -> ClusterRow:
-        row = await self._clusters.get(fence.cluster)
+        row = await self._directory.get(fence.cluster)
         if row is None or (row.desired is Desired.DELETED and row.closed):
             raise NotFound(f"There is no cluster {fence.cluster}.", code="cluster_unknown")
         return row

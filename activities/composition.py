@@ -18,7 +18,9 @@ from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import StepName
 from edgewright.ports.accounts import Accounts
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
@@ -36,7 +38,9 @@ NO_TRACES = NoOpTracer()
 class WorkerPorts:
     """Everything that activities touch."""
 
-    clusters: Clusters
+    wishes: ClusterWishes
+    directory: ClusterDirectory
+    steps: ClusterSteps
     entries: ConfigStore
     access: EdgeAccess
     reports: EdgeReports
@@ -63,13 +67,15 @@ def build_activities(
     """The activities of a worker. ``commissioned``: see ``ClusterActivities``; ``notified``: how notifications
     ended."""
     inputs = RenderInputs(ports.entries, external_url)
-    cluster = ClusterActivities(ports.clusters, ports.git, inputs, commissioned)
-    steps = CommissioningActivities(
-        ports.clusters, ports.access, ports.accounts, ports.git, organisation=organisation
+    cluster = ClusterActivities(
+        ports.wishes, ports.directory, ports.steps, ports.git, inputs, commissioned=commissioned
     )
-    repository = RepositoryActivities(ports.clusters, ports.git, inputs)
-    edge = EdgeActivities(EdgeStatusDoor(ports.clusters, ports.reports, ports.entries))
-    secrets = SecretActivities(ports.clusters, ports.staging, ports.git)
+    steps = CommissioningActivities(
+        ports.directory, ports.steps, ports.access, ports.accounts, ports.git, organisation=organisation
+    )
+    repository = RepositoryActivities(ports.directory, ports.steps, ports.git, inputs)
+    edge = EdgeActivities(EdgeStatusDoor(ports.directory, ports.reports, ports.entries))
+    secrets = SecretActivities(ports.directory, ports.staging, ports.git)
     together = TogetherActivities(
         {
             StepName.ALLOCATE_ADDRESS: steps.allocate_address,
@@ -122,11 +128,12 @@ def build_activities(
 def upkeep_of(ports: WorkerPorts) -> UpkeepActivities:
     """The activities of the sweep."""
     return UpkeepActivities(
-        ports.clusters,
+        ports.directory,
+        ports.steps,
         ports.access,
         ports.reports,
         ports.git,
-        ports.fleet,
+        fleet=ports.fleet,
         ended=ports.ended,
         resealings=ports.resealings,
     )

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
 from edgewright.ports.audit import RecordedCommit
-from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 
 LOOK_BACK = 200
@@ -39,7 +41,7 @@ class Drift:
     mended: bool = False
 
 
-async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str | None:
+async def note_drift(directory: ClusterDirectory, steps: ClusterSteps, git: GitServer, cluster: UUID) -> str | None:
     """Records what only a copy that was put back explains, or that the last such finding is mended.
 
     Returns:
@@ -50,26 +52,28 @@ async def note_drift(clusters: Clusters, git: GitServer, cluster: UUID) -> str |
     """
     # The log is read before the database, and that before the head: a commit that is made meanwhile is no drift.
     log = await asyncio.to_thread(git.log, cluster, limit=LOOK_BACK)
-    row = await clusters.get(cluster)
+    row = await directory.get(cluster)
     if row is None or row.closed:
         return None
-    drift = await _compare(clusters, git, row, log)
-    if drift is not None and await clusters.record_drift(
+    drift = await _compare(steps, git, row, log)
+    if drift is not None and await steps.record_drift(
         cluster, drift.message, event=drift.event, lost=drift.lost, change=drift.change, mended=drift.mended
     ):
         return drift.message
     if row.drift:
-        lost = await clusters.lost_in_drift(cluster)
+        lost = await steps.lost_in_drift(cluster)
         back = await asyncio.to_thread(_those_there, git, cluster, lost)
-        if await clusters.end_drift(cluster, back=back, mended=drift is None or drift.mended):
+        if await steps.end_drift(cluster, back=back, mended=drift is None or drift.mended):
             return ""
     return None
 
 
-async def _compare(clusters: Clusters, git: GitServer, row: ClusterRow, log: Sequence[CommitSummary]) -> Drift | None:
+async def _compare(
+    steps: ClusterSteps, git: GitServer, row: ClusterRow, log: Sequence[CommitSummary]
+) -> Drift | None:
     limit = min(LOOK_BACK, FARTHEST)
     while True:
-        recorded = await clusters.recorded_commits(row.uuid, limit=limit)
+        recorded = await steps.recorded_commits(row.uuid, limit=limit)
         drift, all_seen = await asyncio.to_thread(_find_drift, git, row, log, recorded)
         if all_seen or len(recorded) < limit:
             return drift

@@ -21,7 +21,9 @@ from edgewright.domain.rendering.secret_drivers import sealed_place
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import NotFound, Stalled, Superseded, Waiting
 from edgewright.messages.steps import RaiseFence, StepInput, StepResult
-from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 from edgewright.sealing import read_values, remove_keys
 
@@ -36,8 +38,11 @@ ChangesFor = Callable[[CommitId | None, list[str]], Awaitable[Changes]]
 class RepositoryActivities:
     """Creates, populates and retires a driving repository; every commit carries its fence as a trailer."""
 
-    def __init__(self, clusters: Clusters, git: GitServer, render_inputs: RenderInputs) -> None:
-        self._clusters = clusters
+    def __init__(
+        self, directory: ClusterDirectory, steps: ClusterSteps, git: GitServer, render_inputs: RenderInputs
+    ) -> None:
+        self._directory = directory
+        self._steps = steps
         self._git = git
         self._render_inputs = render_inputs
 
@@ -46,10 +51,10 @@ class RepositoryActivities:
         """An empty repository, and the Git entry that names it."""
         archivals = await asyncio.to_thread(self._git.archivals, step.fence.cluster)
         row = await self._row(step.fence.cluster)
-        await self._clusters.check_fence(step.fence)
+        await self._steps.check_fence(step.fence)
         await self._demand_storage()
         await asyncio.to_thread(self._git.create_repository, row.uuid, archivals=archivals)
-        await self._clusters.write_git_entry(step.fence, f"cluster/{row.spec.name}")
+        await self._steps.write_git_entry(step.fence, f"cluster/{row.spec.name}")
         return StepResult()
 
     @activity.defn(name="populate_repository")
@@ -64,7 +69,7 @@ class RepositoryActivities:
             return render_changes(await self._render_inputs.render(collected), paths)
 
         if row.projection is not None:
-            await self._clusters.begin_rendering(step.fence)
+            await self._steps.begin_rendering(step.fence)
         commit = await self._commit(
             step.fence,
             rendering,
@@ -72,7 +77,7 @@ class RepositoryActivities:
             actor=row.created_by if row.projection is None else step.actor,
         )
         digest = collected.digest
-        await self._clusters.record_rendering(step.fence, digest, collected.sources)
+        await self._steps.record_rendering(step.fence, digest, collected.sources)
         return StepResult(commit=commit, rendered_digest=digest, note=f"The generated files are in {commit[:12]}.")
 
     @activity.defn(name="withdraw_secrets")
@@ -97,7 +102,7 @@ class RepositoryActivities:
         stale = await asyncio.to_thread(without_stale, head, list(paths))
         names = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
         if stale:
-            await self._clusters.record_reentry(step.fence, taken=names)
+            await self._steps.record_reentry(step.fence, taken=names)
         commit = await self._commit(
             step.fence,
             lambda at, paths: asyncio.to_thread(without_stale, at, paths),
@@ -106,7 +111,7 @@ class RepositoryActivities:
             trailers=((TAKEN_TRAILER, str(len(names))),),
         )
         # Some of it may have been entered for the new hardware since the head was read.
-        await self._clusters.record_reentry(step.fence, there=await asyncio.to_thread(self._keys, row.uuid, commit))
+        await self._steps.record_reentry(step.fence, there=await asyncio.to_thread(self._keys, row.uuid, commit))
         return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again." if stale else "")
 
     def _keys(self, repository: UUID, at: CommitId) -> set[str]:
@@ -169,7 +174,7 @@ class RepositoryActivities:
     @activity.defn(name="archive_repository")
     async def archive_repository(self, step: StepInput) -> StepResult:
         """Takes the repository out of service; its bytes are kept."""
-        await self._clusters.check_fence(step.fence)
+        await self._steps.check_fence(step.fence)
         await self._demand_storage()
         await asyncio.to_thread(self._git.archive, step.fence.cluster)
         return StepResult()
@@ -177,7 +182,7 @@ class RepositoryActivities:
     @activity.defn(name="raise_fence")
     async def raise_fence(self, message: RaiseFence) -> None:
         """Refuses every commit that was begun before, of steps as of secrets; there may be no repository yet."""
-        row = await self._clusters.get(message.cluster)
+        row = await self._directory.get(message.cluster)
         if row is None or row.closed:
             return
         with suppress(NotFound):
@@ -208,7 +213,7 @@ class RepositoryActivities:
             head = await self._head(repository)
             paths = await asyncio.to_thread(self._git.list, repository, "", at=head) if head else []
             changes = await changes_for(head, list(paths))
-            await self._clusters.check_fence(fence)
+            await self._steps.check_fence(fence)
             stored = WriterFence(fence.trailer(), number)
             try:
                 return await asyncio.to_thread(
@@ -245,7 +250,7 @@ class RepositoryActivities:
             )
 
     async def _row(self, cluster: UUID) -> ClusterRow:
-        row = await self._clusters.get(cluster)
+        row = await self._directory.get(cluster)
         if row is None:
             raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
         if row.closed:

@@ -17,7 +17,8 @@ from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import EdgewrightError, NotFound, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
-from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
 from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
 
@@ -32,8 +33,8 @@ LOOK_BACK = 500
 class SecretActivities:
     """Ciphertext in, commits out. No plaintext ever comes here."""
 
-    def __init__(self, clusters: Clusters, staging: SecretStaging, git: GitServer) -> None:
-        self._clusters = clusters
+    def __init__(self, directory: ClusterDirectory, staging: SecretStaging, git: GitServer) -> None:
+        self._directory = directory
         self._staging = staging
         self._git = git
 
@@ -55,7 +56,7 @@ class SecretActivities:
         """
         number = await self._fence_number(cluster)
         head = await self._head(cluster)
-        row = await self._clusters.get(cluster)
+        row = await self._directory.get(cluster)
         if row is None:
             raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
         pending = await self._staging.pending(cluster, limit=BATCH)

@@ -14,7 +14,8 @@ from activities.reminders import Reminders
 from edgewright.adapters.temporal.nudging import for_each, nudge_all
 from edgewright.errors import EdgewrightError
 from edgewright.messages.sweep import SweepResult
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
@@ -44,16 +45,18 @@ class UpkeepActivities:
 
     def __init__(
         self,
-        clusters: Clusters,
+        directory: ClusterDirectory,
+        steps: ClusterSteps,
         access: EdgeAccess,
         reports: EdgeReports,
         git: GitServer,
-        fleet: Fleet,
         *,
+        fleet: Fleet,
         ended: EndedRequests,
         resealings: Resealings,
     ) -> None:
-        self._clusters = clusters
+        self._directory = directory
+        self._steps = steps
         self._access = access
         self._reports = reports
         self._git = git
@@ -81,10 +84,10 @@ class UpkeepActivities:
     async def nudge(self) -> SweepResult:
         """Clusters whose workflow has not taken the row, may have forgotten what it took, or is gone."""
         now = time.monotonic()
-        untaken, underway = set(await self._clusters.unfinished()), set(await self._clusters.underway())
+        untaken, underway = set(await self._directory.unfinished()), set(await self._directory.underway())
         unfinished = untaken | set(self._reminders.due(underway, now))
         self._unfinished_since = {each: self._unfinished_since.get(each, now) for each in untaken | underway}
-        there = set(await self._clusters.open_clusters())
+        there = set(await self._directory.open_clusters())
         missing = there - await self._fleet.running()  # by ID: a stray workflow does not make up for one that is gone
         late = self._late(unfinished - missing, now)
         still = await self._standing_still([*late, *self._next_idle(there - unfinished - missing)])
@@ -136,7 +139,7 @@ class UpkeepActivities:
         await self._reseal()
         forgotten = await self._ended.forget()
         kept = 0
-        for cluster in self._next_kept(await self._clusters.open_clusters()):
+        for cluster in self._next_kept(await self._directory.open_clusters()):
             try:
                 await asyncio.to_thread(self._git.upkeep, cluster)
                 await self._tell_of_drift(cluster)
@@ -155,7 +158,7 @@ class UpkeepActivities:
 
     async def _tell_of_drift(self, cluster: UUID) -> None:
         """Says once what a put-back of repository or database has lost, and has the cluster rendered again."""
-        news = await note_drift(self._clusters, self._git, cluster)
+        news = await note_drift(self._directory, self._steps, self._git, cluster)
         if news is None:
             return
         log.warning("repository_drifted", cluster=str(cluster), detail=news or "mended")
@@ -164,7 +167,7 @@ class UpkeepActivities:
     async def _reseal(self) -> None:
         """Begins the re-sealings that are due; the edge is asked with its next heartbeat."""
         for cluster in await self._resealings.due(limit=MOST_RESEALINGS):
-            row = await self._clusters.get(cluster)
+            row = await self._directory.get(cluster)
             if row is None or row.certificate is None:
                 continue
             try:

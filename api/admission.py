@@ -55,7 +55,7 @@ async def admit(
     if str(token.cluster) != uuid.lower():
         raise Forbidden("This registration token belongs to another cluster.", code="token_foreign", hint=FRESH_LINE)
     _refuse_dead(token)
-    row = await gateway.clusters.get(token.cluster)
+    row = await gateway.directory.get(token.cluster)
     if row is None or row.closed or row.desired is not Desired.PRESENT:
         raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone", hint=LEAVE)
     if token.generation != row.generation:

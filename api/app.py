@@ -49,7 +49,8 @@ from edgewright import __version__
 from edgewright.adapters.database.access.audit import SqlAuditLog
 from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.change_stamp import change_stamp
@@ -187,9 +188,11 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
         git = BareGitServer(settings.effective_git_root)
         address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
         client = await connect(address, settings.temporal_namespace, lazy=True, runtime=open_runtime())
+        directory = SqlClusterDirectory(database)
         yield create_app(
             Gateway(
-                clusters=SqlClusters(database),
+                wishes=SqlClusterWishes(database),
+                directory=directory,
                 config=SqlConfigStore(database),
                 edge_access=SqlEdgeAccess(database),
                 edge_reports=SqlEdgeReports(database),
@@ -201,7 +204,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 census=SqlCensus(database),
                 git=TimedGit(git, metrics.git, metrics.git_memory_limit),
                 git_http=GitHttp(git, on_memory_limit=metrics.git_memory_limit),
-                fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
+                fleet=TemporalFleet(client, name_of=directory.name_of),
                 webhooks=SqlWebhooks(database),
                 signing=WebhookKeyFile(settings.home / FILE_NAME),
                 external_url=settings.effective_external_url,

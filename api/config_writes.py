@@ -52,13 +52,13 @@ async def write_entry(
         if isinstance(configuration.get("name"), str):
             check_cluster_name(configuration["name"])  # before the schema, which says the same less plainly
         await live.chart_values.check_configuration(object_, configuration)
-        written = await gateway.clusters.write_configuration(
+        written = await gateway.wishes.write_configuration(
             object_, configuration, actor=actor, precondition=precondition
         )
         if written.changed or written.created or written.recreated:
             await live.nudges.nudge(object_)
     elif app == APP_CLUSTER_SETTINGS:
-        await gateway.clusters.write_settings(object_, json_object(body), actor=actor, precondition=precondition)
+        await gateway.wishes.write_settings(object_, json_object(body), actor=actor, precondition=precondition)
         await live.nudges.nudge(object_)
     else:
         if app == APP_HELM_CHART_TEMPLATE:
@@ -98,7 +98,7 @@ async def delete_entry(
             hint="Write {} to take all of them back to their defaults.",
         )
     if app == APP_CLUSTER_CONFIGURATION:
-        deleted = await gateway.clusters.request_removal(object_, actor=actor, precondition=precondition)
+        deleted = await gateway.wishes.request_removal(object_, actor=actor, precondition=precondition)
         if deleted:
             await live.nudges.nudge(object_)
         return deleted
@@ -110,7 +110,7 @@ async def delete_entry(
 
 async def _nudge_users(gateway: Gateway, live: Live, app: UUID, object_: UUID) -> None:
     if app in RENDERED_APPS:
-        live.nudges.nudge_many(await gateway.clusters.using_template(app, object_))
+        live.nudges.nudge_many(await gateway.directory.using_template(app, object_))
 
 
 async def _refuse_own(gateway: Gateway, app: UUID, object_: UUID) -> None:

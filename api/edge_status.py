@@ -124,7 +124,7 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
 
 
 def _door(gateway: Gateway) -> EdgeStatusDoor:
-    return EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    return EdgeStatusDoor(gateway.directory, gateway.edge_reports, gateway.config)
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

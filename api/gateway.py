@@ -15,7 +15,8 @@ from edgewright.domain.reach import Door
 from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
 from edgewright.ports.audit import AuditLog
 from edgewright.ports.census import Census
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.edge_access import EdgeAccess
 from edgewright.ports.edge_reports import EdgeReports
@@ -56,7 +57,8 @@ class Gateway:
         sweep_every: how often the sweep begins.
     """
 
-    clusters: Clusters
+    wishes: ClusterWishes
+    directory: ClusterDirectory
     config: ConfigStore
     edge_access: EdgeAccess
     edge_reports: EdgeReports

@@ -20,7 +20,7 @@ async def open_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
         NotFound: code ``cluster_unknown``.
         Gone: code ``cluster_deleted``.
     """
-    row = await gateway.clusters.get(cluster)
+    row = await gateway.directory.get(cluster)
     if row is None:
         raise cluster_unknown(cluster)
     refuse_deleted(row)

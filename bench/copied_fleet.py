@@ -20,7 +20,7 @@ from sqlalchemy import Table, Uuid, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bench.edge_identities import secret_of
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.adapters.database.tables import accounts, feed, metadata
@@ -77,7 +77,7 @@ async def _copy(home: Path, uuid: UUID, count: int, external_url: str) -> None:
 
 
 async def _read(database: Database, uuid: UUID) -> _Original:
-    row = await SqlClusters(database).get(uuid)
+    row = await SqlClusterDirectory(database).get(uuid)
     assert row is not None
     assert row.projection is not None
     assert row.projection.done.rendered_digest

@@ -61,7 +61,7 @@ async def list_clusters(
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> ClusterList:
     """Summaries; removed and deleted clusters only when `phase` asks for them."""
-    page = await gateway.clusters.page(
+    page = await gateway.directory.page(
         ClusterFilter(
             phase=phase,
             ready=ready,
@@ -164,7 +164,7 @@ async def delete_cluster(
     once = once_of(request, operator, said)
 
     async def delete() -> RememberedAnswer:
-        row = await gateway.clusters.request_deletion(
+        row = await gateway.wishes.request_deletion(
             uuid, actor=actor_of(operator), force=force, deadline=wait, workloads=workloads, purge=purge
         )
         await live.nudges.nudge(uuid)
@@ -176,7 +176,7 @@ async def delete_cluster(
 @router.post("/v1/cluster/{uuid}/undelete", summary="Take a deletion back", response_model=ClusterBody)
 async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, gateway: TheGateway, live: TheLive) -> Response:
     """Possible until the removal commit; 409 `too_late` after it."""
-    row = await gateway.clusters.undelete(uuid, actor=actor_of(operator))
+    row = await gateway.wishes.undelete(uuid, actor=actor_of(operator))
     await live.nudges.nudge(uuid)
     return shown(gateway, row)
 
@@ -207,7 +207,7 @@ async def recreate_cluster(
             if present.chart is not None:
                 body["chart"] = str(present.chart)
             await live.chart_values.check_configuration(uuid, json_object(apply_merge_patch(body, changes)))
-        row = await gateway.clusters.request_recreation(
+        row = await gateway.wishes.request_recreation(
             uuid,
             actor=actor_of(operator),
             new_hardware=wish.new_hardware,
@@ -239,7 +239,7 @@ async def _create(
     given = wish.model_dump(mode="json", include=set(SETTINGS_FIELDS), exclude_none=True)
     settings = settings_of(given)
     uuid = once.uuid
-    known = await gateway.clusters.get(uuid)
+    known = await gateway.directory.get(uuid)
     if known is not None and known.closed:
         uuid = uuid4()  # the cluster that this key once made has lived and gone
     elif known is not None:
@@ -247,7 +247,7 @@ async def _create(
             return known  # a gateway died between making it and remembering its answer
         raise Conflict("This Idempotency-Key made another cluster.", code="name_taken", where="/name")
     await live.chart_values.check_configuration(uuid, body)
-    written = await gateway.clusters.write_configuration(
+    written = await gateway.wishes.write_configuration(
         uuid,
         body,
         actor=actor_of(operator),
@@ -281,7 +281,7 @@ async def _patch(
             raise Conflict(
                 "The cluster was removed centrally.", code="removed", hint="POST …/recreate commissions it anew."
             )
-        await gateway.clusters.write_settings(uuid, settings, actor=actor_of(operator))
+        await gateway.wishes.write_settings(uuid, settings, actor=actor_of(operator))
         return await open_cluster(gateway, uuid)
     if entry_patch.get("chart"):
         entry_patch["chart"] = str(await chart_uuid(gateway, entry_patch["chart"]))
@@ -290,7 +290,7 @@ async def _patch(
     body = json_object(apply_merge_patch(entry.body, entry_patch))
     await live.chart_values.check_configuration(uuid, body)
     held = precondition if precondition.match is not None else Precondition(match=frozenset({entry.etag}))
-    written = await gateway.clusters.write_configuration(
+    written = await gateway.wishes.write_configuration(
         uuid,
         body,
         actor=actor_of(operator),

@@ -164,7 +164,7 @@ async def _write(
         writer = require(caller, Permission.CLUSTERS)
         await known_application(gateway, app)
         if app in OF_A_CLUSTER:
-            refuse_deleted(await gateway.clusters.get(object_))  # before the schema has something to say
+            refuse_deleted(await gateway.directory.get(object_))  # before the schema has something to say
         await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)
 
 

@@ -205,7 +205,7 @@ async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *
     if pushes and shared:
         raise Forbidden("Shared repositories are published by the centre; nobody pushes to them.")
     if isinstance(caller, OperatorToken) and not shared:
-        row = await gateway.clusters.get(repository)
+        row = await gateway.directory.get(repository)
         refuse_deleted(row)
         if pushes and row is not None and row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
@@ -214,7 +214,7 @@ async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *
 
 async def _own(gateway: Gateway, live: Live, repository: UUID) -> OwnObjects:
     """What a push must not take over on the edge; nothing if the repository is of no cluster."""
-    row = await gateway.clusters.get(repository)
+    row = await gateway.directory.get(repository)
     if row is None:
         return NOTHING
     spaces = {EDGEWRIGHT_NAMESPACE: EDGEWRIGHT, **await reserved_namespaces(live, row)}
@@ -226,7 +226,7 @@ async def _cluster_named(call: GitCall, name: str) -> UUID | None:
     """The cluster with that name; for a cluster's own credential no name but its own is looked up."""
     bare = name.removesuffix(".git")
     if isinstance(call.caller, OperatorToken):
-        return await call.gateway.clusters.find(bare)
+        return await call.gateway.directory.find(bare)
     return call.caller.cluster if bare.lower() == call.caller.name.lower() else None
 
 

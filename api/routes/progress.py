@@ -101,7 +101,7 @@ async def timeline(
     A page holds what was written next, in the order in which it happened: what a workflow does is written a moment
     after it happened.
     """
-    row = await gateway.clusters.get(uuid)
+    row = await gateway.directory.get(uuid)
     items = await gateway.audit.timeline(uuid, after=after, limit=limit)
     if row is None and not items and after == 0:
         raise cluster_unknown(uuid)
@@ -129,9 +129,9 @@ async def residue(*, _operator: Reader, gateway: TheGateway) -> ResidueList:
 async def _rows(gateway: Gateway, phase: Phase) -> AsyncIterator[ClusterRow]:
     after: str | None = None
     while True:
-        page = await gateway.clusters.page(ClusterFilter(phase=phase, limit=500, after=after))
+        page = await gateway.directory.page(ClusterFilter(phase=phase, limit=500, after=after))
         for item in page.items:
-            row = await gateway.clusters.get(item.uuid)
+            row = await gateway.directory.get(item.uuid)
             if row is not None:
                 yield row
         after = page.next

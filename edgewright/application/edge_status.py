@@ -8,7 +8,8 @@ from edgewright.domain.cluster import CertificateFacts
 from edgewright.domain.ended import cluster_deleted, left_on_edge
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Invalid, NotFound
-from edgewright.ports.clusters import Clusters, Once
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.clusters import Once
 from edgewright.ports.config_store import ALWAYS, ConfigStore, Precondition
 from edgewright.ports.edge_reports import EdgeReports
 from edgewright.sealing import parse_certificate
@@ -17,8 +18,8 @@ from edgewright.sealing import parse_certificate
 class EdgeStatusDoor:
     """Decides about the certificate, then records the whole status in one transaction."""
 
-    def __init__(self, clusters: Clusters, reports: EdgeReports, entries: ConfigStore) -> None:
-        self._clusters = clusters
+    def __init__(self, directory: ClusterDirectory, reports: EdgeReports, entries: ConfigStore) -> None:
+        self._directory = directory
         self._reports = reports
         self._entries = entries
 
@@ -55,7 +56,7 @@ class EdgeStatusDoor:
                 ``certificate_expired`` or ``certificate_weak``. Of an edge's report the rest counts: the
                 certificate in use stays, in the stored status too, and *SealingKeyCurrent* says why.
         """
-        row = await self._clusters.get(cluster)
+        row = await self._directory.get(cluster)
         if row is None:
             raise NotFound(f"There is no cluster {cluster}.", code="cluster_unknown")
         if row.closed_at is not None:

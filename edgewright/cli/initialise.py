@@ -15,7 +15,7 @@ from temporalio.client import Client
 
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.database.access.operators import SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
@@ -41,7 +41,7 @@ from edgewright.domain.wellknown import (
     REPOSITORY_HELM_CHARTS,
     SERVICE_CLUSTER_MANAGER,
 )
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.config_store import ConfigStore, NewEntry
 from edgewright.ports.fleet import Fleet, FleetUnavailable
 from edgewright.settings import Settings
@@ -90,7 +90,7 @@ async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage
         await config.install([NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in defaults])
         await _extend_settings_schema(config, defaults)
         if not new_git_storage:
-            await _demand_git_storage(SqlClusters(database), settings.effective_git_root)
+            await _demand_git_storage(SqlClusterDirectory(database), settings.effective_git_root)
         chart = SealedSecretsChart(settings.sealing_chart, settings.registry_mirror)
         _publish(settings.effective_git_root, chart)
         token_file = settings.home / "admin-token"
@@ -125,10 +125,10 @@ async def rebuild_workflows(settings: Settings) -> int:
     """Starts the workflow of every cluster that has none, because Temporal's file was lost; returns how many, of a
     start that had to be tried again those of the last try."""
     async with _temporal(settings) as client, open_database(settings.effective_database_url) as database:
-        clusters = SqlClusters(database)
-        fleet = TemporalFleet(client, name_of=clusters.name_of)
-        missing = await _once_it_serves(lambda: rebuild(fleet, clusters))
-        await _render_anew(SqlConfigStore(database), clusters, fleet, settings.effective_external_url)
+        directory = SqlClusterDirectory(database)
+        fleet = TemporalFleet(client, name_of=directory.name_of)
+        missing = await _once_it_serves(lambda: rebuild(fleet, directory))
+        await _render_anew(SqlConfigStore(database), directory, fleet, settings.effective_external_url)
         return missing
 
 
@@ -145,7 +145,7 @@ async def _once_it_serves(work: Callable[[], Awaitable[T]]) -> T:
         await asyncio.sleep(0.2)
 
 
-async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, external_url: str) -> None:
+async def _render_anew(config: ConfigStore, directory: ClusterDirectory, fleet: Fleet, external_url: str) -> None:
     """Wakes every cluster if all generated files depend on something that is new: another URL, another renderer.
 
     A template that changes wakes the clusters that use it; these two change only at a start. While one cluster could
@@ -160,7 +160,7 @@ async def _render_anew(config: ConfigStore, clusters: Clusters, fleet: Fleet, ex
         await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, fixed, actor="centre")
     if fixed.get("rendered_with") == base:
         return
-    if await nudge_all(fleet, await clusters.open_clusters()):
+    if await nudge_all(fleet, await directory.open_clusters()):
         return
     await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, {**fixed, "rendered_with": base}, actor="centre")
 
@@ -207,11 +207,11 @@ async def _fix_organisation(config: ConfigStore, organisation: str) -> None:
         )
 
 
-async def _demand_git_storage(clusters: Clusters, root: Path) -> None:
+async def _demand_git_storage(directory: ClusterDirectory, root: Path) -> None:
     """An empty folder in the place of what clusters have is most often a volume that is not mounted."""
     if BareGitServer(root).exists(REPOSITORY_HELM_CHARTS):
         return
-    known = len(await clusters.open_clusters())
+    known = len(await directory.open_clusters())
     if known:
         raise CliError(
             f"The database knows {known} cluster{'s' * (known > 1)}, and the Git storage {root} is empty.",

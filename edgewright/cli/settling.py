@@ -5,7 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
+from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
 from edgewright.adapters.database.engine.engine import Database, open_database, sqlite_file
 from edgewright.adapters.database.engine.sqlite_copy import check_sqlite
 from edgewright.adapters.database.migrations import OtherSchema
@@ -89,7 +90,7 @@ async def _find_committed(database: Database, git: BareGitServer, cluster: UUID)
 
 async def _put_back(database: Database, git: BareGitServer, cluster: UUID) -> None:
     """Undoes a removal commit that the database does not know: it wants the cluster as it was before."""
-    row = await SqlClusters(database).get(cluster)
+    row = await SqlClusterDirectory(database).get(cluster)
     try:
         undone = await asyncio.to_thread(removal_undone, git, cluster)
         head = git.head(cluster)
@@ -113,8 +114,7 @@ async def _put_back(database: Database, git: BareGitServer, cluster: UUID) -> No
 
 async def _find_taken_away(database: Database, git: BareGitServer, cluster: UUID) -> None:
     """Lists what a move to new hardware has taken away that was not known when the backup was made."""
-    clusters = SqlClusters(database)
-    row = await clusters.get(cluster)
+    row = await SqlClusterDirectory(database).get(cluster)
     if row is None:
         return
     known = row.projection.done.generation if row.projection else 0
@@ -124,4 +124,4 @@ async def _find_taken_away(database: Database, git: BareGitServer, cluster: UUID
         return
     if taken:
         fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
-        await clusters.record_reentry(fence, taken=taken)
+        await SqlClusterSteps(database).record_reentry(fence, taken=taken)

@@ -154,7 +154,7 @@ class RecordEdgeStatus(Frozen):
 
 
 class RecordPause(Frozen):
-    """An operator's `pause` or `resume`. ``seen``: see ``Clusters.set_paused``; ``verb``: see
+    """An operator's `pause` or `resume`. ``seen``: see ``ClusterWishes.set_paused``; ``verb``: see
     ``PendingVerb.id``."""
 
     cluster: UUID

@@ -68,7 +68,7 @@ class ConfigStore(Protocol):
     raise ``Invalid`` (code ``schema_violation``, ``where`` the JSON pointer); ``NotFound`` (code
     ``object_unknown``) for an object that was never created; ``Conflict`` (code ``wrong_class``) if the
     Application wants objects of another class; ``PreconditionFailed`` when the precondition does not hold.
-    The configuration entries of clusters are written through ``Clusters``, never here.
+    The configuration entries of clusters are written through ``ClusterWishes``, never here.
     """
 
     async def get(self, app: UUID, object_: UUID) -> Entry | None:

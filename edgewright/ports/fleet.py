@@ -33,7 +33,7 @@ class Fleet(Protocol):
         """Skips a deletion step on another system; ``Conflict`` code ``step_not_skippable``."""
 
     async def pause(self, cluster: UUID, *, reason: str, actor: str, seen: int | None = None) -> Projection:
-        """No more commits until resumed. ``seen``: see ``Clusters.set_paused``; who is overtaken is not told here."""
+        """No more commits until resumed. ``seen``: see ``ClusterWishes.set_paused``; who is overtaken is not told."""
 
     async def resume(self, cluster: UUID, *, actor: str, seen: int | None = None) -> Projection:
         """Commits go on. ``seen``: as for ``pause``."""

@@ -30,7 +30,7 @@ async def deleted(centre: GatewayCentre, admin: httpx.AsyncClient) -> UUID:
     cluster = await centre.create("gone")
     await admin.delete(f"/v1/cluster/{cluster}")
     row = await centre.row(cluster)
-    await centre.gateway.clusters.remove_central_entries(fence_of(row), StepName.REMOVE_SETUP_STATUS)
+    await centre.steps.remove_central_entries(fence_of(row), StepName.REMOVE_SETUP_STATUS)
     return cluster
 
 

@@ -38,7 +38,7 @@ async def test_pages_that_name_no_order_lose_no_cluster_whose_trouble_changes(
 ) -> None:
     first = (await admin.get("/v1/cluster", params={"limit": 2})).json()
     for name in ("a-well", "d-blocked"):
-        cluster = await centre.gateway.clusters.find(name)
+        cluster = await centre.gateway.directory.find(name)
         assert cluster is not None
         await centre.project(cluster, conditions=())
     rest = (await admin.get("/v1/cluster", params={"limit": 2, "after": first["next"]})).json()

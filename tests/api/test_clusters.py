@@ -46,7 +46,7 @@ async def test_creation_succeeds_while_temporal_is_away(centre: GatewayCentre, a
     centre.fleet.available = False
     made = await admin.post("/v1/cluster", json={"name": "patient"})
     assert made.status_code == 201
-    assert await centre.gateway.clusters.unfinished() == [UUID(made.json()["uuid"])]
+    assert await centre.gateway.directory.unfinished() == [UUID(made.json()["uuid"])]
 
 
 async def test_a_name_is_taken_whatever_its_case(admin: httpx.AsyncClient) -> None:
@@ -254,9 +254,7 @@ async def test_a_deleted_cluster_answers_with_its_end_and_its_timeline(
     cluster = await centre.create("gone")
     path, entry = f"/v1/cluster/{cluster}", f"/v1/app/bdb13634-0b3d-4e38-a065-9d88c12ee78d/object/{cluster}"
     await admin.delete(path)
-    await centre.gateway.clusters.remove_central_entries(
-        fence_of(await centre.row(cluster)), StepName.REMOVE_SETUP_STATUS
-    )
+    await centre.steps.remove_central_entries(fence_of(await centre.row(cluster)), StepName.REMOVE_SETUP_STATUS)
     listed = (await admin.get("/v1/cluster", params={"phase": "Deleted"})).json()["items"]
     for refused in (
         await admin.get(path),

@@ -30,7 +30,7 @@ async def test_a_refused_certificate_keeps_the_old_one_and_says_why(
         assert answer.status_code == 204
         shown = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
         assert (shown["certificate"], shown["hosts"]) == (kept, hosts)
-    wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
+    wanted = await centre.steps.read_wanted(edge.cluster)
     assert wanted is not None
     assert "refused" in (wanted.certificate_problem or "")
 
@@ -50,7 +50,7 @@ async def test_the_status_entry_never_says_a_certificate_that_is_not_in_use(
         digest = told.headers["Edgewright-Status-Digest"]
         assert (await beat(centre, edge, status_digest=digest))["status_due"] is False
     await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": good})
-    wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
+    wanted = await centre.steps.read_wanted(edge.cluster)
     assert wanted is not None
     assert wanted.certificate_problem is None
 
@@ -181,5 +181,5 @@ async def test_a_bad_certificate_by_signal_is_refused_and_changes_nothing(
 async def signalled(centre: GatewayCentre, edge: Edge, body: dict[str, Any]) -> None:
     """What a worker does with the signal `edge_status`."""
     gateway = centre.gateway
-    door = EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    door = EdgeStatusDoor(gateway.directory, gateway.edge_reports, gateway.config)
     await door.record(edge.cluster, body, merge=False, actor="temporal", generation=None, proposes=True)

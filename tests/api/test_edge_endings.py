@@ -42,7 +42,7 @@ async def test_a_deletion_asks_the_agent_step_by_step(
     refused = await agent.get("/v1/agent/detach-order")
     assert (refused.status_code, refused.json()["code"]) == (409, "not_detaching")
     await beat(centre, edge, inventory_empty=True)
-    wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
+    wanted = await centre.steps.read_wanted(edge.cluster)
     assert wanted is not None
     assert wanted.inventory_empty_at is not None
 
@@ -54,7 +54,7 @@ async def test_a_deletion_asks_the_agent_step_by_step(
     assert (await agent.get("/v1/agent/detach-order")).json() == order
     assert (await centre.client(edge.as_flux).get("/v1/agent/detach-order")).status_code == 403
     assert (await agent.post("/v1/agent/detached")).status_code == 204
-    wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
+    wanted = await centre.steps.read_wanted(edge.cluster)
     assert wanted is not None
     assert wanted.detached_at is not None
 
@@ -64,10 +64,10 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
 ) -> None:
     await admin.delete(f"/v1/cluster/{edge.cluster}", params={"force": "true"})
     row = await centre.row(edge.cluster)
-    await centre.gateway.clusters.begin_deletion(fence_of(row))
+    await centre.steps.begin_deletion(fence_of(row))
     await centre.gateway.edge_access.retire(fence_of(await centre.row(edge.cluster)), said_goodbye=False)
     for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
-        await centre.gateway.clusters.remove_central_entries(fence_of(await centre.row(edge.cluster)), step)
+        await centre.steps.remove_central_entries(fence_of(await centre.row(edge.cluster)), step)
     assert (await centre.row(edge.cluster)).closed
     assert (await admin.get(f"/v1/cluster/{edge.cluster}")).status_code == 410
 
@@ -130,7 +130,7 @@ async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
 
 async def test_a_projection_is_no_answer_to_the_agent_of_another(centre: GatewayCentre, edge: Edge) -> None:
     other = await centre.create("other")
-    await centre.gateway.clusters.project(
+    await centre.steps.project(
         other, Projection(sequence=99, phase=Phase.DETACHING, ready=False, order=Order.DETACH), []
     )
     assert (await beat(centre, edge))["detach"] is False

@@ -121,7 +121,7 @@ async def test_an_unexpected_error_shows_nothing_of_itself(
         async def page(self, _filter: object) -> object:
             raise RuntimeError("marked-internal-text")
 
-    app: FastAPI = create_app(replace(centre.gateway, clusters=Broken()))  # type: ignore[arg-type] # meant to break
+    app: FastAPI = create_app(replace(centre.gateway, directory=Broken()))  # type: ignore[arg-type] # meant to break
     client = await centre.operator(Permission.READ)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://x", headers=client.headers) as broken:

@@ -86,9 +86,9 @@ async def test_who_pauses_while_somebody_else_resumes_is_told_so(
     pause = centre.fleet.pause
 
     async def overtaken(*arguments: Any, **options: Any) -> Projection:
-        clusters = centre.gateway.clusters
-        await clusters.set_paused(cluster, paused=True, reason="first", actor="token:other")
-        await clusters.set_paused(cluster, paused=False, reason="", actor="token:other")
+        wishes = centre.gateway.wishes
+        await wishes.set_paused(cluster, paused=True, reason="first", actor="token:other")
+        await wishes.set_paused(cluster, paused=False, reason="", actor="token:other")
         return await pause(*arguments, **options)
 
     monkeypatch.setattr(centre.fleet, "pause", overtaken)
@@ -137,7 +137,7 @@ async def test_the_timeline_is_in_the_order_in_which_things_happened(
     began = await centre.gateway.edge_reports.now()
     await admin.delete(f"/v1/cluster/{cluster}")
     fence = fence_of(await centre.row(cluster))
-    await centre.gateway.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+    await centre.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
     for number in (2, 1):
         step = NewEvent(
             id=uuid4(),

@@ -59,7 +59,7 @@ async def test_an_agent_is_told_where_to_go_until_it_is_there(
     assert "move_to" not in told and "forget_former" not in told
     assert await centre.gateway.edge_reports.elsewhere(Door(NEW, PEM)) == []
     assert "edge.moved" in await kinds(admin, edge)
-    row = await centre.gateway.clusters.get(edge.cluster)
+    row = await centre.gateway.directory.get(edge.cluster)
     assert row is not None and row.proven_url == NEW, "what is rendered for it names the new URL, too"
     wants(centre, Door(NEW, PEM))
     assert (await beat(centre, edge, **there))["forget_former"] is True
@@ -76,7 +76,7 @@ async def test_flux_looks_seldom_by_itself_where_the_agent_asks_it_to(
     centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
 ) -> None:
     async def interval() -> set[str]:
-        row = await centre.gateway.clusters.get(edge.cluster)
+        row = await centre.gateway.directory.get(edge.cluster)
         assert row is not None
         collected = await RenderInputs(centre.gateway.config, OLD).collect(row)
         files = render_repository(collected.input)
@@ -94,7 +94,7 @@ async def test_what_is_rendered_follows_no_url_that_the_centre_has_not_named(
 ) -> None:
     wants(centre, Door(OLD))
     await beat(centre, edge, centre_url="https://evil.example.com")
-    row = await centre.gateway.clusters.get(edge.cluster)
+    row = await centre.gateway.directory.get(edge.cluster)
     assert row is not None and row.proven_url is None
 
 
@@ -158,6 +158,6 @@ async def test_two_agents_with_one_identity_are_in_the_timeline(
         await beat(centre, edge, nonce=f"a{number + 1}", previous_nonce=f"a{number}" if number else "n0")
         await beat(centre, edge, nonce=f"b{number + 1}", previous_nonce=f"b{number}" if number else "n0")
     assert (await kinds(admin, edge)).count("edge.forked") == 1
-    wanted = await centre.gateway.clusters.read_wanted(edge.cluster)
+    wanted = await centre.steps.read_wanted(edge.cluster)
     assert wanted is not None and wanted.identity_problem is not None
     assert "a copy of its disk or virtual machine runs" in wanted.identity_problem

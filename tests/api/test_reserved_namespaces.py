@@ -171,7 +171,7 @@ async def test_what_can_never_be_entered_again_is_given_up_by_deleting_it(
     centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient
 ) -> None:
     lost = ["default/db/password", f"{EARLIER}/password"]
-    await centre.gateway.clusters.record_reentry(fence_of(await centre.row(edge.cluster)), taken=lost)
+    await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=lost)
     head = centre.git.head(edge.cluster)
     there = place(edge.cluster, "edgewright", "earlier/password")
     assert refusal(await operator.put(there, content=b"again")) == (422, "namespace_reserved")
@@ -190,7 +190,7 @@ async def test_what_can_be_entered_again_beside_edgewright_is_not_given_up(
     shared = await centre.register(await centre.create("paint-shop", namespace="fplus-edge"))
     await report(centre, shared, 1)
     lost = ["fplus-edge/db/password", "fplus-edge/edgewright-proxy/password"]
-    await centre.gateway.clusters.record_reentry(fence_of(await centre.row(shared.cluster)), taken=lost)
+    await centre.steps.record_reentry(fence_of(await centre.row(shared.cluster)), taken=lost)
     theirs, ours = (place(shared.cluster, *path.split("/", 1)) for path in lost)
     assert refusal(await operator.delete(theirs)) == (404, "secret_unknown")
     assert (await operator.delete(ours)).status_code == 204
@@ -259,6 +259,6 @@ async def test_a_file_that_is_to_be_entered_again_as_a_whole_stops_no_other_secr
     centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient
 ) -> None:
     """Nobody could read it, so nobody knows its keys: the list has the Secret itself."""
-    await centre.gateway.clusters.record_reentry(fence_of(await centre.row(edge.cluster)), taken=["default/broken"])
+    await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=["default/broken"])
     assert (await operator.put(place(edge.cluster, "default", "db/password"), content=b"again")).status_code == 204
     assert refusal(await operator.delete(place(edge.cluster, "default", "none/key"))) == (404, "secret_unknown")

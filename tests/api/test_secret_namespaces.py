@@ -174,7 +174,7 @@ async def test_in_a_repository_of_an_earlier_release_a_secret_has_its_driver_fro
         "edo/secrets/README.md",
         "edo/secrets/line-1/db.yaml",
     ]
-    row = await centre.gateway.clusters.get(cluster)
+    row = await centre.gateway.directory.get(cluster)
     assert row
     step = StepInput(fence=fence_of(row), step=StepName.POPULATE_REPOSITORY)
     rendered = await centre.workflow.repository.populate_repository(step)

@@ -29,7 +29,7 @@ from edgewright.messages import names
 
 
 async def remove(walk: Walk, cluster: UUID) -> None:
-    await walk.centre.clusters.request_removal(cluster, actor=ACTOR)
+    await walk.centre.wishes.request_removal(cluster, actor=ACTOR)
     await walk.nudge(cluster)
     await walk.until(cluster, at_phase(Phase.REMOVED))
     await walk.told(cluster)
@@ -51,7 +51,7 @@ async def recreation_for_new_hardware(walk: Walk) -> UUID:
     async with walk.working():
         cluster = await walk.active()
         await change_secrets(walk, cluster, ["password"])
-        await walk.centre.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+        await walk.centre.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
         await walk.nudge(cluster)
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.done.generation == 2))
         await walk.told(cluster)
@@ -60,13 +60,13 @@ async def recreation_for_new_hardware(walk: Walk) -> UUID:
 
 @path
 async def move_before_the_first_commissioning_is_done(walk: Walk) -> UUID:
-    clusters = Faulty(walk.centre.clusters, "publish_setup_status")
-    clusters.fault = away(1.0)
-    async with walk.working(clusters=clusters):
+    steps = Faulty(walk.centre.steps, "publish_setup_status")
+    steps.fault = away(1.0)
+    async with walk.working(steps=steps):
         cluster = await walk.begin()
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.waiting_for))
-        await walk.centre.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
-        clusters.fault = None
+        await walk.centre.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+        steps.fault = None
         await walk.nudge(cluster)
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.done.generation == 2))
         await walk.told(cluster)
@@ -80,8 +80,8 @@ async def move_before_the_first_commissioning_is_done(walk: Walk) -> UUID:
 async def undelete(walk: Walk) -> UUID:
     async with walk.working():
         cluster = await walk.create()
-    await walk.centre.clusters.request_deletion(cluster, actor=ACTOR)
-    await walk.centre.clusters.undelete(cluster, actor=ACTOR)
+    await walk.centre.wishes.request_deletion(cluster, actor=ACTOR)
+    await walk.centre.wishes.undelete(cluster, actor=ACTOR)
     async with walk.working():
         await walk.nudge(cluster)
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
@@ -147,7 +147,7 @@ async def deletion_that_raises_the_fence(walk: Walk) -> UUID:
         async def is_raised() -> bool:
             return await asyncio.to_thread(git.fence_number, cluster) > before
 
-        await walk.centre.clusters.request_deletion(cluster, actor=ACTOR, workloads=Workloads.KEEP)
+        await walk.centre.wishes.request_deletion(cluster, actor=ACTOR, workloads=Workloads.KEEP)
         await walk.nudge(cluster)
         await eventually(is_raised)
         await walk.until(cluster, at_step(StepName.AWAIT_GOODBYE))

@@ -160,7 +160,7 @@ async def failing_step_with_backoff_and_retry(walk: Walk) -> UUID:
 
 @path
 async def step_that_waits_for_a_moment_of_a_wrong_clock(walk: Walk) -> UUID:
-    async with walk.working(clusters=StatusAway(walk.centre.clusters)):
+    async with walk.working(steps=StatusAway(walk.centre.steps)):
         cluster = await walk.begin()
         await walk.until(cluster, waits_to_try(StepName.PUBLISH_STATUS))
     await postpone(walk.centre, cluster, StepName.PUBLISH_STATUS, by=timedelta(days=400))
@@ -173,13 +173,13 @@ async def step_that_waits_for_a_moment_of_a_wrong_clock(walk: Walk) -> UUID:
 
 @path
 async def database_away(walk: Walk) -> UUID:
-    clusters = Faulty(walk.centre.clusters, "read_wanted", "project")
-    async with walk.working(clusters=clusters):
+    steps = Faulty(walk.centre.steps, "read_wanted", "project")
+    async with walk.working(steps=steps):
         cluster = await walk.create()
-        clusters.fault = away(retry_after=5)
+        steps.fault = away(retry_after=5)
         await walk.nudge(cluster)
         await asyncio.sleep(1.5)
-        clusters.fault = None
+        steps.fault = None
         await walk.centre.write(cluster, walk.name, values={"replicas": 3})
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
         await walk.told(cluster)

@@ -62,7 +62,7 @@ class Walk:
         """A cluster that has been asked for."""
         cluster = uuid4()
         body = {"name": self.name, "namespace": "edgewright"}
-        await self.centre.clusters.write_configuration(
+        await self.centre.wishes.write_configuration(
             cluster, body, actor=ACTOR, settings=settings, create_object=True
         )
         await self.nudge(cluster)
@@ -83,7 +83,7 @@ class Walk:
         return cluster
 
     async def delete(self, cluster: UUID, **how: Any) -> None:
-        await self.centre.clusters.request_deletion(cluster, actor=ACTOR, **how)
+        await self.centre.wishes.request_deletion(cluster, actor=ACTOR, **how)
         await self.nudge(cluster)
 
     async def gone(self, cluster: UUID) -> None:

@@ -15,7 +15,7 @@ import pytest
 from stopped_home import StoppedHome
 
 from edgewright.adapters.database.access.operators import SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
@@ -179,7 +179,9 @@ async def test_one_wedged_cluster_keeps_no_start_and_no_other_cluster_from_what_
     async with open_database(settings.effective_database_url) as database:
         for number, cluster in enumerate(clusters):
             body = {"name": f"edge-{number}", "namespace": "edgewright"}
-            await SqlClusters(database).write_configuration(cluster, body, actor="token:test", create_object=True)
+            await SqlClusterWishes(database).write_configuration(
+                cluster, body, actor="token:test", create_object=True
+            )
     fleet = OneRefuses(wedged, clusters)
 
     @asynccontextmanager

@@ -23,7 +23,9 @@ from edgewright.adapters.database.access.accounts import SqlAccounts
 from edgewright.adapters.database.access.audit import SqlAuditLog
 from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
+from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database
@@ -39,6 +41,9 @@ from edgewright.cli.webhook_key import ensure_webhook_key
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.messages.names import workflow_id
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import NewEntry
 from worker import build_workers
@@ -57,9 +62,16 @@ class Centre:
     audit: SqlAuditLog
 
     @property
-    def clusters(self) -> SqlClusters:
-        assert isinstance(self.ports.clusters, SqlClusters)
-        return self.ports.clusters
+    def wishes(self) -> ClusterWishes:
+        return self.ports.wishes
+
+    @property
+    def directory(self) -> ClusterDirectory:
+        return self.ports.directory
+
+    @property
+    def steps(self) -> ClusterSteps:
+        return self.ports.steps
 
     @property
     def git(self) -> BareGitServer:
@@ -72,7 +84,7 @@ class Centre:
     async def write(self, cluster: UUID, name: str, **more: Any) -> None:
         """Writes the configuration entry, as any door does, and nudges."""
         body = {"name": name, "namespace": "edgewright", **more}
-        await self.clusters.write_configuration(cluster, body, actor="token:test", create_object=True)
+        await self.wishes.write_configuration(cluster, body, actor="token:test", create_object=True)
         await self.ports.fleet.nudge(cluster)
 
     async def create(self, name: str, **more: Any) -> UUID:
@@ -83,7 +95,7 @@ class Centre:
         return cluster
 
     async def row(self, cluster: UUID) -> ClusterRow:
-        row = await self.clusters.get(cluster)
+        row = await self.directory.get(cluster)
         assert row is not None
         return row
 
@@ -152,7 +164,9 @@ async def open_centre(
         git = BareGitServer(folder / "repositories")
         git.create_repository(REPOSITORY_HELM_CHARTS)
         ports = WorkerPorts(
-            clusters=SqlClusters(database),
+            wishes=SqlClusterWishes(database),
+            directory=SqlClusterDirectory(database),
+            steps=SqlClusterSteps(database),
             entries=entries,
             access=SqlEdgeAccess(database),
             reports=SqlEdgeReports(database),

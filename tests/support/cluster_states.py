@@ -54,7 +54,7 @@ async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedel
     waits = {"state": StepState.WAITING, "next_at": datetime.now(UTC) + by, "error": "The storage is away."}
     steps = tuple(each.model_copy(update=waits) if each.name is step else each for each in projection.steps)
     later = projection.model_copy(update={"sequence": projection.sequence + 100, "steps": steps})
-    await centre.clusters.project(cluster, later, [])
+    await centre.steps.project(cluster, later, [])
 
 
 async def states(centre: Centre, changes: Sequence[StagedChange]) -> Counter[StagedState]:

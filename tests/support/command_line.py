@@ -46,7 +46,7 @@ class ServedCentre:
 
     def uuid(self, name: str) -> UUID:
         """The UUID of a cluster that is there."""
-        found = self.do(self.centre.gateway.clusters.find(name))
+        found = self.do(self.centre.gateway.directory.find(name))
         assert found is not None
         return found
 

@@ -13,7 +13,9 @@ from edgewright.adapters.database.access.audit import SqlAuditLog
 from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
+from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database
@@ -30,7 +32,10 @@ from edgewright.errors import EdgewrightError
 from edgewright.ports.accounts import Accounts
 from edgewright.ports.audit import AuditLog
 from edgewright.ports.census import Census
-from edgewright.ports.clusters import ClusterRow, Clusters, Written
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.cluster_wishes import ClusterWishes
+from edgewright.ports.clusters import ClusterRow, Written
 from edgewright.ports.config_store import ConfigStore, Entry
 from edgewright.ports.edge_access import Credential, EdgeAccess, Registration
 from edgewright.ports.edge_reports import EdgeReports
@@ -62,7 +67,9 @@ class Store:
 
     database: Database
     clock: Clock
-    clusters: Clusters = field(init=False)
+    wishes: ClusterWishes = field(init=False)
+    directory: ClusterDirectory = field(init=False)
+    steps: ClusterSteps = field(init=False)
     entries: ConfigStore = field(init=False)
     access: EdgeAccess = field(init=False)
     reports: EdgeReports = field(init=False)
@@ -78,7 +85,9 @@ class Store:
     notifications: Notifications = field(init=False)
 
     def __post_init__(self) -> None:
-        self.clusters = SqlClusters(self.database)
+        self.wishes = SqlClusterWishes(self.database)
+        self.directory = SqlClusterDirectory(self.database)
+        self.steps = SqlClusterSteps(self.database)
         self.entries = SqlConfigStore(self.database)
         self.access = SqlEdgeAccess(self.database)
         self.reports = SqlEdgeReports(self.database)
@@ -95,16 +104,16 @@ class Store:
 
     async def write(self, cluster: UUID, name: str = "press-shop", **more: Any) -> Written:
         body = {"name": name, "namespace": "edgewright", **more}
-        return await self.clusters.write_configuration(cluster, body, actor=ACTOR, create_object=True)
+        return await self.wishes.write_configuration(cluster, body, actor=ACTOR, create_object=True)
 
     async def create(self, name: str = "press-shop", *, settings: ClusterSettings | None = None, **more: Any) -> UUID:
         cluster = uuid4()
         body = {"name": name, "namespace": "edgewright", **more}
-        await self.clusters.write_configuration(cluster, body, actor=ACTOR, create_object=True, settings=settings)
+        await self.wishes.write_configuration(cluster, body, actor=ACTOR, create_object=True, settings=settings)
         return cluster
 
     async def row(self, cluster: UUID) -> ClusterRow:
-        row = await self.clusters.get(cluster)
+        row = await self.directory.get(cluster)
         assert row is not None
         return row
 
@@ -123,7 +132,7 @@ class Store:
         before = row.projection.sequence if row.projection else 0
         published = {"change_done": row.change, "lease_epoch": row.lease.epoch, **more}
         projection = Projection(sequence=before + 1, phase=phase, ready=ready, **published)
-        await self.clusters.project(cluster, projection, [])
+        await self.steps.project(cluster, projection, [])
 
     async def token(self, cluster: UUID, token_id: str = "t1", *, expires_in: timedelta = timedelta(hours=1)) -> str:
         await self.access.issue_token(
@@ -215,7 +224,7 @@ async def states(store: Store, cluster: Any) -> list[CredentialState]:
 
 
 async def wanted(store: Store, cluster: UUID) -> Wanted:
-    reading = await store.clusters.read_wanted(cluster)
+    reading = await store.steps.read_wanted(cluster)
     assert reading is not None
     return reading
 

@@ -27,7 +27,9 @@ from edgewright.adapters.database.access.accounts import SqlAccounts
 from edgewright.adapters.database.access.audit import SqlAuditLog
 from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
 from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
+from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.change_stamp import change_stamp
@@ -48,6 +50,8 @@ from edgewright.domain.projection import Done, Projection
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Superseded
 from edgewright.messages.steps import CommitSecrets, StepInput
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import NewEntry
 from edgewright.ports.operators import OperatorToken, Permission
@@ -87,8 +91,9 @@ class Edge:
 class Workflow:
     """What the workflow of a cluster does when it is nudged, without Temporal: steps in one go, no retries."""
 
-    clusters: SqlClusters
-    steps: CommissioningActivities
+    directory: ClusterDirectory
+    steps: ClusterSteps
+    commissioning: CommissioningActivities
     repository: RepositoryActivities
     secrets: SecretActivities
     commissions: bool = True
@@ -106,7 +111,7 @@ class Workflow:
                     return
 
     async def _step(self, cluster: UUID) -> None:
-        row = await self.clusters.get(cluster)
+        row = await self.directory.get(cluster)
         if row is None or row.closed or not self.commissions:
             return
         if row.desired is Desired.REMOVED:
@@ -120,12 +125,12 @@ class Workflow:
 
     async def _commission(self, row: ClusterRow) -> None:
         fence = fence_of(row)
-        await self.steps.allocate_address(StepInput(fence=fence, step=StepName.ALLOCATE_ADDRESS))
-        await self.steps.create_accounts(StepInput(fence=fence, step=StepName.CREATE_ACCOUNTS))
+        await self.commissioning.allocate_address(StepInput(fence=fence, step=StepName.ALLOCATE_ADDRESS))
+        await self.commissioning.create_accounts(StepInput(fence=fence, step=StepName.CREATE_ACCOUNTS))
         await self.repository.create_repository(StepInput(fence=fence, step=StepName.CREATE_REPOSITORY))
         result = await self.repository.populate_repository(StepInput(fence=fence, step=StepName.POPULATE_REPOSITORY))
-        await self.steps.publish_status(StepInput(fence=fence, step=StepName.PUBLISH_STATUS))
-        await self.clusters.project(
+        await self.commissioning.publish_status(StepInput(fence=fence, step=StepName.PUBLISH_STATUS))
+        await self.steps.project(
             row.uuid,
             Projection(
                 sequence=_next(row),
@@ -140,9 +145,9 @@ class Workflow:
 
     async def _remove(self, row: ClusterRow) -> None:
         fence = fence_of(row)
-        await self.steps.withdraw_status(StepInput(fence=fence, step=StepName.WITHDRAW_STATUS))
-        await self.steps.suspend_credentials(StepInput(fence=fence, step=StepName.SUSPEND_CREDENTIALS))
-        await self.clusters.project(row.uuid, Projection(sequence=_next(row), phase=Phase.REMOVED, ready=False), [])
+        await self.commissioning.withdraw_status(StepInput(fence=fence, step=StepName.WITHDRAW_STATUS))
+        await self.commissioning.suspend_credentials(StepInput(fence=fence, step=StepName.SUSPEND_CREDENTIALS))
+        await self.steps.project(row.uuid, Projection(sequence=_next(row), phase=Phase.REMOVED, ready=False), [])
 
 
 @dataclass
@@ -190,12 +195,16 @@ class GatewayCentre:
         )
         return drawn
 
+    @property
+    def steps(self) -> ClusterSteps:
+        return self.workflow.steps
+
     async def operator(self, *permissions: Permission) -> httpx.AsyncClient:
         """A client with a new operator token."""
         return self.client(bearer((await self.token(*permissions)).text))
 
     async def row(self, cluster: UUID) -> ClusterRow:
-        row = await self.gateway.clusters.get(cluster)
+        row = await self.gateway.directory.get(cluster)
         assert row is not None
         return row
 
@@ -237,9 +246,7 @@ class GatewayCentre:
         """Publishes a changed projection, as the workflow does."""
         row = await self.row(cluster)
         base = row.projection or Projection(sequence=0, phase=Phase.COMMISSIONING, ready=False)
-        await self.gateway.clusters.project(
-            cluster, base.model_copy(update={"sequence": base.sequence + 1, **changes}), []
-        )
+        await self.steps.project(cluster, base.model_copy(update={"sequence": base.sequence + 1, **changes}), [])
 
 
 def bearer(text: str) -> dict[str, str]:
@@ -262,18 +269,27 @@ async def gateway_centre(
     url = f"sqlite+aiosqlite:///{database_file}"
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(open_database(url))
-        clusters, config, access = SqlClusters(database), SqlConfigStore(database), SqlEdgeAccess(database)
+        wishes, directory, steps = (
+            SqlClusterWishes(database),
+            SqlClusterDirectory(database),
+            SqlClusterSteps(database),
+        )
+        config, access = SqlConfigStore(database), SqlEdgeAccess(database)
         staging, git = SqlSecretStaging(database), BareGitServer(git_root)
         git.create_repository(REPOSITORY_HELM_CHARTS)
         workflow = Workflow(
-            clusters=clusters,
-            steps=CommissioningActivities(clusters, access, SqlAccounts(database), git, organisation="Edgewright"),
-            repository=RepositoryActivities(clusters, git, RenderInputs(config, BASE_URL)),
-            secrets=SecretActivities(clusters, staging, git),
+            directory=directory,
+            steps=steps,
+            commissioning=CommissioningActivities(
+                directory, steps, access, SqlAccounts(database), git, organisation="Edgewright"
+            ),
+            repository=RepositoryActivities(directory, steps, git, RenderInputs(config, BASE_URL)),
+            secrets=SecretActivities(directory, staging, git),
         )
-        fleet = MemoryFleet(clusters, workflow.commit, workflow.reconcile)
+        fleet = MemoryFleet(wishes, directory, steps, workflow.commit, workflow.reconcile)
         gateway = Gateway(
-            clusters=clusters,
+            wishes=wishes,
+            directory=directory,
             config=config,
             edge_access=access,
             edge_reports=SqlEdgeReports(database),

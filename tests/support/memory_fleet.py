@@ -10,7 +10,9 @@ from edgewright.domain.cluster import StepName
 from edgewright.domain.lifecycle import is_skippable
 from edgewright.domain.projection import HELD_UP, Projection, StepRecord
 from edgewright.errors import Conflict, NotFound
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.fleet import FleetUnavailable
 
 CommitRequests = Callable[[UUID, Sequence[UUID]], Awaitable[None]]
@@ -35,7 +37,9 @@ class MemoryFleet:
         delivering: every call of ``deliver_notifications``, in order: whether there were news.
     """
 
-    clusters: Clusters
+    wishes: ClusterWishes
+    directory: ClusterDirectory
+    steps: ClusterSteps
     commit_requests: CommitRequests
     on_nudge: OnNudge = _nothing
     available: bool = True
@@ -75,14 +79,14 @@ class MemoryFleet:
         """See the port."""
         projection = await self._projection(cluster)
         with suppress(Conflict):
-            await self.clusters.set_paused(cluster, paused=True, reason=reason, actor=actor, seen=seen)
+            await self.wishes.set_paused(cluster, paused=True, reason=reason, actor=actor, seen=seen)
         return projection
 
     async def resume(self, cluster: UUID, *, actor: str, seen: int | None = None) -> Projection:
         """See the port."""
         projection = await self._projection(cluster)
         with suppress(Conflict):
-            await self.clusters.set_paused(cluster, paused=False, reason="", actor=actor, seen=seen)
+            await self.wishes.set_paused(cluster, paused=False, reason="", actor=actor, seen=seen)
         return projection
 
     async def readiness(self, cluster: UUID) -> Projection:
@@ -92,7 +96,7 @@ class MemoryFleet:
     async def running(self) -> set[UUID]:
         """See the port."""
         self._demand_available()
-        return {cluster for cluster, _ in self.nudged} & set(await self.clusters.open_clusters())
+        return {cluster for cluster, _ in self.nudged} & set(await self.directory.open_clusters())
 
     async def stands_still(self, cluster: UUID) -> bool:
         """See the port: nothing is tried here, so nothing fails."""
@@ -129,7 +133,7 @@ class MemoryFleet:
 
     async def _projection(self, cluster: UUID) -> Projection:
         self._demand_available()
-        row = await self.clusters.get(cluster)
+        row = await self.directory.get(cluster)
         if row is None or row.projection is None:
             raise NotFound("The cluster has no running workflow.", code="workflow_unknown")
         return row.projection
@@ -146,5 +150,5 @@ class MemoryFleet:
                 "steps": tuple(change(step) if step.name is name else step for step in projection.steps),
             }
         )
-        await self.clusters.project(cluster, changed, [])
+        await self.steps.project(cluster, changed, [])
         return changed

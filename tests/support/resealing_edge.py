@@ -167,7 +167,7 @@ def to_put(cluster: UUID, secret: str, values: Mapping[str, bytes], number: int)
 
 async def ask(ports: Any, cluster: UUID) -> Resealing:
     """What the operator's verb does."""
-    row = await ports.clusters.get(cluster)
+    row = await ports.directory.get(cluster)
     stale = stale_secrets(ports.git, cluster, row.certificate.fingerprint)
     begun = await ports.resealings.begin(cluster, row.generation, stale, actor="token:ann", reason="theft")
     await ports.fleet.nudge(cluster)

@@ -37,7 +37,7 @@ async def make_fleet(centre: GatewayCentre) -> None:
     for name, states in FLEET.items():
         cluster = await centre.create(name)
         if name == "b-paused":
-            await centre.gateway.clusters.set_paused(cluster, paused=True, reason="freeze", actor="test")
+            await centre.gateway.wishes.set_paused(cluster, paused=True, reason="freeze", actor="test")
         since = (await centre.row(cluster)).created_at
         conditions = tuple(
             Condition(type=kind, status=status, reason=reason, message="", since=since)

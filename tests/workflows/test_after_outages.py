@@ -71,17 +71,17 @@ async def test_a_nudge_ends_the_wait_for_a_database_that_is_back(
         if away.is_set():
             tried.set()
             raise Waiting("The database is away.", code="database_unavailable")
-        return await idle_centre.clusters.read_wanted(cluster)
+        return await idle_centre.steps.read_wanted(cluster)
 
     tried = asyncio.Event()
-    async with working(idle_centre, clusters=Faulty(idle_centre.clusters, read_wanted=read_wanted)):
+    async with working(idle_centre, steps=Faulty(idle_centre.steps, read_wanted=read_wanted)):
         cluster = await idle_centre.create("nudged")
         away.set()
         await idle_centre.ports.fleet.nudge(cluster)
         await tried.wait()
         await asyncio.sleep(0.5)
         away.clear()
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, deleted, seconds=15)
 
@@ -94,9 +94,9 @@ async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: 
         if refused <= policies.PUBLISH["retry_policy"].maximum_attempts:
             refused += 1
             raise Waiting("The database is away.", code="database_unavailable")
-        await idle_centre.clusters.project(*arguments)
+        await idle_centre.steps.project(*arguments)
 
-    async with working(idle_centre, clusters=Faulty(idle_centre.clusters, project=project)):
+    async with working(idle_centre, steps=Faulty(idle_centre.steps, project=project)):
         cluster = await idle_centre.create("told-late")
         await eventually(lambda: is_told(idle_centre, cluster))
         assert (await kinds(idle_centre, cluster)).count("phase.changed") == 1
@@ -108,11 +108,11 @@ async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_
     async def late(*arguments: Any) -> None:
         queue.set()
         await go_on.wait()
-        await idle_centre.clusters.record_rendering(*arguments)
+        await idle_centre.steps.record_rendering(*arguments)
 
     async with working(idle_centre):
         cluster = await idle_centre.create("queued")
-    async with working(idle_centre, clusters=Faulty(idle_centre.clusters, record_rendering=late)):
+    async with working(idle_centre, steps=Faulty(idle_centre.steps, record_rendering=late)):
         await idle_centre.write(cluster, "queued", values={"new": True})
         await queue.wait()
         await idle_centre.ports.reports.heartbeats([Heartbeat(cluster=cluster, generation=1)])

@@ -93,7 +93,7 @@ async def test_a_deletion_does_not_wait_for_the_first_steps(idle_centre: Centre)
     centre = idle_centre
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "deleted-early")
-        await centre.clusters.request_deletion(cluster, actor="token:test")
+        await centre.wishes.request_deletion(cluster, actor="token:test")
         await centre.ports.fleet.nudge(cluster)
         await centre.until(cluster, at_phase(Phase.DELETED))
     assert await steps_done(centre, cluster) == [StepName.BEGIN_DELETION, *CENTRAL_DELETION]
@@ -172,7 +172,7 @@ class AwayAtFirst:
 
 
 async def test_a_first_reading_that_fails_is_tried_again(idle_centre: Centre) -> None:
-    async with working(idle_centre, clusters=AwayAtFirst(idle_centre.clusters, 2)):
+    async with working(idle_centre, steps=AwayAtFirst(idle_centre.steps, 2)):
         cluster = await idle_centre.create("read-later")
         await eventually(lambda: is_told(idle_centre, cluster))
     assert (await activities(idle_centre, cluster))[:2] == [ONE_ACTIVITY, "read_wanted"]
@@ -202,8 +202,8 @@ async def reading(idle_centre: Centre) -> Reading:
     """Of a new cluster."""
     cluster = uuid4()
     body = {"name": "new", "namespace": "edgewright"}
-    await idle_centre.clusters.write_configuration(cluster, body, actor="token:test", create_object=True)
-    return Reading(wanted=await idle_centre.clusters.read_wanted(cluster))
+    await idle_centre.wishes.write_configuration(cluster, body, actor="token:test", create_object=True)
+    return Reading(wanted=await idle_centre.steps.read_wanted(cluster))
 
 
 async def test_steps_of_a_new_cluster_are_run_under_the_fence_of_their_reading(reading: Reading) -> None:

@@ -158,7 +158,7 @@ async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Ce
     assert chart is not None
     changed = {**chart.body, "values": {**chart.body["values"], "marker": "new-template"}}
     await entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, changed, actor="token:test")
-    users = await centre.clusters.using_template(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    users = await centre.directory.using_template(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert cluster in users
     await centre.ports.fleet.nudge(cluster, bulk=True)
     await eventually(lambda: is_rendered(centre, cluster, b"new-template"))
@@ -175,7 +175,7 @@ async def test_a_shorter_interval_in_the_flux_template_reaches_the_edges(centre:
     changed = copy.deepcopy(flux.body)
     changed["self-link.yaml"][0]["spec"]["interval"] = "1m"
     await entries.put(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE, changed, actor="token:test")
-    assert cluster in await centre.clusters.using_template(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+    assert cluster in await centre.directory.using_template(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
     await centre.ports.fleet.nudge(cluster, bulk=True)
     wanted = b"  interval: 1m\n  ref:\n"
     await eventually(lambda: is_rendered(centre, cluster, wanted, file="edo/cluster/self-link.yaml"))

@@ -101,7 +101,7 @@ async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idl
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("carried")
         await centre.bootstrap(cluster)
-        await centre.clusters.request_deletion(cluster, actor="token:test")
+        await centre.wishes.request_deletion(cluster, actor="token:test")
         await centre.ports.fleet.nudge(cluster)
         await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
         await centre.ports.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:test")
@@ -166,7 +166,7 @@ async def test_a_paused_cluster_for_which_a_secret_waits_can_be_deleted(idle_cen
         change = await stage(centre, cluster, "held")
         await centre.ports.fleet.nudge(cluster)
         await eventually(lambda: is_told(centre, cluster))
-        await centre.clusters.request_deletion(cluster, actor="token:test")
+        await centre.wishes.request_deletion(cluster, actor="token:test")
         await centre.ports.fleet.nudge(cluster)
         await asyncio.wait_for(centre.handle(cluster).result(), timeout=90)
         assert await states(centre, [change]) == {StagedState.REFUSED: 1}

@@ -182,7 +182,7 @@ async def test_a_second_put_back_to_an_older_copy_tells_what_more_is_lost(
         await enter(idle_centre, cluster, "first")
         older = copy_of(idle_centre, cluster, tmp_path / "older")
         await enter(idle_centre, cluster, "second")
-        await idle_centre.clusters.set_paused(cluster, paused=True, reason="storage", actor="token:test")
+        await idle_centre.wishes.set_paused(cluster, paused=True, reason="storage", actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await eventually(lambda: is_told(idle_centre, cluster))
         put_back(idle_centre, cluster, older)

@@ -51,7 +51,7 @@ def at_step(step: StepName) -> Any:
 
 
 async def delete_by_http(centre: Centre, cluster: UUID) -> None:
-    await centre.clusters.request_deletion(cluster, actor="token:test")
+    await centre.wishes.request_deletion(cluster, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
 
 
@@ -72,7 +72,7 @@ async def test_a_cluster_that_never_was_bootstrapped_is_gone_at_once(centre: Cen
         assert not await has_entry(centre, app, cluster)
     assert await centre.ports.accounts.of_cluster(cluster) == []
     assert not await asyncio.to_thread(centre.git.exists, cluster)
-    assert await centre.clusters.find("gone") is None
+    assert await centre.directory.find("gone") is None
     events = [event.kind for event in await centre.audit.timeline(cluster)]
     assert events[0] == "cluster.created"
     assert "cluster.deletion_requested" in events
@@ -84,8 +84,8 @@ async def test_nothing_brings_a_deleted_cluster_back(centre: Centre) -> None:
     await eventually(lambda: ended(centre, cluster))
     await centre.ports.fleet.nudge(cluster)
     await eventually(lambda: ended(centre, cluster))
-    assert cluster not in await centre.clusters.open_clusters()
-    assert cluster not in await centre.clusters.unfinished()
+    assert cluster not in await centre.directory.open_clusters()
+    assert cluster not in await centre.directory.unfinished()
     with pytest.raises(Gone):
         await centre.write(cluster, "never-again")
     assert not await has_entry(centre, APP_CLUSTER_SETUP_STATUS, cluster)
@@ -145,7 +145,7 @@ async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_de
     cluster = await centre.create("dead")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
-    await centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+    await centre.wishes.request_deletion(cluster, actor="token:test", force=True)
     await centre.ports.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.projection and {r.step for r in row.projection.residue} >= {StepName.AWAIT_GOODBYE}
@@ -157,7 +157,7 @@ async def test_a_deletion_ends_at_its_deadline(centre: Centre) -> None:
     cluster = await centre.create("silent")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
-    await centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=2))
+    await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=2))
     await centre.ports.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.projection
@@ -167,7 +167,7 @@ async def test_a_deletion_ends_at_its_deadline(centre: Centre) -> None:
 async def test_kept_workloads_stay_in_the_repository_until_the_edge_has_gone(centre: Centre) -> None:
     cluster = await centre.create("kept")
     await centre.bootstrap(cluster)
-    await centre.clusters.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
+    await centre.wishes.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
     await centre.ports.fleet.nudge(cluster)
     await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 1
@@ -191,8 +191,8 @@ async def test_a_deletion_step_on_another_system_can_be_skipped_with_a_reason(ce
 async def test_an_undeleted_cluster_goes_on_as_if_nothing_had_been_said(idle_centre: Centre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("regretted")
-    await idle_centre.clusters.request_deletion(cluster, actor="token:test")
-    await idle_centre.clusters.undelete(cluster, actor="token:test")
+    await idle_centre.wishes.request_deletion(cluster, actor="token:test")
+    await idle_centre.wishes.undelete(cluster, actor="token:test")
     async with working(idle_centre):
         await idle_centre.ports.fleet.nudge(cluster)
         row = await idle_centre.until(
@@ -206,7 +206,7 @@ async def test_a_central_removal_does_not_touch_the_edge(centre: Centre) -> None
     cluster = await centre.create("removed")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
-    await centre.clusters.request_removal(cluster, actor="token:test")
+    await centre.wishes.request_removal(cluster, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
     await centre.until(cluster, phase(Phase.REMOVED))
     await eventually(lambda: lacks(centre, APP_CLUSTER_SETUP_STATUS, cluster))
@@ -227,7 +227,7 @@ async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
     first = await asyncio.to_thread(centre.git.head, cluster)
-    await centre.clusters.request_removal(cluster, actor="token:test")
+    await centre.wishes.request_removal(cluster, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
     await centre.until(cluster, phase(Phase.REMOVED))
     await centre.write(cluster, "again", values={"chart": "new"})
@@ -241,7 +241,7 @@ async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre
 
 async def test_a_removed_cluster_keeps_its_name(centre: Centre) -> None:
     cluster = await centre.create("kept-name")
-    await centre.clusters.request_removal(cluster, actor="token:test")
+    await centre.wishes.request_removal(cluster, actor="token:test")
     with pytest.raises(Conflict) as refused:
         await centre.write(cluster, "other-name")
     assert refused.value.code == "name_immutable"
@@ -253,7 +253,7 @@ async def test_a_recreation_during_a_deletion_is_refused(centre: Centre) -> None
     await delete_by_http(centre, cluster)
     for attempt in (
         centre.write(cluster, "going"),
-        centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=False),
+        centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=False),
     ):
         with pytest.raises(Conflict) as refused:
             await attempt
@@ -264,7 +264,7 @@ async def test_a_recreation_for_new_hardware_refuses_the_old_edge(centre: Centre
     cluster = await centre.create("replaced")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
-    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await centre.ports.fleet.nudge(cluster)
     row = await centre.until(
         cluster,
@@ -307,7 +307,7 @@ async def test_a_deletion_wins_over_a_stuck_step_and_the_sweep_brings_nothing_ba
             )
         assert await ended(idle_centre, cluster)
         assert not await has_entry(idle_centre, APP_CLUSTER_SETUP_STATUS, cluster)
-        assert await idle_centre.clusters.find("stuck-and-deleted") is None
+        assert await idle_centre.directory.find("stuck-and-deleted") is None
 
 
 async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_the_list_when_entered_again(
@@ -315,7 +315,7 @@ async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_th
 ) -> None:
     cluster = await centre.create("moved")
     await put(centre, cluster, generation=1)
-    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await centre.ports.fleet.nudge(cluster)
     row = await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)

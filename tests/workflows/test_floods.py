@@ -51,7 +51,7 @@ async def test_a_flood_of_signals_is_dropped_with_one_event_and_holds_up_no_dele
         cluster = await idle_centre.create("flooded")
     await flood(idle_centre, cluster, FLOOD, {"hosts": [{"name": "a"}]})
     async with working(idle_centre):
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test", force=True)
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_phase(Phase.DELETED))
     assert [entry.getMessage() for entry in caplog.records if "has a bug" in entry.getMessage()] == []

@@ -13,7 +13,7 @@ from sealing_keys import certificate_pem, private_key
 from sqlalchemy import update
 from temporalio.common import RetryPolicy
 
-from edgewright.adapters.database.clusters.cluster_reading import PROOF_DUE
+from edgewright.adapters.database.clusters.wanted_reading import PROOF_DUE
 from edgewright.adapters.database.tables import clusters
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
@@ -82,7 +82,7 @@ async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: 
 
     async with working(idle_centre, git=Faulty(idle_centre.git, archive=archive)):
         cluster = await idle_centre.create("blocked-late")
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=0))
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=0))
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and "damaged" in row.projection.waiting_for))
 
@@ -109,7 +109,7 @@ async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: Ce
         await entered.wait()
         # written by a gateway that dies before it nudges
         body = {"name": "overtaken", "namespace": "edgewright", "values": {"a": 1}}
-        await idle_centre.clusters.write_configuration(cluster, body, actor="token:test")
+        await idle_centre.wishes.write_configuration(cluster, body, actor="token:test")
         go_on.set()
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=10)
         assert await history_length(idle_centre, cluster) < 200
@@ -118,7 +118,7 @@ async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: Ce
 async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Centre) -> None:
     cluster = await centre.create("labelled")
     labels = {f"example.org/label-number-{n}": "v" * 60 for n in range(64)}
-    await centre.clusters.write_settings(cluster, {"labels": labels}, actor="token:test")
+    await centre.wishes.write_settings(cluster, {"labels": labels}, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.change_done == row.change), seconds=10
@@ -129,7 +129,7 @@ async def test_a_certificate_by_signal_waits_for_an_admin_and_says_so(idle_centr
     own, foreign = (certificate_pem(private_key(bits)) for bits in (2048, 3072))
     async with working(idle_centre):
         cluster = await idle_centre.create("faithful")
-        door = EdgeStatusDoor(idle_centre.clusters, idle_centre.ports.reports, idle_centre.ports.entries)
+        door = EdgeStatusDoor(idle_centre.directory, idle_centre.ports.reports, idle_centre.ports.entries)
         await door.record(cluster, {"hosts": [], "kubeseal_cert": own}, merge=False, actor="agent", generation=1)
         handle = idle_centre.handle(cluster)
         await handle.signal(names.SIGNAL_EDGE_STATUS, {"hosts": [], "kubeseal_cert": foreign})
@@ -162,7 +162,7 @@ async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: Centre) -
     await centre.write(cluster, "lost-all", values={"replicas": 3})
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
     assert list((await centre.row(cluster)).must_reenter) == many
-    await centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+    await centre.wishes.request_deletion(cluster, actor="token:test", force=True)
     await centre.ports.fleet.nudge(cluster)
     await centre.until(cluster, phase(Phase.DELETED))
 
@@ -192,7 +192,7 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
         assert old.projection
     state = ClusterState(projection=old.projection, done=old.projection.done)
     async with working(idle_centre):
-        await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+        await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
         await idle_centre.ports.fleet.nudge(cluster)
         new = await idle_centre.until(
             cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
@@ -216,16 +216,16 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
 async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: Centre, end: str) -> None:
     cluster = await centre.create("mute")
     if end == "never answered":
-        await centre.clusters.write_settings(cluster, {"accept": "manual"}, actor="token:test")
+        await centre.wishes.write_settings(cluster, {"accept": "manual"}, actor="token:test")
     await centre.bootstrap(cluster)
     if end == "rejected":
-        await centre.clusters.write_settings(cluster, {"accept": "manual"}, actor="token:test")
+        await centre.wishes.write_settings(cluster, {"accept": "manual"}, actor="token:test")
         await centre.ports.access.revoke(cluster, actor="token:test")
         await centre.bootstrap(cluster)
         await centre.ports.access.answer(cluster, accepted=False, actor="token:test")
     if end == "revoked":
         await centre.ports.access.revoke(cluster, actor="token:test")
-    await centre.clusters.request_deletion(cluster, actor="token:test")
+    await centre.wishes.request_deletion(cluster, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED), seconds=15)
     assert row.projection
@@ -237,12 +237,12 @@ async def test_a_name_is_free_although_the_removal_of_its_address_was_skipped(id
     async def remove_central_entries(fence: Fence, step: StepName) -> None:
         if step is StepName.REMOVE_ADDRESS:
             raise Stalled("The directory is broken.", code="directory_broken")
-        await idle_centre.clusters.remove_central_entries(fence, step)
+        await idle_centre.steps.remove_central_entries(fence, step)
 
-    faulty = Faulty(idle_centre.clusters, remove_central_entries=remove_central_entries)
-    async with working(idle_centre, clusters=faulty):
+    faulty = Faulty(idle_centre.steps, remove_central_entries=remove_central_entries)
+    async with working(idle_centre, steps=faulty):
         cluster = await idle_centre.create("reused")
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and "broken" in row.projection.waiting_for))
         await idle_centre.ports.fleet.skip_step(
@@ -265,11 +265,11 @@ async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre
     await centre.ports.reports.write_status(
         cluster, {"version": "2"}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
-    assert cluster in await centre.clusters.unfinished()
+    assert cluster in await centre.directory.unfinished()
     await centre.ports.fleet.nudge(cluster)
 
     async def told() -> bool:
-        return cluster not in await centre.clusters.unfinished()
+        return cluster not in await centre.directory.unfinished()
 
     await eventually(told, seconds=10)
     await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
@@ -306,7 +306,7 @@ async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_fi
     await centre.write(cluster, "moved-chart", chart=str(own))
 
     async def follows() -> bool:
-        return cluster in await centre.clusters.using_template(APP_HELM_CHART_TEMPLATE, own)
+        return cluster in await centre.directory.using_template(APP_HELM_CHART_TEMPLATE, own)
 
     await eventually(follows, seconds=10)
 
@@ -318,7 +318,7 @@ async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_c
     [agent] = [c for c in await idle_centre.ports.access.credentials(cluster) if c.role is Role.AGENT]
     await idle_centre.ports.access.record_use(agent.id)
     await idle_centre.ports.access.add_rotated(cluster, Role.AGENT, b"s" * 32, actor="agent")
-    wanted = await idle_centre.clusters.read_wanted(cluster)
+    wanted = await idle_centre.steps.read_wanted(cluster)
     assert wanted and wanted.review_at
     now = await idle_centre.ports.reports.now()
     assert PROOF_DUE < wanted.review_at - now < PROOF_DUE + timedelta(minutes=1)
@@ -328,7 +328,7 @@ async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_c
 async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_given(centre: Centre) -> None:
     cluster = await centre.create("patient")
     await centre.bootstrap(cluster)
-    first = await centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(days=7))
+    first = await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(days=7))
     await centre.handle(cluster).signal(names.SIGNAL_DELETE)
     row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
     assert (row.deadline, row.change) == (first.deadline, first.change)
@@ -351,7 +351,7 @@ async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replace
     assert row.projection and row.projection.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
     blocked = next(c for c in row.projection.conditions if c.type == ConditionType.BLOCKED)
     assert "backup" in blocked.message
-    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=False)
+    await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=False)
     await centre.ports.fleet.nudge(cluster)
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.done.commissioning == 2), seconds=10

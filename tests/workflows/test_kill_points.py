@@ -267,7 +267,7 @@ async def test_a_deletion_survives_a_death_at_every_point(stage: Stage) -> None:
     await centre.bootstrap(cluster)
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.phase == Phase.ACTIVE))
     async with stage.deaths(DELETION_DEATHS):
-        await centre.clusters.request_deletion(cluster, actor="token:test")
+        await centre.wishes.request_deletion(cluster, actor="token:test")
         await centre.ports.fleet.nudge(cluster)
         await answer_as_the_edge(centre, cluster)
         row = await centre.until(
@@ -301,14 +301,14 @@ async def test_removal_and_new_hardware_survive_a_death_at_every_point(stage: St
     change = staged(cluster, "db", "key")
     await centre.ports.staging.stage([change])
     await centre.ports.fleet.change_secrets(cluster, [change.request])
-    await centre.clusters.request_removal(cluster, actor="token:test")
+    await centre.wishes.request_removal(cluster, actor="token:test")
     async with stage.deaths(REMOVAL_DEATHS):
         await centre.ports.fleet.nudge(cluster)
         await centre.until(cluster, lambda row: bool(row.projection and row.projection.phase == Phase.REMOVED))
         await eventually(lambda: lacks_setup_status(centre, cluster))
     states = [credential.state for credential in await centre.ports.access.credentials(cluster)]
     assert states == [CredentialState.SUSPENDED] * 2
-    await centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     async with stage.deaths(NEW_HARDWARE_DEATHS):
         await centre.ports.fleet.nudge(cluster)
     row = await settled(centre, cluster)

@@ -69,7 +69,7 @@ async def _await(what: Callable[[], Awaitable[object]]) -> None:
 
 
 async def commit(centre: Centre, cluster: UUID, git: Any = None) -> CommitSecretsResult:
-    activities = SecretActivities(centre.ports.clusters, centre.ports.staging, git or centre.ports.git)
+    activities = SecretActivities(centre.ports.directory, centre.ports.staging, git or centre.ports.git)
     return await ActivityEnvironment().run(activities.commit_secrets, CommitSecrets(cluster=cluster))
 
 
@@ -119,7 +119,7 @@ async def test_a_value_whose_deletion_was_confirmed_meanwhile_stays_away(idle_ce
 async def test_nothing_is_committed_after_a_pause_has_been_recorded(idle_centre: Centre) -> None:
     cluster = await committed_cluster(idle_centre, "paused")
     await idle_centre.ports.staging.stage([staged(cluster, b"v")])
-    await idle_centre.clusters.set_paused(cluster, paused=True, reason="storage", actor="token:test")
+    await idle_centre.wishes.set_paused(cluster, paused=True, reason="storage", actor="token:test")
     with pytest.raises(Waiting) as refused:
         await commit(idle_centre, cluster)
     assert refused.value.code == "paused"

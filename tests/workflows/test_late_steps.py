@@ -56,15 +56,15 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
         actor="token:test",
     )
     await centre.ports.staging.stage([change])
-    secrets = SecretActivities(centre.ports.clusters, centre.ports.staging, centre.ports.git)
+    secrets = SecretActivities(centre.ports.directory, centre.ports.staging, centre.ports.git)
     await ActivityEnvironment().run(secrets.commit_secrets, CommitSecrets(cluster=cluster))
 
 
-async def withdraw(centre: Centre, cluster: UUID, *, clusters: Any = None) -> None:
-    """``clusters``: a port in the place of the centre's."""
+async def withdraw(centre: Centre, cluster: UUID, *, steps: Any = None) -> None:
+    """``steps``: a port in the place of the centre's."""
     row = await centre.row(cluster)
     inputs = RenderInputs(centre.ports.entries, "http://127.0.0.1:8484")
-    activities = RepositoryActivities(clusters or centre.ports.clusters, centre.ports.git, inputs)
+    activities = RepositoryActivities(centre.directory, steps or centre.steps, centre.ports.git, inputs)
     fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
     step = StepInput(fence=fence, step=StepName.WITHDRAW_SECRETS)
     await ActivityEnvironment().run(activities.withdraw_secrets, step)
@@ -86,7 +86,7 @@ async def cluster(idle_centre: Centre) -> UUID:
 
 async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(idle_centre: Centre, cluster: UUID) -> None:
     await enter(idle_centre, cluster, OLD, "old")
-    await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == set()
     assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
@@ -103,7 +103,7 @@ async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_i
     idle_centre: Centre, cluster: UUID
 ) -> None:
     await enter(idle_centre, cluster, OLD, "old")
-    await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await enter(idle_centre, cluster, NEW, "new")
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == {"new"}
@@ -117,12 +117,12 @@ class Overtaken:
         self._centre, self._cluster, self._key = centre, cluster, key
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._centre.clusters, name)
+        return getattr(self._centre.steps, name)
 
     async def record_reentry(self, fence: Fence, **given: Any) -> None:
         if given.get("taken"):
             await enter(self._centre, self._cluster, NEW, self._key)
-        await self._centre.clusters.record_reentry(fence, **given)
+        await self._centre.steps.record_reentry(fence, **given)
 
 
 async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
@@ -130,9 +130,9 @@ async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
 ) -> None:
     for key in ("first", "second"):
         await enter(idle_centre, cluster, OLD, key)
-    await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await enter(idle_centre, cluster, NEW, "third")
-    await withdraw(idle_centre, cluster, clusters=Overtaken(idle_centre, cluster, "first"))
+    await withdraw(idle_centre, cluster, steps=Overtaken(idle_centre, cluster, "first"))
     assert await keys(idle_centre, cluster) == {"first", "third"}
     assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
 
@@ -140,11 +140,11 @@ async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
 async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_go_too(idle_centre: Centre) -> None:
     """Or whose commissioning nobody knows of any more: no projection tells of it."""
     cluster = uuid4()
-    async with working(idle_centre, clusters=StatusAway(idle_centre.clusters)):
+    async with working(idle_centre, steps=StatusAway(idle_centre.steps)):
         await idle_centre.write(cluster, "moved-early")
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.waiting_for))
         await enter(idle_centre, cluster, OLD, "old")
-        await idle_centre.clusters.request_recreation(cluster, actor="token:test", new_hardware=True)
+        await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
         await enter(idle_centre, cluster, NEW, "new")
     async with working(idle_centre):
         await idle_centre.ports.fleet.nudge(cluster)

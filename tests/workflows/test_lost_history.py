@@ -81,7 +81,7 @@ async def test_a_removed_cluster_outlives_temporals_history(
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-removed")
-        await idle_centre.clusters.request_removal(cluster, actor="token:test")
+        await idle_centre.wishes.request_removal(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_phase(Phase.REMOVED))
         await eventually(lambda: is_told(idle_centre, cluster))
@@ -97,7 +97,7 @@ async def test_a_deletion_that_waits_for_its_edge_outlives_temporals_history(
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-detaching")
         await idle_centre.bootstrap(cluster)
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
         await idle_centre.ports.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrap", actor="token:test")
@@ -163,7 +163,7 @@ async def test_commissioning_goes_on_in_the_middle_without_temporals_history(
     idle_centre: Centre, tmp_path: Path, other_temporal: str
 ) -> None:
     cluster = uuid4()
-    async with working(idle_centre, clusters=StatusAway(idle_centre.clusters)):
+    async with working(idle_centre, steps=StatusAway(idle_centre.steps)):
         await idle_centre.write(cluster, "lost-middle")
         await idle_centre.until(
             cluster, lambda row: bool(row.projection and "cannot be written" in row.projection.waiting_for)

@@ -34,7 +34,7 @@ async def test_deletions_at_once_all_end(centre: Centre) -> None:
         await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
 
     async def delete(number: int) -> None:
-        await centre.clusters.request_deletion(clusters[number], actor="token:test")
+        await centre.wishes.request_deletion(clusters[number], actor="token:test")
         await centre.ports.fleet.nudge(clusters[number])
 
     await asyncio.gather(*(delete(number) for number in range(5)))

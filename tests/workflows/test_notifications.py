@@ -74,7 +74,7 @@ async def add(centre: Centre, name: str) -> UUID:
     """A cluster in the database only: no workflow is needed for what is told of it."""
     cluster = uuid4()
     body = {"name": name, "namespace": "edgewright"}
-    await centre.clusters.write_configuration(cluster, body, actor="token:test", create_object=True)
+    await centre.wishes.write_configuration(cluster, body, actor="token:test", create_object=True)
     return cluster
 
 

@@ -92,7 +92,7 @@ async def change(centre: Centre, cluster: UUID) -> None:
 
 async def test_what_happens_after_it_is_told_although_the_forgotten_has_been_told(copied: Copied) -> None:
     async with put_back(copied, change, bootstrapped=False) as (centre, cluster):
-        await centre.clusters.request_removal(cluster, actor="token:test")
+        await centre.wishes.request_removal(cluster, actor="token:test")
         await centre.ports.fleet.nudge(cluster)
         await centre.until(cluster, at_phase(Phase.REMOVED))
         await eventually(lambda: is_told(centre, cluster))
@@ -102,7 +102,7 @@ async def test_what_happens_after_it_is_told_although_the_forgotten_has_been_tol
 
 
 async def begin_deletion(centre: Centre, cluster: UUID) -> None:
-    await centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=3))
+    await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=3))
     await centre.ports.fleet.nudge(cluster)
     await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
     await eventually(lambda: is_told(centre, cluster))
@@ -151,8 +151,8 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
 
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
-            late = Late(centre.clusters, "publish_setup_status")
-            async with working(centre, clusters=late):
+            late = Late(centre.steps, "publish_setup_status")
+            async with working(centre, steps=late):
                 await centre.write(cluster, "put-back")
                 await late.reached.wait()
                 if read:
@@ -184,8 +184,8 @@ async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Co
 
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
-            late = Late(centre.clusters, "set_paused")
-            async with working(centre, clusters=late):
+            late = Late(centre.wishes, "set_paused")
+            async with working(centre, wishes=late):
                 cluster = await centre.create("put-back")
                 fleet = centre.ports.fleet
                 wish = fleet.pause(cluster, reason="shift change", actor="token:test", seen=await at(centre))
@@ -200,9 +200,9 @@ async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Co
 
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
-            again = Late(centre.clusters, "set_paused")
+            again = Late(centre.wishes, "set_paused")
             again.go_on.set()
-            async with working(centre, clusters=again):
+            async with working(centre, wishes=again):
                 await again.reached.wait()
                 await eventually(lambda: is_told(centre, cluster))
             assert not (await centre.row(cluster)).paused
@@ -235,14 +235,14 @@ async def test_the_end_of_a_deletion_is_told_although_its_workflow_is_forgotten_
         )
         return [*await told(idle_centre, cluster, "phase.changed", "phase")][-1] == "Deleted"
 
-    async with working(idle_centre, clusters=SilentAtTheEnd(idle_centre.clusters)):
+    async with working(idle_centre, steps=SilentAtTheEnd(idle_centre.steps)):
         cluster = await idle_centre.create("forgotten")
         await idle_centre.bootstrap(cluster)
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=1))
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=1))
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: row.closed)
         await idle_centre.handle(cluster).terminate()
     async with working(idle_centre):
         await eventually(is_told_of)
         assert (await told(idle_centre, cluster, "phase.changed", "phase"))["Deleted"] == 1
-        assert cluster not in await idle_centre.clusters.underway()
+        assert cluster not in await idle_centre.directory.underway()

@@ -56,7 +56,7 @@ async def nothing_central_is_left(centre: Centre, cluster: UUID) -> None:
 async def test_delete_during_create(centre: Centre, seed: int) -> None:
     cluster = uuid4()
     await centre.write(cluster, f"create-delete-{seed}")
-    await collide(centre, cluster, seed, lambda: centre.clusters.request_deletion(cluster, actor="token:test"))
+    await collide(centre, cluster, seed, lambda: centre.wishes.request_deletion(cluster, actor="token:test"))
     await nothing_central_is_left(centre, cluster)
 
 
@@ -68,8 +68,8 @@ async def test_recreate_during_delete(centre: Centre, seed: int) -> None:
         centre,
         cluster,
         seed,
-        lambda: centre.clusters.request_deletion(cluster, actor="token:test"),
-        lambda: centre.clusters.request_recreation(cluster, new_hardware=True, actor="token:test"),
+        lambda: centre.wishes.request_deletion(cluster, actor="token:test"),
+        lambda: centre.wishes.request_recreation(cluster, new_hardware=True, actor="token:test"),
     )
     assert refusals[0] is None
     assert refusals[1] in {None, Conflict, NotFound, Gone}
@@ -110,8 +110,8 @@ async def test_removal_during_a_move_to_new_hardware(centre: Centre, seed: int) 
         centre,
         cluster,
         seed,
-        lambda: centre.clusters.request_recreation(cluster, new_hardware=True, actor="token:test"),
-        lambda: centre.clusters.request_removal(cluster, actor="token:test"),
+        lambda: centre.wishes.request_recreation(cluster, new_hardware=True, actor="token:test"),
+        lambda: centre.wishes.request_removal(cluster, actor="token:test"),
     )
     row = await centre.until(cluster, is_current, seconds=60)
     await eventually(lambda: is_told(centre, cluster))
@@ -132,7 +132,7 @@ async def test_secret_during_deletion(centre: Centre, seed: int) -> None:
         centre,
         cluster,
         seed,
-        lambda: centre.clusters.request_deletion(cluster, actor="token:test"),
+        lambda: centre.wishes.request_deletion(cluster, actor="token:test"),
         lambda: centre.ports.fleet.nudge(cluster),
     )
     await nothing_central_is_left(centre, cluster)

@@ -44,7 +44,7 @@ def sealing_key(row: ClusterRow) -> tuple[str, str, str]:
 
 async def commit_once(centre: Centre, cluster: UUID) -> CommitSecretsResult:
     """One run of the activity."""
-    secrets = SecretActivities(centre.ports.clusters, centre.ports.staging, centre.ports.git)
+    secrets = SecretActivities(centre.ports.directory, centre.ports.staging, centre.ports.git)
     result: CommitSecretsResult = await ActivityEnvironment().run(
         secrets.commit_secrets, CommitSecrets(cluster=cluster)
     )
@@ -87,7 +87,7 @@ async def test_what_must_be_entered_again_is_shown_until_it_was(centre: Centre) 
     row = await centre.until(cluster, lambda row: sealing_key(row)[:2] == ("False", "Unreadable"))
     assert "default/db/password" in sealing_key(row)[2]
     await put(centre, cluster, {"password": b"again"}, 2)
-    assert cluster in await centre.clusters.unfinished(), "the sweep nudges"
+    assert cluster in await centre.directory.unfinished(), "the sweep nudges"
     await centre.ports.fleet.nudge(cluster)
     await centre.until(cluster, lambda row: sealing_key(row)[1] == "Current")
 

@@ -76,7 +76,7 @@ async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Ce
 
 async def reports(centre: Centre, cluster: UUID, pem: str, *, actor: str = "agent") -> None:
     """Brings a certificate as the agent does, or as an admin who confirms one."""
-    door = EdgeStatusDoor(centre.clusters, centre.ports.reports, centre.ports.entries)
+    door = EdgeStatusDoor(centre.directory, centre.ports.reports, centre.ports.entries)
     await door.record(cluster, {"hosts": [], "kubeseal_cert": pem}, merge=False, actor=actor, generation=1)
 
 
@@ -134,7 +134,7 @@ async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(ce
     await centre.ports.fleet.pause(cluster, reason="keep the deletion from going on", actor="token:test")
     await centre.handle(cluster).signal(names.SIGNAL_DELETE, {})
     await centre.until(cluster, lambda row: row.desired is Desired.DELETED)
-    await centre.clusters.undelete(cluster, actor="token:test")
+    await centre.wishes.undelete(cluster, actor="token:test")
     await centre.ports.fleet.resume(cluster, actor="token:test")
     await eventually(lambda: is_told(centre, cluster))
     await reset(centre, cluster)

@@ -38,11 +38,12 @@ async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
 def upkeep_of(centre: Centre) -> UpkeepActivities:
     ports = centre.ports
     return UpkeepActivities(
-        ports.clusters,
+        ports.directory,
+        ports.steps,
         ports.access,
         ports.reports,
         ports.git,
-        ports.fleet,
+        fleet=ports.fleet,
         ended=ports.ended,
         resealings=ports.resealings,
     )
@@ -146,7 +147,7 @@ async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothin
 
         async def begun_anew() -> bool:
             found = await upkeep.nudge()
-            assert cluster not in await centre.clusters.unfinished()
+            assert cluster not in await centre.directory.unfinished()
             return found.begun_anew == 1
 
         await eventually(begun_anew)

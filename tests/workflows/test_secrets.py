@@ -100,7 +100,7 @@ async def commit_all(centre: Centre, changes: Sequence[StagedChange]) -> list[St
     """What became of requests of one change each that were committed in one go."""
     for change in changes:
         await centre.ports.staging.stage([change])
-    activities = SecretActivities(centre.ports.clusters, centre.ports.staging, centre.ports.git)
+    activities = SecretActivities(centre.ports.directory, centre.ports.staging, centre.ports.git)
     await ActivityEnvironment().run(activities.commit_secrets, CommitSecrets(cluster=changes[0].cluster))
     return [row for change in changes for row in await centre.ports.staging.request(change.request)]
 
@@ -208,7 +208,7 @@ class OvertakenAfterCommit(DiesAfterCommit):
 async def test_what_is_in_the_repository_is_not_said_to_be_refused(idle_centre: Centre, end: str) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("overtaken")
-    overtake = partial(getattr(idle_centre.ports.clusters, end), cluster, actor="token:test")
+    overtake = partial(getattr(idle_centre.ports.wishes, end), cluster, actor="token:test")
     staging = OvertakenAfterCommit(idle_centre.ports.staging, overtake)
     async with working(idle_centre, staging=staging):
         [change] = await put(idle_centre, [staged(cluster, "db", "password", b"v")])
@@ -291,7 +291,7 @@ async def test_operators_verbs_work_while_ten_secret_writes_hang(idle_centre: Ce
         paused = await fleet.pause(cluster, reason="storage", actor="token:test")
         assert any(c.type == "Paused" and c.status == "True" for c in paused.conditions)
         await fleet.resume(cluster, actor="token:test")
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test", force=True)
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test", force=True)
         await fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.phase == "Deleted"))
         for writer in writers:
@@ -371,7 +371,7 @@ async def test_bulk_requests_that_do_not_fit_together_end_at_once_and_hold_no_ev
     async with working(idle_centre):
         cluster = await idle_centre.create("bulky")
     first, second = bulk(cluster, "first"), bulk(cluster, "second")
-    activities = SecretActivities(idle_centre.ports.clusters, idle_centre.ports.staging, idle_centre.ports.git)
+    activities = SecretActivities(idle_centre.ports.directory, idle_centre.ports.staging, idle_centre.ports.git)
     commit = CommitSecrets(cluster=cluster)
     await idle_centre.ports.staging.stage(first)
     await idle_centre.ports.staging.stage(second)

@@ -73,7 +73,7 @@ async def sweep(centre: Centre) -> SweepResult:
 
 async def change_without_a_nudge(centre: Centre, cluster: UUID, name: str) -> None:
     body = {"name": name, "namespace": "edgewright", "values": {"replicas": 3}}
-    await centre.clusters.write_configuration(cluster, body, actor="token:test")
+    await centre.wishes.write_configuration(cluster, body, actor="token:test")
 
 
 # --- what nudges have missed -----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ async def test_up_starts_the_workflows_that_are_missing(centre: Centre) -> None:
     await centre.handle(cluster).terminate()
 
     async def rebuilt() -> bool:
-        return await rebuild(centre.ports.fleet, centre.clusters) == 1
+        return await rebuild(centre.ports.fleet, centre.directory) == 1
 
     await eventually(rebuilt)
     assert await is_running(centre, cluster)
@@ -150,7 +150,7 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
 ) -> None:
     cluster = uuid4()
     body = {"name": "heard", "namespace": "edgewright"}
-    await centre.clusters.write_configuration(
+    await centre.wishes.write_configuration(
         cluster, body, actor="token:test", settings=ClusterSettings(lease_seconds=60), create_object=True
     )
     await centre.ports.fleet.nudge(cluster)

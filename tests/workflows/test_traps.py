@@ -192,7 +192,7 @@ async def test_a_run_that_closes_answers_those_who_wait(centre: Centre) -> None:
         wait_for_stage=WorkflowUpdateStage.ACCEPTED,
         result_type=ChangeSecretsResult,
     )
-    await centre.clusters.request_deletion(cluster, actor="token:test")
+    await centre.wishes.request_deletion(cluster, actor="token:test")
     await centre.ports.fleet.nudge(cluster)
     answer = await asyncio.wait_for(update.result(), timeout=60)
     assert answer.settled  # told by the run that closes; who waits in vain is told otherwise
@@ -275,7 +275,7 @@ async def test_a_repository_that_is_still_being_made_when_its_cluster_is_gone_ne
         cluster = uuid4()
         await idle_centre.write(cluster, "gone-meanwhile")
         assert await asyncio.to_thread(git.entered.wait, 20)
-        await idle_centre.clusters.request_deletion(cluster, actor="token:test")
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test")
         await idle_centre.ports.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.phase is Phase.DELETED))
         git.go_on.set()
@@ -288,7 +288,7 @@ async def test_a_repository_that_is_still_being_made_when_its_cluster_is_gone_ne
 
 async def test_a_step_does_not_wait_for_a_moment_that_a_wrong_clock_has_stored(idle_centre: Centre) -> None:
     cluster = uuid4()
-    async with working(idle_centre, clusters=StatusAway(idle_centre.clusters)):
+    async with working(idle_centre, steps=StatusAway(idle_centre.steps)):
         await idle_centre.write(cluster, "postponed")
         await idle_centre.until(cluster, waits_to_try(StepName.PUBLISH_STATUS))
     await postpone(idle_centre, cluster, StepName.PUBLISH_STATUS, by=timedelta(days=400))

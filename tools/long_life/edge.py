@@ -74,7 +74,7 @@ class Edge:
         hosts = [{"hostname": f"node-{number}", "arch": "amd64"} for number in range(1 + self._reports % 5)]
         body = {"hosts": hosts, "kubeseal_cert": self._pem}
         ports = self._centre.ports
-        door = EdgeStatusDoor(ports.clusters, ports.reports, ports.entries)
+        door = EdgeStatusDoor(ports.directory, ports.reports, ports.entries)
         assert await door.record(self._cluster, body, merge=False, actor="agent", generation=self.generation)
         self._ledger.note("edge.status", len(hosts))
         await ports.fleet.nudge(self._cluster)

@@ -45,7 +45,7 @@ class Life:
     async def begin(self) -> None:
         """Commissioned and attached."""
         settings = ClusterSettings(lease_seconds=LEASE_SECONDS)
-        await self._centre.clusters.write_configuration(
+        await self._centre.wishes.write_configuration(
             self.cluster, self._configuration(), actor=ACTOR, settings=settings, create_object=True
         )
         await self._centre.ports.fleet.nudge(self.cluster)
@@ -81,7 +81,7 @@ class Life:
     async def upgraded(self) -> None:
         """After the start of another version, which wakes every cluster."""
         before = await self._digest()
-        await nudge_all(self._centre.ports.fleet, await self._centre.clusters.open_clusters())
+        await nudge_all(self._centre.ports.fleet, await self._centre.directory.open_clusters())
         await self._rendered_anew(before)
 
     async def settled(self) -> None:
@@ -138,7 +138,7 @@ class Life:
         return change
 
     async def _change_configuration(self) -> None:
-        written = await self._centre.clusters.write_configuration(self.cluster, self._configuration(), actor=ACTOR)
+        written = await self._centre.wishes.write_configuration(self.cluster, self._configuration(), actor=ACTOR)
         self.ledger.note("cluster.changed", written.entry.etag)
         self.ledger.note_steps(*RENDERING)
         await self._centre.ports.fleet.nudge(self.cluster)
@@ -149,7 +149,7 @@ class Life:
         assert entry
         body = {**entry.body, "values": {**entry.body.get("values", {}), "season": self._week}}
         await entries.put(*place, body, actor=ACTOR)
-        for cluster in await self._centre.clusters.using_template(*place):
+        for cluster in await self._centre.directory.using_template(*place):
             await self._centre.ports.fleet.nudge(cluster, bulk=True)
         await self._rendered_anew(before)
 
@@ -171,25 +171,25 @@ class Life:
 
     async def _remove_and_come_back(self) -> None:
         """The entry is deleted in the Config Store and written again."""
-        await self._centre.clusters.request_removal(self.cluster, actor=ACTOR)
+        await self._centre.wishes.request_removal(self.cluster, actor=ACTOR)
         self.ledger.note("cluster.removed")
         self.ledger.note_steps(*REMOVAL)
         self.ledger.note("credential.suspended")
         await self._centre.ports.fleet.nudge(self.cluster)
         await self.settled()
-        await self._centre.clusters.write_configuration(self.cluster, self._configuration(), actor=ACTOR)
+        await self._centre.wishes.write_configuration(self.cluster, self._configuration(), actor=ACTOR)
         self.ledger.note_phases(Phase.ACTIVE, Phase.REMOVED, Phase.COMMISSIONING, Phase.ACTIVE)
         await self._commissioned_anew()
         self.ledger.note("credential.resumed")
 
     async def _recreate(self) -> None:
-        await self._centre.clusters.request_recreation(self.cluster, actor=ACTOR, new_hardware=False)
+        await self._centre.wishes.request_recreation(self.cluster, actor=ACTOR, new_hardware=False)
         self.ledger.note_phases(Phase.ACTIVE, Phase.COMMISSIONING, Phase.ACTIVE)
         self.ledger.note_steps("withdraw_status")
         await self._commissioned_anew()
 
     async def _move_to_new_hardware(self) -> None:
-        await self._centre.clusters.request_recreation(self.cluster, actor=ACTOR, new_hardware=True)
+        await self._centre.wishes.request_recreation(self.cluster, actor=ACTOR, new_hardware=True)
         self.ledger.note_phases(Phase.ACTIVE, Phase.COMMISSIONING, Phase.AWAITING_BOOTSTRAP)
         self.ledger.note_steps("withdraw_status", "withdraw_secrets")
         self._present.clear()

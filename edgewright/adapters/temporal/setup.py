@@ -15,7 +15,7 @@ from edgewright.adapters.temporal.fleet import unavailable
 from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.adapters.temporal.sweep_schedule import renew_schedule
 from edgewright.messages import names
-from edgewright.ports.clusters import Clusters
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.fleet import Fleet
 
 RETENTION = timedelta(days=30)
@@ -100,13 +100,13 @@ async def _register_search_attributes(client: Client) -> None:
     await _until_known(lambda: client.count_workflows(query), RPCStatusCode.INVALID_ARGUMENT)
 
 
-async def rebuild(fleet: Fleet, clusters: Clusters) -> int:
+async def rebuild(fleet: Fleet, directory: ClusterDirectory) -> int:
     """Starts the workflow of every cluster that has none; returns how many.
 
     After Temporal's file was lost this brings all of them back: each goes on from its last projection. One that
     cannot be started keeps no other from it; the sweep tries again.
     """
-    wanted = set(await clusters.open_clusters())
+    wanted = set(await directory.open_clusters())
     if not wanted:
         return 0
     missing = wanted - await fleet.running()

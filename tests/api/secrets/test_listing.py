@@ -90,7 +90,14 @@ async def test_the_workflow_reads_a_refused_secret_as_unhealthy_until_it_is_open
     centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
 ) -> None:
     inputs = RenderInputs(centre.gateway.config, BASE_URL)
-    reader = ClusterActivities(centre.gateway.clusters, centre.git, inputs, lambda _seconds: None)
+    reader = ClusterActivities(
+        centre.gateway.wishes,
+        centre.gateway.directory,
+        centre.steps,
+        centre.git,
+        inputs,
+        commissioned=lambda _seconds: None,
+    )
 
     async def health() -> EdgeHealth | None:
         reading = await ActivityEnvironment().run(reader.read_wanted, ReadWanted(cluster=cluster))

@@ -18,7 +18,7 @@ async def test_each_open_cluster_is_due_to_be_rendered_and_says_why(store: Store
     assert row.projection is not None
     assert row.projection.done == Done(generation=1, commissioning=1)
     assert row.change == before.change + 1
-    assert cluster in await store.clusters.unfinished()
+    assert cluster in await store.directory.unfinished()
     event = (await store.audit.timeline(cluster))[-1]
     assert (event.kind, event.detail) == ("centre.restored", {"made_at": "2026-03-01T12:00:00Z"})
     assert event.position > last + 1_000_000
@@ -26,7 +26,7 @@ async def test_each_open_cluster_is_due_to_be_rendered_and_says_why(store: Store
 
 async def test_a_cluster_that_is_being_deleted_gets_no_repository_back(store: Store) -> None:
     cluster = await store.commissioned()
-    await store.clusters.request_deletion(cluster, actor="test")
+    await store.wishes.request_deletion(cluster, actor="test")
     assert await begin_anew(store.database, made_at=NOON) == []
 
 
@@ -34,11 +34,11 @@ async def test_a_deletion_that_had_ended_and_was_not_told_yet_is_found_by_the_sw
     """The copy is of the moment between the end of a deletion and the word of its workflow."""
     untold, told = await store.commissioned("untold"), await store.commissioned("told")
     for cluster in (untold, told):
-        await store.clusters.request_deletion(cluster, actor="test")
-        await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+        await store.wishes.request_deletion(cluster, actor="test")
+        await store.steps.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
     await store.publish(told, Phase.DELETED, ready=False)
     await begin_anew(store.database, made_at=NOON)
-    assert await store.clusters.underway() == [untold]
+    assert await store.directory.underway() == [untold]
 
 
 async def test_secrets_that_wait_are_found(store: Store) -> None:

@@ -21,7 +21,7 @@ async def names(store: Store, **wishes: object) -> list[str]:
     found: list[str] = []
     after = None
     while True:
-        page = await store.clusters.page(ClusterFilter(**{"limit": 2, **wishes}, after=after))  # type: ignore[arg-type] # keyword tests
+        page = await store.directory.page(ClusterFilter(**{"limit": 2, **wishes}, after=after))  # type: ignore[arg-type] # keyword tests
         found += [item.name for item in page.items]
         after = page.next
         if after is None:
@@ -101,7 +101,7 @@ async def test_filters_choose_lines(timed: Store) -> None:
 
 async def test_removed_and_deleted_clusters_are_shown_when_asked_for(timed: Store) -> None:
     made = await four(timed)
-    await timed.clusters.request_removal(made["alpha"], actor=ACTOR)
+    await timed.wishes.request_removal(made["alpha"], actor=ACTOR)
     await timed.publish(made["alpha"], Phase.REMOVED, ready=False)
     assert await names(timed) == ["Bravo", "Charlie", "delta"]
     assert await names(timed, phase=Phase.REMOVED) == ["alpha"]
@@ -109,7 +109,7 @@ async def test_removed_and_deleted_clusters_are_shown_when_asked_for(timed: Stor
 
 async def test_a_line_shows_what_was_published(timed: Store) -> None:
     made = await four(timed)
-    page = await timed.clusters.page(ClusterFilter(name="alpha"))
+    page = await timed.directory.page(ClusterFilter(name="alpha"))
     [line] = page.items
     assert (line.uuid, line.name, line.phase, line.ready) == (made["alpha"], "alpha", Phase.AWAITING_BOOTSTRAP, True)
     assert (line.available, line.waiting_for, line.generation) == ("Unknown", "the bootstrap", 1)
@@ -137,15 +137,15 @@ async def test_a_line_shows_what_was_published(timed: Store) -> None:
 )
 async def test_a_wish_that_cannot_be_met_is_refused(store: Store, wish: ClusterFilter, code: str) -> None:
     with pytest.raises(Invalid) as refusal:
-        await store.clusters.page(wish)
+        await store.directory.page(wish)
     assert refusal.value.code == code
 
 
 async def test_a_continuation_belongs_to_its_sort(timed: Store) -> None:
     await four(timed)
-    page = await timed.clusters.page(ClusterFilter(limit=1, sort="name"))
+    page = await timed.directory.page(ClusterFilter(limit=1, sort="name"))
     with pytest.raises(Invalid):
-        await timed.clusters.page(ClusterFilter(limit=1, sort="-name", after=page.next))
+        await timed.directory.page(ClusterFilter(limit=1, sort="-name", after=page.next))
 
 
 def stated(kind: ConditionType, status: ConditionStatus, reason: str, message: str = "") -> Condition:
@@ -174,12 +174,12 @@ async def lives(store: Store) -> None:
         if conditions:
             await store.publish(cluster, Phase.ACTIVE, ready=True, conditions=conditions)
         if name == "c-paused":
-            await store.clusters.set_paused(cluster, paused=True, reason="freeze", actor=ACTOR)
+            await store.wishes.set_paused(cluster, paused=True, reason="freeze", actor=ACTOR)
 
 
 async def test_lines_say_blocked_synced_healthy_and_paused(store: Store) -> None:
     await lives(store)
-    page = await store.clusters.page(ClusterFilter())
+    page = await store.directory.page(ClusterFilter())
     said = {line.name: (line.blocked, line.synced.value, line.healthy.value, line.paused) for line in page.items}
     assert said == {
         "a-well": (False, "True", "True", False),
@@ -219,7 +219,7 @@ async def test_lists_are_filtered_by_trouble(store: Store) -> None:
 
 async def test_a_line_says_what_the_cluster_waits_for_though_no_step_waits(store: Store) -> None:
     await lives(store)
-    page = await store.clusters.page(ClusterFilter())
+    page = await store.directory.page(ClusterFilter())
     assert [line.waiting_for for line in page.items] == [
         "",
         "The commissioning has not begun yet.",
@@ -243,7 +243,7 @@ async def test_a_page_of_ten_thousand_clusters_is_quick(store: Store) -> None:
     after = None
     for _ in range(5):
         started = time.process_time()
-        page = await store.clusters.page(ClusterFilter(after=after))
+        page = await store.directory.page(ClusterFilter(after=after))
         spent.append(time.process_time() - started)
         after = page.next
         assert len(page.items) == 100
@@ -256,5 +256,5 @@ async def test_a_page_of_ten_thousand_clusters_is_quick(store: Store) -> None:
         {"healthy": ConditionStatus.FALSE, "synced": ConditionStatus.FALSE, "paused": True},
     ):
         started = time.process_time()
-        await store.clusters.page(ClusterFilter(**wish))  # type: ignore[arg-type] # keyword tests
+        await store.directory.page(ClusterFilter(**wish))  # type: ignore[arg-type] # keyword tests
         assert time.process_time() - started < 20 * max(min(spent), 0.005), wish

@@ -36,17 +36,17 @@ from edgewright.ports.audit import NewEvent
 from edgewright.ports.edge_reports import Heartbeat
 
 FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
-    "check_fence": lambda store, fence: store.clusters.check_fence(fence),
-    "publish_setup_status": lambda store, fence: store.clusters.publish_setup_status(fence, {"ready": True}),
-    "withdraw_setup_status": lambda store, fence: store.clusters.withdraw_setup_status(fence),
-    "allocate_address": lambda store, fence: store.clusters.allocate_address(fence, "Edgewright-zombie"),
-    "write_git_entry": lambda store, fence: store.clusters.write_git_entry(fence, "cluster/zombie"),
-    "begin_rendering": lambda store, fence: store.clusters.begin_rendering(fence),
-    "record_rendering": lambda store, fence: store.clusters.record_rendering(fence, "zombie", []),
-    "record_reentry": lambda store, fence: store.clusters.record_reentry(fence, taken=["default/zombie"]),
-    "begin_deletion": lambda store, fence: store.clusters.begin_deletion(fence),
-    "remove_address": lambda store, fence: store.clusters.remove_central_entries(fence, StepName.REMOVE_ADDRESS),
-    "remove_status": lambda store, fence: store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS),
+    "check_fence": lambda store, fence: store.steps.check_fence(fence),
+    "publish_setup_status": lambda store, fence: store.steps.publish_setup_status(fence, {"ready": True}),
+    "withdraw_setup_status": lambda store, fence: store.steps.withdraw_setup_status(fence),
+    "allocate_address": lambda store, fence: store.steps.allocate_address(fence, "Edgewright-zombie"),
+    "write_git_entry": lambda store, fence: store.steps.write_git_entry(fence, "cluster/zombie"),
+    "begin_rendering": lambda store, fence: store.steps.begin_rendering(fence),
+    "record_rendering": lambda store, fence: store.steps.record_rendering(fence, "zombie", []),
+    "record_reentry": lambda store, fence: store.steps.record_reentry(fence, taken=["default/zombie"]),
+    "begin_deletion": lambda store, fence: store.steps.begin_deletion(fence),
+    "remove_address": lambda store, fence: store.steps.remove_central_entries(fence, StepName.REMOVE_ADDRESS),
+    "remove_status": lambda store, fence: store.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS),
     "ensure_accounts": lambda store, fence: store.accounts.ensure(fence, accounts_of(fence.cluster, "zombie")),
     "remove_accounts": lambda store, fence: store.accounts.remove(fence),
     "suspend": lambda store, fence: store.access.suspend(fence),
@@ -61,7 +61,7 @@ async def test_an_attempt_that_the_cluster_has_left_behind_changes_nothing(
     store: Store, effect: str, how: str
 ) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.wishes.request_deletion(cluster, actor=ACTOR)
     fence = await store.fence(cluster)
     match how:
         case "older change":
@@ -84,16 +84,16 @@ async def test_an_attempt_that_the_cluster_has_left_behind_changes_nothing(
 
 async def test_a_present_fence_holds(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.check_fence(await store.fence(cluster))
+    await store.steps.check_fence(await store.fence(cluster))
 
 
 async def test_the_steps_of_commissioning_write_their_entries_once(store: Store) -> None:
     cluster = await store.create()
     fence = await store.fence(cluster)
     for _ in range(2):
-        await store.clusters.allocate_address(fence, "Edgewright-press-shop")
-        await store.clusters.write_git_entry(fence, "cluster/press-shop")
-        await store.clusters.publish_setup_status(fence, {"ready": True})
+        await store.steps.allocate_address(fence, "Edgewright-press-shop")
+        await store.steps.write_git_entry(fence, "cluster/press-shop")
+        await store.steps.publish_setup_status(fence, {"ready": True})
     for app, body in (
         (APP_SPARKPLUG_ADDRESS, {"group_id": "Edgewright-press-shop"}),
         (APP_GIT_REPOSITORY, {"path": "cluster/press-shop"}),
@@ -104,51 +104,51 @@ async def test_the_steps_of_commissioning_write_their_entries_once(store: Store)
         assert entry.body == body
         told = [change for change in await store.entries.changes(after=0) if change.object == cluster]
         assert len([change for change in told if change.app == app]) == 1
-    await store.clusters.withdraw_setup_status(fence)
-    await store.clusters.withdraw_setup_status(fence)
+    await store.steps.withdraw_setup_status(fence)
+    await store.steps.withdraw_setup_status(fence)
     assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
     assert (await store.row(cluster)).change == fence.change
 
 
 async def test_a_withdrawal_that_wakes_late_leaves_the_status_of_its_own_commissioning(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.publish_setup_status(await store.fence(cluster), {"ready": True, "commissioning": 1})
-    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False)
+    await store.steps.publish_setup_status(await store.fence(cluster), {"ready": True, "commissioning": 1})
+    await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=False)
     fence = await store.fence(cluster)
-    await store.clusters.withdraw_setup_status(fence)
+    await store.steps.withdraw_setup_status(fence)
     assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
-    await store.clusters.publish_setup_status(fence, {"ready": True, "commissioning": 2})
-    await store.clusters.withdraw_setup_status(fence)
+    await store.steps.publish_setup_status(fence, {"ready": True, "commissioning": 2})
+    await store.steps.withdraw_setup_status(fence)
     assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is not None
-    await store.clusters.request_removal(cluster, actor=ACTOR)
-    await store.clusters.withdraw_setup_status(await store.fence(cluster))
+    await store.wishes.request_removal(cluster, actor=ACTOR)
+    await store.steps.withdraw_setup_status(await store.fence(cluster))
     assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
 
 
 async def test_an_address_belongs_to_one_cluster(store: Store) -> None:
     one, two = await store.create("one"), await store.create("two")
-    await store.clusters.allocate_address(await store.fence(one), "Edgewright-x")
+    await store.steps.allocate_address(await store.fence(one), "Edgewright-x")
     with pytest.raises(Stalled) as refusal:
-        await store.clusters.allocate_address(await store.fence(two), "Edgewright-x")
+        await store.steps.allocate_address(await store.fence(two), "Edgewright-x")
     assert refusal.value.code == "address_taken"
     assert await store.entries.get(APP_SPARKPLUG_ADDRESS, two) is None
-    await store.clusters.request_deletion(one, actor=ACTOR)
-    await store.clusters.remove_central_entries(await store.fence(one), StepName.REMOVE_ADDRESS)
-    await store.clusters.allocate_address(await store.fence(two), "Edgewright-x")
+    await store.wishes.request_deletion(one, actor=ACTOR)
+    await store.steps.remove_central_entries(await store.fence(one), StepName.REMOVE_ADDRESS)
+    await store.steps.allocate_address(await store.fence(two), "Edgewright-x")
 
 
 async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> None:
     cluster = await store.create()
     fence = await store.fence(cluster)
-    await store.clusters.allocate_address(fence, "Edgewright-x")
-    await store.clusters.write_git_entry(fence, "cluster/x")
-    await store.clusters.publish_setup_status(fence, {"ready": True})
+    await store.steps.allocate_address(fence, "Edgewright-x")
+    await store.steps.write_git_entry(fence, "cluster/x")
+    await store.steps.publish_setup_status(fence, {"ready": True})
     await store.reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=1, actor="agent"
     )
     with pytest.raises(Superseded):
-        await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
+        await store.steps.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await store.wishes.request_deletion(cluster, actor=ACTOR)
     fence = await store.fence(cluster)
     left = {APP_SPARKPLUG_ADDRESS, APP_GIT_REPOSITORY, APP_CLUSTER_STATUS, APP_CLUSTER_SETUP_STATUS}
     for step, gone in (
@@ -156,13 +156,13 @@ async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> Non
         (StepName.REMOVE_EDGE_STATUS, {APP_CLUSTER_STATUS}),
         (StepName.REMOVE_SETUP_STATUS, {APP_CLUSTER_SETUP_STATUS}),
     ):
-        await store.clusters.remove_central_entries(fence, step)
-        await store.clusters.remove_central_entries(fence, step)
+        await store.steps.remove_central_entries(fence, step)
+        await store.steps.remove_central_entries(fence, step)
         left -= gone
         found = {app for app in left | gone if await store.entries.get(app, cluster) is not None}
         assert found == left
     with pytest.raises(ValueError, match="removes no entries"):
-        await store.clusters.remove_central_entries(fence, StepName.ARCHIVE_REPOSITORY)
+        await store.steps.remove_central_entries(fence, StepName.ARCHIVE_REPOSITORY)
 
 
 def event(cluster: UUID, message: str = "a step failed") -> NewEvent:
@@ -182,11 +182,11 @@ async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
         conditions=(condition,),
         steps=(StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE, attempts=2, started_at=NOON),),
     )
-    await timed.clusters.project(cluster, projection, [event(cluster)])
+    await timed.steps.project(cluster, projection, [event(cluster)])
     row = await timed.row(cluster)
     assert (row.projection, row.projected_at) == (projection, timed.clock.at)
     assert await timed.kinds(cluster) == ["cluster.created", "step.failed"]
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.projected_sequence == 3
 
@@ -194,11 +194,11 @@ async def test_a_projection_is_published_with_its_events(timed: Store) -> None:
 async def test_an_older_projection_is_refused_with_its_events(store: Store) -> None:
     cluster = await store.create()
     newer = Projection(sequence=5, phase=Phase.ACTIVE, ready=True)
-    await store.clusters.project(cluster, newer, [])
+    await store.steps.project(cluster, newer, [])
     for sequence in (5, 4):
         older = Projection(sequence=sequence, phase=Phase.COMMISSIONING, ready=False)
         with pytest.raises(Superseded):
-            await store.clusters.project(cluster, older, [event(cluster)])
+            await store.steps.project(cluster, older, [event(cluster)])
     assert (await store.row(cluster)).projection == newer
     assert await store.kinds(cluster) == ["cluster.created"]
 
@@ -210,7 +210,7 @@ async def test_a_projection_that_is_published_again_is_there_once(store: Store) 
     )
     projection, told = Projection(sequence=5, phase=Phase.ACTIVE, ready=True, conditions=(condition,)), event(cluster)
     for _ in range(2):
-        await store.clusters.project(cluster, projection, [told])
+        await store.steps.project(cluster, projection, [told])
     assert (await store.row(cluster)).projection == projection
     assert await store.kinds(cluster) == ["cluster.created", "step.failed"]
 
@@ -219,36 +219,36 @@ async def test_a_projection_that_a_forgetful_workflow_publishes_again_tells_its_
     cluster, projection = await store.create(), Projection(sequence=5, phase=Phase.DELETED, ready=False)
     for _ in range(2):
         phase = event(cluster, "Now Deleted.").model_copy(update={"kind": EventKind.PHASE_CHANGED})
-        await store.clusters.project(cluster, projection, [event(cluster), phase])
+        await store.steps.project(cluster, projection, [event(cluster), phase])
     assert await store.kinds(cluster) == ["cluster.created", "step.failed", "phase.changed", "step.failed"]
 
 
 async def test_a_cluster_that_never_was_has_no_projection(store: Store) -> None:
     newer = Projection(sequence=5, phase=Phase.ACTIVE, ready=True)
     with pytest.raises(NotFound):
-        await store.clusters.project(uuid4(), newer, [])
+        await store.steps.project(uuid4(), newer, [])
 
 
 async def test_what_differs_is_unfinished(timed: Store) -> None:
     cluster = await timed.create()
-    assert await timed.clusters.unfinished() == [cluster]
+    assert await timed.directory.unfinished() == [cluster]
     timed.clock.advance(seconds=1)
     await timed.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
-    assert await timed.clusters.unfinished() == []
+    assert await timed.directory.unfinished() == []
 
     await timed.write(cluster, bare=True)
-    assert await timed.clusters.unfinished() == [cluster]
+    assert await timed.directory.unfinished() == [cluster]
     await timed.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
 
     await timed.staging.stage([await timed.change(cluster)])
-    assert await timed.clusters.unfinished() == [cluster]
+    assert await timed.directory.unfinished() == [cluster]
     await timed.staging.refuse((await timed.staging.pending(cluster))[0].request, "x", "x")
-    assert await timed.clusters.unfinished() == []
+    assert await timed.directory.unfinished() == []
 
     await timed.reports.heartbeats([Heartbeat(cluster, 1)])
-    assert await timed.clusters.unfinished() == [cluster]
+    assert await timed.directory.unfinished() == [cluster]
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
-    assert await timed.clusters.unfinished() == []
+    assert await timed.directory.unfinished() == []
 
 
 async def test_news_of_the_edge_are_told_again_until_they_were_read_or_are_stale(timed: Store) -> None:
@@ -258,13 +258,13 @@ async def test_news_of_the_edge_are_told_again_until_they_were_read_or_are_stale
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
     timed.clock.advance(seconds=1)
     await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
-    assert await timed.clusters.unfinished() == [cluster]
+    assert await timed.directory.unfinished() == [cluster]
     timed.clock.advance(minutes=11)
-    assert await timed.clusters.unfinished() == []
+    assert await timed.directory.unfinished() == []
     await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="def")])
     timed.clock.advance(seconds=1)
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
-    assert await timed.clusters.unfinished() == []
+    assert await timed.directory.unfinished() == []
 
 
 async def test_the_longest_unpublished_come_first(timed: Store) -> None:
@@ -272,32 +272,32 @@ async def test_the_longest_unpublished_come_first(timed: Store) -> None:
     for cluster in (made[2], made[0]):
         timed.clock.advance(seconds=1)
         await timed.publish(cluster, Phase.ACTIVE, ready=True, change_done=0)
-    assert await timed.clusters.unfinished() == [made[1], made[2], made[0]]
-    assert await timed.clusters.unfinished(limit=1) == [made[1]]
+    assert await timed.directory.unfinished() == [made[1], made[2], made[0]]
+    assert await timed.directory.unfinished(limit=1) == [made[1]]
 
 
 async def test_the_users_of_a_template_are_known(store: Store) -> None:
     one, two = sorted([await store.create("one"), await store.create("two")])
     chart, flux = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
-    assert await store.clusters.using_template(*chart) == [one, two]  # nothing was rendered for them yet
-    await store.clusters.record_rendering(await store.fence(one), "d1", [chart, flux, chart])
-    await store.clusters.record_rendering(await store.fence(two), "d2", [flux])
-    assert await store.clusters.using_template(*chart) == [one]
-    assert await store.clusters.using_template(*flux) == [one, two]
-    await store.clusters.record_rendering(await store.fence(one), "d3", [chart])
-    assert await store.clusters.using_template(*flux) == [two]
+    assert await store.directory.using_template(*chart) == [one, two]  # nothing was rendered for them yet
+    await store.steps.record_rendering(await store.fence(one), "d1", [chart, flux, chart])
+    await store.steps.record_rendering(await store.fence(two), "d2", [flux])
+    assert await store.directory.using_template(*chart) == [one]
+    assert await store.directory.using_template(*flux) == [one, two]
+    await store.steps.record_rendering(await store.fence(one), "d3", [chart])
+    assert await store.directory.using_template(*flux) == [two]
 
 
 async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
+    await store.steps.record_rendering(await store.fence(cluster), "d1", [])
     for begun in (False, True, False):
         if begun:
-            await store.clusters.begin_rendering(await store.fence(cluster))
-        wanted = await store.clusters.read_wanted(cluster)
+            await store.steps.begin_rendering(await store.fence(cluster))
+        wanted = await store.steps.read_wanted(cluster)
         assert wanted is not None and wanted.rendering_begun is begun
         if begun:
-            await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
+            await store.steps.record_rendering(await store.fence(cluster), "d1", [])
 
 
 # --- drift ---------------------------------------------------------------------------------------------------------
@@ -305,65 +305,65 @@ async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(st
 
 async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> None:
     cluster, finding = await store.create(), uuid4()
-    await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
+    await store.steps.record_rendering(await store.fence(cluster), "d1", [])
     change = (await store.row(cluster)).change
     lost = {"default/db/password": "a1", "default/db/user": "a2"}
-    assert await store.clusters.record_drift(cluster, "Put back.", event=finding, lost=lost)
+    assert await store.steps.record_drift(cluster, "Put back.", event=finding, lost=lost)
     for mended in (False, True):
         again: dict[str, Any] = {"event": finding, "lost": {"default/late/key": "a3"}, "mended": mended}
-        assert not await store.clusters.record_drift(cluster, "Put back.", **again), "it is to be rendered already"
-    row, wanted = await store.row(cluster), await store.clusters.read_wanted(cluster)
+        assert not await store.steps.record_drift(cluster, "Put back.", **again), "it is to be rendered already"
+    row, wanted = await store.row(cluster), await store.steps.read_wanted(cluster)
     assert (row.drift, row.must_reenter, row.change) == ("Put back.", tuple(lost), change)
     assert wanted is not None
     assert (wanted.drift, wanted.rendering_begun, wanted.unread_news) == ("Put back.", True, True)
     told = [event for event in await store.audit.timeline(cluster) if event.kind == "git.drifted"]
     assert [event.message for event in told] == ["Put back."]
     assert (await store.census.count()).drifted == 1
-    assert await store.clusters.lost_in_drift(cluster) == lost
-    assert not await store.clusters.end_drift(cluster, back=["default/db/user"], mended=True)
+    assert await store.steps.lost_in_drift(cluster) == lost
+    assert not await store.steps.end_drift(cluster, back=["default/db/user"], mended=True)
     assert (await store.row(cluster)).must_reenter == ("default/db/password",)
-    assert not await store.clusters.end_drift(cluster, back=["default/db/password"], mended=False)
-    ends = [await store.clusters.end_drift(cluster, back=[], mended=True) for _ in range(2)]
+    assert not await store.steps.end_drift(cluster, back=["default/db/password"], mended=False)
+    ends = [await store.steps.end_drift(cluster, back=[], mended=True) for _ in range(2)]
     assert ends == [True, False]
     row = await store.row(cluster)
-    assert (row.drift, row.must_reenter, await store.clusters.lost_in_drift(cluster)) == ("", (), {})
+    assert (row.drift, row.must_reenter, await store.steps.lost_in_drift(cluster)) == ("", (), {})
     assert (await store.census.count()).drifted == 0
 
 
 async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(store: Store) -> None:
     cluster, finding = await store.create(), uuid4()
-    assert await store.clusters.record_drift(cluster, "Put back.", event=finding)
-    await store.clusters.record_rendering(await store.fence(cluster), "d1", [])
-    assert not await store.clusters.record_drift(cluster, "Put back.", event=finding, mended=True)
-    assert await store.clusters.record_drift(cluster, "Put back.", event=finding)
-    wanted = await store.clusters.read_wanted(cluster)
+    assert await store.steps.record_drift(cluster, "Put back.", event=finding)
+    await store.steps.record_rendering(await store.fence(cluster), "d1", [])
+    assert not await store.steps.record_drift(cluster, "Put back.", event=finding, mended=True)
+    assert await store.steps.record_drift(cluster, "Put back.", event=finding)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None and wanted.rendering_begun
     assert [event.kind for event in await store.audit.timeline(cluster)].count(EventKind.GIT_DRIFTED) == 1
 
 
 async def test_what_new_hardware_takes_is_not_given_back_with_a_repository(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.record_drift(cluster, "Put back.", event=uuid4(), lost={"default/db/password": "a1"})
-    await store.clusters.record_reentry(await store.fence(cluster), taken=["default/db/password"])
-    assert await store.clusters.lost_in_drift(cluster) == {}
-    await store.clusters.end_drift(cluster, back=[], mended=True)
+    await store.steps.record_drift(cluster, "Put back.", event=uuid4(), lost={"default/db/password": "a1"})
+    await store.steps.record_reentry(await store.fence(cluster), taken=["default/db/password"])
+    assert await store.steps.lost_in_drift(cluster) == {}
+    await store.steps.end_drift(cluster, back=[], mended=True)
     assert (await store.row(cluster)).must_reenter == ("default/db/password",)
 
 
 async def test_a_row_older_than_its_repository_goes_on_with_a_change_that_no_commit_bears(store: Store) -> None:
     cluster = await store.create()
     stale = await store.fence(cluster)
-    await store.clusters.record_drift(cluster, "Put back.", event=uuid4(), change=99)
+    await store.steps.record_drift(cluster, "Put back.", event=uuid4(), change=99)
     assert (await store.row(cluster)).change == 100
     with pytest.raises(Superseded):
-        await store.clusters.check_fence(stale)
-    assert cluster in await store.clusters.unfinished()
+        await store.steps.check_fence(stale)
+    assert cluster in await store.directory.unfinished()
 
 
 async def test_drift_of_a_cluster_that_is_not_there_is_refused(store: Store) -> None:
     for call in (
-        store.clusters.record_drift(uuid4(), "Put back.", event=uuid4()),
-        store.clusters.end_drift(uuid4(), back=[], mended=True),
+        store.steps.record_drift(uuid4(), "Put back.", event=uuid4()),
+        store.steps.end_drift(uuid4(), back=[], mended=True),
     ):
         with pytest.raises(NotFound):
             await call
@@ -385,13 +385,13 @@ async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: S
             detail={"old": "a2", "new": "a3"},
         )
     )
-    found = await store.clusters.recorded_commits(cluster, limit=9)
+    found = await store.steps.recorded_commits(cluster, limit=9)
     assert [(each.commit, each.secret, each.pushed) for each in found] == [
         ("a3", None, True),
         ("a2", "default/db/user", False),
         ("a1", "default/db/password", False),
     ]
-    assert await store.clusters.recorded_commits(cluster, limit=1) == found[:1]
+    assert await store.steps.recorded_commits(cluster, limit=1) == found[:1]
 
 
 async def test_events_without_a_commit_do_not_hide_the_commits_before_them(store: Store) -> None:
@@ -411,19 +411,19 @@ async def test_events_without_a_commit_do_not_hide_the_commits_before_them(store
             )
         )
     for limit, commits in ((1, ["a3"]), (2, ["a3", "a2"]), (3, ["a3", "a2", "a1"]), (4, ["a3", "a2", "a1"])):
-        found = await store.clusters.recorded_commits(cluster, limit=limit)
+        found = await store.steps.recorded_commits(cluster, limit=limit)
         assert [each.commit for each in found] == commits
 
 
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
     cluster = await store.create()
     fence = await store.fence(cluster)
-    await store.clusters.record_reentry(fence, taken=["default/web/password", "default/db/password"])
-    await store.clusters.record_reentry(fence, taken=["default/db/user", "default/db/host"])
-    await store.clusters.record_reentry(fence, there=["default/db/host", "default/db", "default/other/key"])
+    await store.steps.record_reentry(fence, taken=["default/web/password", "default/db/password"])
+    await store.steps.record_reentry(fence, taken=["default/db/user", "default/db/host"])
+    await store.steps.record_reentry(fence, there=["default/db/host", "default/db", "default/other/key"])
     change = await store.change(cluster)
     await store.staging.stage([change])
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.must_reenter == ("default/db/password", "default/db/user", "default/web/password")
     await store.staging.committed([change.request], "c0ffee")
@@ -434,9 +434,9 @@ async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:
     cluster = await timed.joined()
     await timed.access.add_rotated(cluster, Role.AGENT, b"n" * 32, actor="agent")
     timed.clock.advance(minutes=10)
-    early = await timed.clusters.read_wanted(cluster)
+    early = await timed.steps.read_wanted(cluster)
     timed.clock.advance(minutes=10)
-    late = await timed.clusters.read_wanted(cluster)
+    late = await timed.steps.read_wanted(cluster)
     assert early is not None
     assert early.rotation_problem is None
     assert late is not None
@@ -448,15 +448,15 @@ async def test_a_rotation_that_an_edge_never_begins_is_a_problem_that_the_workfl
 ) -> None:
     cluster = await timed.joined()
     await timed.access.ask_rotation(cluster, [Role.FLUX], actor="token:me", reason="")
-    early = await timed.clusters.read_wanted(cluster)
+    early = await timed.steps.read_wanted(cluster)
     assert early is not None and early.rotation_problem is None
     assert early.review_at is not None
     timed.clock.at = early.review_at
-    late = await timed.clusters.read_wanted(cluster)
+    late = await timed.steps.read_wanted(cluster)
     assert late is not None and "flux credential is wanted since" in str(late.rotation_problem)
     assert late.review_at is None
     await timed.access.add_rotated(cluster, Role.FLUX, b"n" * 32, actor="agent")
-    begun = await timed.clusters.read_wanted(cluster)
+    begun = await timed.steps.read_wanted(cluster)
     assert begun is not None and begun.rotation_problem is None
 
 
@@ -478,9 +478,9 @@ async def test_who_has_published_a_step_that_is_not_finished_is_under_way(timed:
         StepRecord(name=StepName.AWAIT_EMPTY, state=StepState.RUNNING),
     )
     await timed.publish(other, Phase.ACTIVE, ready=True, plan="idle", steps=steps)
-    assert await timed.clusters.underway() == []
+    assert await timed.directory.underway() == []
     await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=steps)
-    assert await timed.clusters.underway() == [cluster]
+    assert await timed.directory.underway() == [cluster]
     done = tuple(step.model_copy(update={"state": StepState.SKIPPED}) for step in steps)
     await timed.publish(cluster, Phase.DETACHING, ready=False, plan="delete/1", steps=done)
-    assert await timed.clusters.underway() == []
+    assert await timed.directory.underway() == []

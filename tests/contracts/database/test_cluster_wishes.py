@@ -46,14 +46,14 @@ async def test_a_new_cluster_is_wanted_present(store: Store) -> None:
     assert (row.settings, row.created_by) == (LABELLED, ACTOR)
     assert await store.entries.class_of(cluster) == CLASS_EDGE_CLUSTER
     assert await store.kinds(cluster) == ["cluster.created"]
-    assert await store.clusters.find("pReSS-shop") == cluster
+    assert await store.directory.find("pReSS-shop") == cluster
 
 
 async def test_a_changed_configuration_says_which_fields_and_no_values(store: Store) -> None:
     cluster = await store.create(values={"password": "old-s3cr3t"}, settings=LABELLED)
     await store.write(cluster, bare=True, values={"password": "new-s3cr3t"})
-    await store.clusters.write_settings(cluster, {"labels": {"site": "bonn"}, "lease_seconds": 60}, actor=ACTOR)
-    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False, changes={"bare": False})
+    await store.wishes.write_settings(cluster, {"labels": {"site": "bonn"}, "lease_seconds": 60}, actor=ACTOR)
+    await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=False, changes={"bare": False})
     *_, changed, settled, recreated = await store.audit.timeline(cluster)
     assert changed.message == "The configuration of press-shop was changed: /bare (unset → true), /values/password."
     assert changed.detail["fields"] == "/bare,/values/password"
@@ -63,17 +63,17 @@ async def test_a_changed_configuration_says_which_fields_and_no_values(store: St
 
 
 async def test_a_uuid_that_was_never_a_cluster_is_none(store: Store) -> None:
-    assert await store.clusters.get(uuid4()) is None
-    assert await store.clusters.read_wanted(uuid4()) is None
-    assert await store.clusters.find("nobody") is None
-    assert await store.clusters.name_of(uuid4()) is None
+    assert await store.directory.get(uuid4()) is None
+    assert await store.steps.read_wanted(uuid4()) is None
+    assert await store.directory.find("nobody") is None
+    assert await store.directory.name_of(uuid4()) is None
 
 
 async def test_an_equal_configuration_changes_nothing(store: Store) -> None:
     cluster = await store.create(settings=LABELLED)
     before = await store.row(cluster)
     written = await store.write(cluster)
-    again = await store.clusters.write_configuration(
+    again = await store.wishes.write_configuration(
         cluster, {"namespace": "edgewright", "name": "press-shop"}, actor=ACTOR, settings=LABELLED
     )
     for outcome in (written, again):
@@ -95,18 +95,18 @@ async def test_a_changed_configuration_raises_the_change(store: Store) -> None:
 async def test_changed_settings_raise_the_change_and_keep_the_entry(store: Store) -> None:
     cluster = await store.create(settings=LABELLED)
     etag = (await store.row(cluster)).spec_etag
-    written = await store.clusters.write_configuration(
+    written = await store.wishes.write_configuration(
         cluster,
         {"name": "press-shop", "namespace": "edgewright"},
         actor=ACTOR,
         settings=ClusterSettings(labels={"site": "bremen"}),
     )
     assert (written.changed, written.entry.etag, written.row.change) == (True, etag, 2)
-    settings = await store.clusters.write_settings(cluster, {"labels": {}, "accept": "manual"}, actor=ACTOR)
+    settings = await store.wishes.write_settings(cluster, {"labels": {}, "accept": "manual"}, actor=ACTOR)
     row = await store.row(cluster)
     assert row.settings == ClusterSettings(accept=AcceptancePolicy.MANUAL)
     assert row.change == 3
-    kept = await store.clusters.write_settings(cluster, {"accept": "manual", "labels": {}}, actor=ACTOR)
+    kept = await store.wishes.write_settings(cluster, {"accept": "manual", "labels": {}}, actor=ACTOR)
     assert kept.etag == settings.etag
     assert (await store.row(cluster)).change == 3
 
@@ -125,9 +125,9 @@ async def test_a_configuration_that_cannot_be_is_refused(
 ) -> None:
     cluster = uuid4()
     with pytest.raises(Invalid) as refusal:
-        await store.clusters.write_configuration(cluster, body, actor=ACTOR, create_object=True)
+        await store.wishes.write_configuration(cluster, body, actor=ACTOR, create_object=True)
     assert (refusal.value.code, refusal.value.where) == (code, where)
-    assert await store.clusters.get(cluster) is None
+    assert await store.directory.get(cluster) is None
     assert await store.entries.class_of(cluster) is None
 
 
@@ -144,17 +144,17 @@ async def test_a_known_chart_may_be_named(store: Store) -> None:
 
 async def test_the_config_store_door_wants_a_registered_object(store: Store) -> None:
     body = {"name": "press-shop", "namespace": "edgewright"}
-    assert await code_of(store.clusters.write_configuration(uuid4(), body, actor=ACTOR)) == "object_unknown"
+    assert await code_of(store.wishes.write_configuration(uuid4(), body, actor=ACTOR)) == "object_unknown"
     other, _ = await store.entries.create_object(CLASS_GIT_REPOSITORY)
-    assert await code_of(store.clusters.write_configuration(other, body, actor=ACTOR)) == "wrong_class"
+    assert await code_of(store.wishes.write_configuration(other, body, actor=ACTOR)) == "wrong_class"
     cluster, _ = await store.entries.create_object(CLASS_EDGE_CLUSTER)
-    assert (await store.clusters.write_configuration(cluster, body, actor=ACTOR)).created
+    assert (await store.wishes.write_configuration(cluster, body, actor=ACTOR)).created
 
 
 async def test_names_are_unique_whatever_the_case_and_while_removed(store: Store) -> None:
     cluster = await store.create("press-shop")
     assert await code_of(store.create("PRESS-shop")) == "name_taken"
-    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.wishes.request_removal(cluster, actor=ACTOR)
     assert await code_of(store.create("press-shop")) == "name_taken"
 
 
@@ -162,11 +162,11 @@ async def test_a_cluster_keeps_its_name_for_life(store: Store) -> None:
     cluster = await store.create("press-shop")
     assert await code_of(store.write(cluster, "paint-shop")) == "name_immutable"
     assert await code_of(store.write(cluster, "Press-Shop")) == "name_immutable"
-    recreation = store.clusters.request_recreation(
+    recreation = store.wishes.request_recreation(
         cluster, actor=ACTOR, new_hardware=False, changes={"name": "paint-shop"}
     )
     assert await code_of(recreation) == "name_immutable"
-    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.wishes.request_removal(cluster, actor=ACTOR)
     assert await code_of(store.write(cluster, "paint-shop")) == "name_immutable"
 
 
@@ -175,31 +175,31 @@ async def test_preconditions_guard_the_configuration(store: Store) -> None:
     body = {"name": "press-shop", "namespace": "other"}
     stale = Precondition(match=frozenset({"stale"}))
     with pytest.raises(PreconditionFailed):
-        await store.clusters.write_configuration(cluster, body, actor=ACTOR, precondition=stale)
+        await store.wishes.write_configuration(cluster, body, actor=ACTOR, precondition=stale)
     with pytest.raises(PreconditionFailed):
-        await store.clusters.request_removal(cluster, actor=ACTOR, precondition=stale)
+        await store.wishes.request_removal(cluster, actor=ACTOR, precondition=stale)
     with pytest.raises(PreconditionFailed):
-        await store.clusters.write_settings(cluster, {}, actor=ACTOR, precondition=Precondition(match=frozenset("*")))
+        await store.wishes.write_settings(cluster, {}, actor=ACTOR, precondition=Precondition(match=frozenset("*")))
     current = Precondition(match=frozenset({str((await store.row(cluster)).spec_etag)}))
-    assert (await store.clusters.write_configuration(cluster, body, actor=ACTOR, precondition=current)).changed
+    assert (await store.wishes.write_configuration(cluster, body, actor=ACTOR, precondition=current)).changed
 
 
 async def test_removal_deletes_the_entry_and_keeps_the_rest(store: Store) -> None:
     cluster = await store.create(settings=LABELLED)
-    assert await store.clusters.request_removal(cluster, actor=ACTOR)
-    assert not await store.clusters.request_removal(cluster, actor=ACTOR)
+    assert await store.wishes.request_removal(cluster, actor=ACTOR)
+    assert not await store.wishes.request_removal(cluster, actor=ACTOR)
     assert await entry(store, cluster) is None
     row = await store.row(cluster)
     assert (row.desired, row.spec.name, row.spec_etag, row.change) == (Desired.REMOVED, "press-shop", None, 2)
     assert (await wanted(store, cluster)).desired is Desired.REMOVED
     assert await store.kinds(cluster) == ["cluster.created", "cluster.removed"]
     with pytest.raises(NotFound):
-        await store.clusters.request_removal(uuid4(), actor=ACTOR)
+        await store.wishes.request_removal(uuid4(), actor=ACTOR)
 
 
 async def test_the_entry_written_again_is_a_recreation(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.wishes.request_removal(cluster, actor=ACTOR)
     written = await store.write(cluster)
     assert (written.recreated, written.created, written.changed) == (True, False, True)
     assert (written.row.desired, written.row.commissioning, written.row.generation) == (Desired.PRESENT, 2, 1)
@@ -209,7 +209,7 @@ async def test_the_entry_written_again_is_a_recreation(store: Store) -> None:
 async def test_recreation_on_the_same_hardware_keeps_what_is_known_of_it(store: Store) -> None:
     cluster = await store.joined()
     before = await store.row(cluster)
-    row = await store.clusters.request_recreation(
+    row = await store.wishes.request_recreation(
         cluster, actor=ACTOR, new_hardware=False, changes={"values": {"replicas": 3}}
     )
     assert (row.commissioning, row.generation, row.change) == (2, 1, before.change + 1)
@@ -220,8 +220,8 @@ async def test_recreation_on_the_same_hardware_keeps_what_is_known_of_it(store: 
 
 async def test_recreation_of_a_removed_cluster_puts_the_entry_back(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.request_removal(cluster, actor=ACTOR)
-    row = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False)
+    await store.wishes.request_removal(cluster, actor=ACTOR)
+    row = await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=False)
     written = await entry(store, cluster)
     assert written is not None
     assert (row.desired, row.commissioning, row.spec_etag) == (Desired.PRESENT, 2, written.etag)
@@ -230,9 +230,9 @@ async def test_recreation_of_a_removed_cluster_puts_the_entry_back(store: Store)
 async def test_one_wish_to_recreate_happens_once(store: Store) -> None:
     cluster, wish = await store.create(), uuid4()
     for _ in range(2):
-        row = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True, request=wish)
+        row = await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True, request=wish)
         assert (row.generation, row.commissioning) == (2, 2)
-    other = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True, request=uuid4())
+    other = await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True, request=uuid4())
     assert other.generation == 3
 
 
@@ -246,7 +246,7 @@ async def test_recreation_for_new_hardware_forgets_the_old(store: Store) -> None
     await store.staging.stage([staged])
     before = await store.row(cluster)
 
-    row = await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    row = await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
 
     assert (row.generation, row.commissioning, row.change) == (2, 2, before.change + 1)
     assert (row.acceptance, row.short_code, row.edge_status) == (Acceptance.NONE, None, None)
@@ -269,17 +269,17 @@ async def test_a_recreation_that_cannot_be_changes_nothing(store: Store) -> None
     before = await store.row(cluster)
     for changes in ({"bare": "no"}, {"chart": str(uuid4())}):
         with pytest.raises(Invalid):
-            await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True, changes=changes)
+            await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True, changes=changes)
     assert await store.row(cluster) == before
 
 
 async def test_pausing_is_recorded_once(store: Store) -> None:
     cluster = await store.create()
-    await store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR)
-    await store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR)
+    await store.wishes.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR)
+    await store.wishes.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR)
     reading = await wanted(store, cluster)
     assert (reading.paused, reading.paused_reason, reading.change) == (True, "audit week", 2)
-    await store.clusters.set_paused(cluster, paused=False, reason="ignored", actor=ACTOR)
+    await store.wishes.set_paused(cluster, paused=False, reason="ignored", actor=ACTOR)
     reading = await wanted(store, cluster)
     assert (reading.paused, reading.paused_reason, reading.change) == (False, "", 3)
     assert await store.kinds(cluster) == ["cluster.created", "cluster.paused", "cluster.resumed"]
@@ -288,31 +288,31 @@ async def test_pausing_is_recorded_once(store: Store) -> None:
 async def test_a_late_pause_undoes_no_later_resume(store: Store) -> None:
     cluster = await store.create()
     first = (await store.row(cluster)).change
-    await store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR, seen=first)
+    await store.wishes.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR, seen=first)
     await store.write(cluster, values={"a": 1})  # any other change overtakes nobody
     second = (await store.row(cluster)).change
-    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR, seen=second)
+    await store.wishes.set_paused(cluster, paused=False, reason="", actor=ACTOR, seen=second)
     for seen in (first, first + 1):
-        late = store.clusters.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR, seen=seen)
+        late = store.wishes.set_paused(cluster, paused=True, reason="audit week", actor=ACTOR, seen=seen)
         assert await code_of(late) == "overtaken"
-    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR, seen=first)  # it is so already
+    await store.wishes.set_paused(cluster, paused=False, reason="", actor=ACTOR, seen=first)  # it is so already
     assert not (await store.row(cluster)).paused
     third = (await store.row(cluster)).change
-    await store.clusters.set_paused(cluster, paused=True, reason="once more", actor=ACTOR, seen=third)
-    await store.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)  # by Temporal's own tools
+    await store.wishes.set_paused(cluster, paused=True, reason="once more", actor=ACTOR, seen=third)
+    await store.wishes.set_paused(cluster, paused=False, reason="", actor=ACTOR)  # by Temporal's own tools
     assert (await store.kinds(cluster))[-2:] == ["cluster.paused", "cluster.resumed"]
 
 
 async def test_a_kubernetes_cluster_that_moved_on_keeps_a_removed_one_from_coming_back(store: Store) -> None:
     old = await store.commissioned("old")
     await store.registered(old, uid="uid-1", token_id="t-old")
-    await store.clusters.request_removal(old, actor=ACTOR)
+    await store.wishes.request_removal(old, actor=ACTOR)
     new = await store.commissioned("new")
     await store.registered(new, uid="uid-1", token_id="t-new")
     assert await code_of(store.write(old, "old")) == "duplicate_identity"
-    await store.clusters.request_deletion(new, actor=ACTOR)
+    await store.wishes.request_deletion(new, actor=ACTOR)
     assert (await store.write(old, "old")).recreated
-    assert await code_of(store.clusters.undelete(new, actor=ACTOR)) == "duplicate_identity"
+    assert await code_of(store.wishes.undelete(new, actor=ACTOR)) == "duplicate_identity"
 
 
 async def test_of_two_creations_of_one_name_one_wins(two: tuple[Store, Store]) -> None:
@@ -324,14 +324,14 @@ async def test_of_two_creations_of_one_name_one_wins(two: tuple[Store, Store]) -
     lost = [outcome for outcome in outcomes if not isinstance(outcome, UUID)]
     assert len(won) == 1
     assert all(isinstance(one, Conflict) and one.code == "name_taken" for one in lost)
-    assert await two[0].clusters.find("press-shop") == won[0]
+    assert await two[0].directory.find("press-shop") == won[0]
 
 
 async def test_a_deletion_and_a_configuration_never_both_win(two: tuple[Store, Store]) -> None:
     for round_ in range(4):
         cluster = await two[0].create(f"shop-{round_}")
         deletion, writing = await asyncio.gather(
-            two[0].clusters.request_deletion(cluster, actor=ACTOR),
+            two[0].wishes.request_deletion(cluster, actor=ACTOR),
             two[1].write(cluster, f"shop-{round_}", bare=True),
             return_exceptions=True,
         )
@@ -363,7 +363,7 @@ async def test_a_recreation_goes_by_the_schema_that_holds_when_it_is_recorded(tw
         at = await other.database.now(connection)
         await put_entry(connection, at, APP_CONFIG_SCHEMA, APP_CLUSTER_CONFIGURATION, stricter)
         recreating = asyncio.create_task(
-            store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=False, changes={"bare": True})
+            store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=False, changes={"bare": True})
         )
         await asyncio.wait({recreating}, timeout=0.5)
         assert not recreating.done()

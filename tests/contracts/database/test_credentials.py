@@ -25,7 +25,7 @@ async def test_the_first_use_proves_a_credential(timed: Store) -> None:
     agent = await timed.credential(cluster, Role.AGENT)
     await timed.access.record_use(agent.id)
     assert (await timed.credential(cluster, Role.AGENT)).proven_at == timed.clock.at
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.edge_reported_at == timed.clock.at
     before = await timed.row(cluster)
@@ -161,11 +161,11 @@ async def test_suspended_credentials_come_back_as_what_they_were(store: Store) -
 
 async def test_after_a_silent_end_an_edge_may_only_detach(store: Store) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR, force=True)
+    await store.wishes.request_deletion(cluster, actor=ACTOR, force=True)
     fence = await store.fence(cluster)
     await store.access.retire(fence, said_goodbye=False)
     assert set(await states(store, cluster)) == {CredentialState.DETACH_ONLY}
-    await store.clusters.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+    await store.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
     assert set(await states(store, cluster)) == {CredentialState.DETACH_ONLY}
     await store.reports.goodbye(cluster, 1)
     assert await store.access.credentials(cluster) == []
@@ -173,7 +173,7 @@ async def test_after_a_silent_end_an_edge_may_only_detach(store: Store) -> None:
 
 async def test_after_a_goodbye_nothing_is_let_in(store: Store) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.wishes.request_deletion(cluster, actor=ACTOR)
     await store.access.retire(await store.fence(cluster), said_goodbye=True)
     assert await store.access.credentials(cluster) == []
 

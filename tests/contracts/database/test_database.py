@@ -315,7 +315,7 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 since=store.clock(),
             )
             await store.publish(cluster, Phase.COMMISSIONING, ready=False, steps=steps, conditions=(blocked,))
-        shown = await store.clusters.page(ClusterFilter(sort="-trouble"))
+        shown = await store.directory.page(ClusterFilter(sort="-trouble"))
         async with database.write() as connection:
             for statement in (
                 "DROP INDEX ix_clusters_failing",
@@ -344,8 +344,8 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
                 await connection.execute(text(statement))
         await database.migrate()
         assert (await store.census.count()).failing == {(StepState.BLOCKED, StepName.POPULATE_REPOSITORY): 1}
-        assert [await store.clusters.name_of(one) for one in await store.clusters.underway()] == ["one"]
-        assert await store.clusters.page(ClusterFilter(sort="-trouble")) == shown
+        assert [await store.directory.name_of(one) for one in await store.directory.underway()] == ["one"]
+        assert await store.directory.page(ClusterFilter(sort="-trouble")) == shown
         assert [(line.name, line.blocked) for line in shown.items] == [("two", False), ("one", True)]
 
 

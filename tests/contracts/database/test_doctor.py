@@ -44,7 +44,7 @@ async def test_moments_in_the_future_are_a_warning_that_names_them(timed: Store)
 async def test_clusters_that_have_drifted_are_named(timed: Store) -> None:
     for number in range(MOST_NAMES + 2):
         cluster = await timed.create(f"shop-{number:02}")
-        await timed.clusters.record_drift(cluster, "Put back.", event=uuid4())
+        await timed.steps.record_drift(cluster, "Put back.", event=uuid4())
     found = (await findings(timed))["drift"]
     assert found.verdict is CheckVerdict.WRONG
     assert "shop-00, shop-01" in found.sentence and found.sentence.endswith("shop-19 and 2 more.")

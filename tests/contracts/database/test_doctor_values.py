@@ -51,9 +51,9 @@ async def test_clusters_whose_values_do_not_fit_are_named_without_what_they_hold
 ) -> None:
     await store.create("fits")
     await store.create("removed", values={"replicas": 2})
-    removed = await store.clusters.find("removed")
+    removed = await store.directory.find("removed")
     assert removed is not None
-    await store.clusters.request_removal(removed, actor=ACTOR)
+    await store.wishes.request_removal(removed, actor=ACTOR)
     for number in range(checked.MOST_NAMES + 2):
         await store.create(f"shop-{number:02}", values={"replicas": "s3cr3t"})
     found = (await findings(store, settings))[checked.NAME]

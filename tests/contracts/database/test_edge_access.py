@@ -64,9 +64,9 @@ async def test_a_token_is_issued_only_for_a_cluster_that_is_ready(store: Store) 
     assert await code_of(store.token(cluster)) == "not_ready"
     assert await code_of(store.token(uuid4())) == "cluster_unknown"
     await store.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True)
-    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.wishes.request_removal(cluster, actor=ACTOR)
     assert await code_of(store.token(cluster)) == "removed"
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.wishes.request_deletion(cluster, actor=ACTOR)
     assert await code_of(store.token(cluster)) == "deleting"
 
 
@@ -75,9 +75,9 @@ async def test_who_has_read_that_a_cluster_is_ready_gets_a_token(store: Store) -
     cluster = await store.create()
     row = await store.row(cluster)
     fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
-    await store.clusters.publish_setup_status(fence, {"ready": True, "commissioning": row.commissioning - 1})
+    await store.steps.publish_setup_status(fence, {"ready": True, "commissioning": row.commissioning - 1})
     assert await code_of(store.token(cluster)) == "not_ready"
-    await store.clusters.publish_setup_status(fence, {"ready": True, "commissioning": row.commissioning})
+    await store.steps.publish_setup_status(fence, {"ready": True, "commissioning": row.commissioning})
     assert await store.token(cluster) == "t1"
 
 
@@ -160,7 +160,7 @@ async def test_what_an_edge_is_asked_to_do_is_known_without_the_rest_of_the_proj
     cluster = await store.create("press-shop")
     assert (await let_in(store, cluster)).order is Order.NONE, "its workflow has published nothing yet"
     ordered = Projection(sequence=9, phase=Phase.DETACHING, ready=True, order=Order.DETACH, desired_revision="a" * 40)
-    await store.clusters.project(cluster, ordered, [])
+    await store.steps.project(cluster, ordered, [])
     row = await let_in(store, cluster)
     assert (row.projection, row.order, row.desired_revision) == (None, Order.DETACH, "a" * 40)
 
@@ -224,8 +224,8 @@ async def test_what_an_agent_is_told_by_follows_its_cluster(store: Store) -> Non
     assert orders.status_etag == row.status_etag is not None
     assert orders.resealing == row.resealing is not None
     assert orders.credentials == await store.access.credentials(cluster)
-    await store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)
-    await store.clusters.request_deletion(kept, actor=ACTOR, workloads=Workloads.KEEP)
+    await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
+    await store.wishes.request_deletion(kept, actor=ACTOR, workloads=Workloads.KEEP)
     await store.publish(cluster, Phase.DETACHING, ready=True, order=Order.DETACH, desired_revision="a" * 40)
     orders, of_kept = await store.access.orders(cluster), await store.access.orders(kept)
     assert orders is not None and of_kept is not None
@@ -233,7 +233,7 @@ async def test_what_an_agent_is_told_by_follows_its_cluster(store: Store) -> Non
     assert (orders.workloads, orders.purge, orders.closed) == (Workloads.REMOVE, True, False)
     assert (of_kept.workloads, of_kept.purge) == (Workloads.KEEP, False)
     await store.access.retire(await store.fence(cluster), said_goodbye=False)
-    await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await store.steps.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
     orders = await store.access.orders(cluster)
     assert orders is not None and orders.closed
 
@@ -343,10 +343,10 @@ async def test_registration_ends_with_the_wish_for_the_cluster(store: Store) -> 
     removed, deleted, closed = [await store.commissioned(name) for name in ("removed", "deleted", "closed")]
     for cluster, token_id in ((removed, "r"), (deleted, "d"), (closed, "c")):
         await store.token(cluster, token_id)
-    await store.clusters.request_removal(removed, actor=ACTOR)
+    await store.wishes.request_removal(removed, actor=ACTOR)
     for cluster in (deleted, closed):
-        await store.clusters.request_deletion(cluster, actor=ACTOR)
-    await store.clusters.remove_central_entries(await store.fence(closed), StepName.REMOVE_SETUP_STATUS)
+        await store.wishes.request_deletion(cluster, actor=ACTOR)
+    await store.steps.remove_central_entries(await store.fence(closed), StepName.REMOVE_SETUP_STATUS)
     assert await code_of(store.register("r")) == "removed"
     assert await code_of(store.register("d")) == "deleting"
     assert await code_of(store.register("c")) == "deleting"
@@ -361,7 +361,7 @@ async def test_a_kubernetes_cluster_is_active_as_one_cluster_only(store: Store) 
     assert refusal.value.code == "duplicate_identity"
     assert "one" in refusal.value.detail
     assert await state_of(store, "t-two") is TokenState.ISSUED
-    await store.clusters.request_deletion(one, actor=ACTOR)
+    await store.wishes.request_deletion(one, actor=ACTOR)
     await store.register("t-two", uid="uid-1")
 
 

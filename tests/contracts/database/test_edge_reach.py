@@ -22,7 +22,7 @@ async def beat(store: Store, cluster: UUID, **said: Any) -> bool:
 
 
 async def wanted_problem(store: Store, cluster: UUID) -> str | None:
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     return wanted.identity_problem
 
@@ -47,7 +47,7 @@ async def test_new_hardware_begins_without_what_the_old_one_said(timed: Store) -
     for each in range(FORK_BREAKS + 1):
         await beat(timed, cluster, link=Link(f"n{each}", f"p{each}"), reach=Reach(OLD), is_where_wanted=True)
     assert await wanted_problem(timed, cluster)
-    await timed.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    await timed.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     row = await timed.row(cluster)
     assert (await wanted_problem(timed, cluster), row.reach, row.proven_url) == (None, None, None)
 
@@ -87,7 +87,7 @@ async def test_an_edge_that_asks_flux_is_rendered_anew_and_not_by_turns(timed: S
     assert (row.asks_flux, row.change) == (False, before + 2)
     told = [kind for kind in await timed.kinds(cluster) if kind.startswith("edge.fetching")]
     assert told == ["edge.fetching_asked", "edge.fetching_unasked"]
-    await timed.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    await timed.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     assert (await timed.row(cluster)).asks_flux is False
 
 
@@ -112,7 +112,7 @@ async def test_a_lease_does_not_end_outside_of_a_window(timed: Store) -> None:
     for _ in range(22 * 4):
         timed.clock.advance(minutes=15)
         assert await _listened(timed, seconds=0) == []
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None and wanted.window_opens_at is not None
     assert wanted.review_at is not None and wanted.review_at > wanted.window_opens_at
     expired = []
@@ -139,7 +139,7 @@ async def test_a_time_zone_that_is_not_there_is_refused_through_every_door(store
     assert refusal.value.code == "time_zone_unknown"
     cluster = await store.create()
     with pytest.raises(Invalid):
-        await store.clusters.write_settings(cluster, wrong, actor=ACTOR)
+        await store.wishes.write_settings(cluster, wrong, actor=ACTOR)
     with pytest.raises(Invalid) as refusal:
-        await store.clusters.write_settings(cluster, {"check_in": {"windows": ["noon"]}}, actor=ACTOR)
+        await store.wishes.write_settings(cluster, {"check_in": {"windows": ["noon"]}}, actor=ACTOR)
     assert (refusal.value.code, refusal.value.where) == ("schema_violation", "/check_in/windows/0")

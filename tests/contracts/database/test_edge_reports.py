@@ -43,7 +43,7 @@ async def test_a_status_is_written_with_its_certificate(timed: Store) -> None:
     assert row.edge_status == read_edge_status(HOSTS)
     assert (row.certificate, row.certificate_pem) == certificate()
     assert (row.lease.state, row.lease.last_heard) == (LeaseState.CURRENT, timed.clock.at)
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert (wanted.edge_reported_at, wanted.certificate) == (timed.clock.at, row.certificate)
     kinds = await timed.kinds(cluster)
@@ -89,12 +89,12 @@ async def test_a_refused_certificate_keeps_the_one_before(timed: Store) -> None:
     await report(timed, cluster, certificate=certificate())
     assert await report(timed, cluster, certificate_problem="It has expired.")
     assert not await report(timed, cluster, certificate_problem="It has expired.")
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert (wanted.certificate, wanted.certificate_problem) == (certificate()[0], "It has expired.")
     assert (await timed.kinds(cluster)).count("certificate.refused") == 1
     assert await report(timed, cluster, certificate=certificate())
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.certificate_problem is None
 
@@ -113,7 +113,7 @@ async def test_a_changed_certificate_is_told_and_raises_the_change(timed: Store)
 
 async def test_an_edge_of_another_generation_is_superseded(timed: Store) -> None:
     cluster = await timed.create()
-    await timed.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    await timed.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     row = await timed.row(cluster)
     with pytest.raises(Superseded):
         await report(timed, cluster, certificate=certificate())
@@ -160,7 +160,7 @@ async def test_a_heartbeat_raises_no_change(timed: Store) -> None:
     cluster = await timed.create()
     fence = await timed.fence(cluster)
     await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
-    await timed.clusters.check_fence(fence)
+    await timed.steps.check_fence(fence)
 
 
 async def test_the_last_heartbeat_of_a_batch_counts(timed: Store) -> None:
@@ -283,7 +283,7 @@ async def test_a_changed_lease_counts_from_the_last_heartbeat(timed: Store) -> N
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=3600))
     await timed.reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(timed, 60)
-    await timed.clusters.write_settings(cluster, {"lease_seconds": 30}, actor=ACTOR)
+    await timed.wishes.write_settings(cluster, {"lease_seconds": 30}, actor=ACTOR)
     assert await timed.reports.expire_leases() == [cluster]
 
 
@@ -336,7 +336,7 @@ async def test_an_edge_says_once_that_it_is_empty_and_that_it_is_gone(timed: Sto
         with pytest.raises(Conflict) as refusal:
             await word(cluster, 1)
         assert refusal.value.code == "not_deleting"
-    await timed.clusters.request_deletion(cluster, actor=ACTOR)
+    await timed.wishes.request_deletion(cluster, actor=ACTOR)
     fence: Fence = await timed.fence(cluster)
     await timed.reports.inventory_empty(cluster, 1)
     empty_at = timed.clock.at
@@ -344,7 +344,7 @@ async def test_an_edge_says_once_that_it_is_empty_and_that_it_is_gone(timed: Sto
     await timed.reports.inventory_empty(cluster, 1)
     await timed.reports.goodbye(cluster, 1)
     await timed.reports.goodbye(cluster, 1)
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert (wanted.inventory_empty_at, wanted.detached_at) == (empty_at, timed.clock.at)
     assert wanted.change == fence.change + 2
@@ -353,8 +353,8 @@ async def test_an_edge_says_once_that_it_is_empty_and_that_it_is_gone(timed: Sto
 
 async def test_a_closed_cluster_takes_goodbyes_only(timed: Store) -> None:
     cluster = await timed.create()
-    await timed.clusters.request_deletion(cluster, actor=ACTOR)
-    await timed.clusters.remove_central_entries(await timed.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await timed.wishes.request_deletion(cluster, actor=ACTOR)
+    await timed.steps.remove_central_entries(await timed.fence(cluster), StepName.REMOVE_SETUP_STATUS)
     assert await timed.reports.heartbeats([Heartbeat(cluster, 1)]) == []
     with pytest.raises(NotFound):
         await report(timed, cluster)

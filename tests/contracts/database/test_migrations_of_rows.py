@@ -105,7 +105,7 @@ async def test_rows_of_an_earlier_schema_become_what_this_version_would_have_wri
         migrated = await rows_of(database, metadata.sorted_tables)
         for table, rows in written.items():
             assert without(rows) == without(migrated[table]), table
-        page = await Store(database, Clock()).clusters.page(ClusterFilter(sort="trouble"))
+        page = await Store(database, Clock()).directory.page(ClusterFilter(sort="trouble"))
     assert [line.name for line in page.items] == ["stuck", "wrong", "silent", "paused", "not-begun", "well"]
 
 

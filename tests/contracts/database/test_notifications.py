@@ -111,8 +111,8 @@ async def test_everything_that_an_operator_waits_for_is_told_in_order(timed: Sto
 async def test_a_deleted_cluster_is_told_of_by_its_name(timed: Store) -> None:
     await set_webhook(timed)
     cluster = await timed.create("gone")
-    await timed.clusters.request_deletion(cluster, actor=ACTOR)
-    await timed.clusters.remove_central_entries(await timed.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await timed.wishes.request_deletion(cluster, actor=ACTOR)
+    await timed.steps.remove_central_entries(await timed.fence(cluster), StepName.REMOVE_SETUP_STATUS)
     await timed.create("gone")  # the name is free, and another cluster has it
     [due] = (await batch(timed)).due
     facts = NotificationFacts(cluster=NotifiedCluster(uuid=cluster, name="gone"), message=due.body.data.message)
@@ -143,7 +143,7 @@ async def test_an_edge_joins_once_whichever_way_it_is_heard_first(timed: Store) 
 async def test_other_hardware_joins_again(timed: Store) -> None:
     cluster = await timed.joined()
     await set_webhook(timed)
-    await timed.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    await timed.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     await timed.register(await timed.token(cluster, "t2"), uid="uid-2", secrets="second")
     await timed.access.record_use((await timed.credential(cluster, Role.FLUX)).id)
     assert [kind for kind, _ in await told(timed)] == [NotificationType.JOINED]
@@ -176,7 +176,7 @@ async def test_a_projection_that_is_published_twice_tells_once(timed: Store) -> 
     await block(timed, cluster, "The name is taken.")
     row = await timed.row(cluster)
     assert row.projection is not None
-    await timed.clusters.project(cluster, row.projection, [])
+    await timed.steps.project(cluster, row.projection, [])
     assert await told(timed) == [(NotificationType.BLOCKED, "press-shop")]
 
 

@@ -19,16 +19,16 @@ async def told(store: Store, cluster: UUID, kind: str) -> list[str]:
 
 async def end(store: Store, cluster: UUID) -> str:
     """What is answered afterwards."""
-    await store.clusters.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
+    await store.steps.remove_central_entries(await store.fence(cluster), StepName.REMOVE_SETUP_STATUS)
     with pytest.raises(Gone) as gone:
-        await store.clusters.request_deletion(cluster, actor=ACTOR)
+        await store.wishes.request_deletion(cluster, actor=ACTOR)
     return gone.value.detail
 
 
 @pytest.mark.parametrize("how", [{"force": True}, {"workloads": Workloads.KEEP}])
 async def test_what_cannot_be_purged_is_refused_and_nothing_changes(store: Store, how: dict[str, Any]) -> None:
     cluster = await store.joined()
-    asked = store.clusters.request_deletion(cluster, actor=ACTOR, purge=True, **how)
+    asked = store.wishes.request_deletion(cluster, actor=ACTOR, purge=True, **how)
     assert await code_of(asked) == "purge_impossible"
     assert not (await store.row(cluster)).purge.asked
     assert await told(store, cluster, "cluster.deletion_requested") == []
@@ -36,28 +36,28 @@ async def test_what_cannot_be_purged_is_refused_and_nothing_changes(store: Store
 
 async def test_without_an_edge_that_can_answer_there_is_nothing_to_purge(store: Store) -> None:
     cluster = await store.create()
-    assert await code_of(store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)) == "purge_impossible"
+    assert await code_of(store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)) == "purge_impossible"
     assert await told(store, cluster, "cluster.deletion_requested") == []
 
 
 async def test_a_purge_may_be_added_until_the_deletion_has_begun(store: Store) -> None:
     early, late, kept = [await store.joined(name) for name in ("early", "late", "kept")]
-    await store.clusters.request_deletion(early, actor=ACTOR)
-    first = await store.clusters.request_deletion(early, actor=ACTOR, purge=True)
+    await store.wishes.request_deletion(early, actor=ACTOR)
+    first = await store.wishes.request_deletion(early, actor=ACTOR, purge=True)
     assert first.purge.asked
-    assert await store.clusters.request_deletion(early, actor=ACTOR, purge=True) == first
-    assert (await store.clusters.undelete(early, actor=ACTOR)).purge == Purge()
+    assert await store.wishes.request_deletion(early, actor=ACTOR, purge=True) == first
+    assert (await store.wishes.undelete(early, actor=ACTOR)).purge == Purge()
 
-    await store.clusters.request_deletion(late, actor=ACTOR)
-    await store.clusters.begin_deletion(await store.fence(late))
-    assert await code_of(store.clusters.request_deletion(late, actor=ACTOR, purge=True)) == "purge_too_late"
-    await store.clusters.request_deletion(kept, actor=ACTOR, workloads=Workloads.KEEP)
-    assert await code_of(store.clusters.request_deletion(kept, actor=ACTOR, purge=True)) == "purge_impossible"
+    await store.wishes.request_deletion(late, actor=ACTOR)
+    await store.steps.begin_deletion(await store.fence(late))
+    assert await code_of(store.wishes.request_deletion(late, actor=ACTOR, purge=True)) == "purge_too_late"
+    await store.wishes.request_deletion(kept, actor=ACTOR, workloads=Workloads.KEEP)
+    assert await code_of(store.wishes.request_deletion(kept, actor=ACTOR, purge=True)) == "purge_impossible"
 
 
 async def test_a_purge_that_succeeded_is_told_everywhere(store: Store) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)
+    await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
     await store.reports.goodbye(cluster, 1, Purge(done=True))
     assert await told(store, cluster, "edge.purged") == [TAKEN]
     assert (await end(store, cluster)).endswith(TAKEN)
@@ -67,7 +67,7 @@ async def test_a_purge_that_succeeded_is_told_everywhere(store: Store) -> None:
 
 async def test_why_nothing_was_taken_is_told_and_what_can_be_done(store: Store) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)
+    await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
     await store.reports.goodbye(cluster, 1, Purge(done=False, problem="There are SealedSecrets left: shop/a."))
     said = "stay on the edge. There are SealedSecrets left: shop/a. The uninstall script takes them, with --purge."
     assert (await told(store, cluster, "edge.not_purged"))[0].endswith(said)
@@ -76,7 +76,7 @@ async def test_why_nothing_was_taken_is_told_and_what_can_be_done(store: Store) 
 
 async def test_an_edge_too_old_to_purge_says_nothing_and_the_centre_says_that(store: Store) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)
+    await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
     await store.reports.goodbye(cluster, 1)
     [message] = await told(store, cluster, "edge.not_purged")
     assert "stay on the edge: it has not said that it took them" in message
@@ -85,8 +85,8 @@ async def test_an_edge_too_old_to_purge_says_nothing_and_the_centre_says_that(st
 
 async def test_a_deletion_that_ends_without_goodbye_has_purged_nothing(store: Store) -> None:
     cluster = await store.joined()
-    await store.clusters.request_deletion(cluster, actor=ACTOR, purge=True)
-    hastened = await store.clusters.request_deletion(cluster, actor=ACTOR, force=True)
+    await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
+    hastened = await store.wishes.request_deletion(cluster, actor=ACTOR, force=True)
     assert hastened.force and hastened.purge.asked
     assert "it has not said that it took them" in await end(store, cluster)
     assert len(await told(store, cluster, "edge.not_purged")) == 1
@@ -94,10 +94,10 @@ async def test_a_deletion_that_ends_without_goodbye_has_purged_nothing(store: St
 
 async def test_any_other_deletion_says_that_they_stay(store: Store) -> None:
     cluster, alone = await store.joined("one"), await store.create("alone")
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.wishes.request_deletion(cluster, actor=ACTOR)
     await store.reports.goodbye(cluster, 1, Purge(done=True))
     assert "edge.purged" not in await store.kinds(cluster), "nobody has asked for it"
     stays = "The kind SealedSecret and the sealing keys stay on the edge."
     assert (await end(store, cluster)).endswith(stays)
-    await store.clusters.request_deletion(alone, actor=ACTOR)
+    await store.wishes.request_deletion(alone, actor=ACTOR)
     assert "edge" not in await end(store, alone)

@@ -68,7 +68,7 @@ async def test_what_was_asked_for_is_wanted_until_it_is_answered(store: Store) -
     told = await take(store, cluster, resealed("default/a", "k"), Verdict("default/b"))
     assert (told.id, told.secrets, told.left, told.ended_at) == (row.resealing, 3, 1, None)
     assert await store.resealings.wanted(cluster, limit=9) == ["other/c"]
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.resealing == told
     assert (told.asked_by, told.reason, told.unreadable, told.waiting) == (ACTOR, "theft", (), ())
@@ -101,7 +101,7 @@ async def test_one_request_holds_all_that_was_gathered(store: Store) -> None:
     assert len({each.request for each in staged}) == 1
     assert {(each.replaces, each.fingerprint, each.actor) for each in staged} == {(OLD, "f2", ACTOR)}
     assert (await store.row(cluster)).resealing is None
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.resealing is None
 
@@ -149,17 +149,17 @@ async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(
     row = await store.row(cluster)
     assert list(row.must_reenter) == ["default/db/password"]
     assert [key_of(each) for each in await pending(store, cluster)] == ["user"]
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None and wanted.resealing is not None
     assert wanted.resealing.unreadable == ("default/db/password",)
     assert {"reseal.asked", "reseal.unreadable", "reseal.ended"} <= set(await store.kinds(cluster))
     change = await store.change(cluster, "password")
     await store.staging.stage([change])
     await store.staging.committed([change.request], "c0ffee")
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert (wanted.resealing, wanted.must_reenter) == (None, ())
-    assert cluster in await store.clusters.unfinished()
+    assert cluster in await store.directory.unfinished()
 
 
 async def test_values_for_another_certificate_are_refused(store: Store) -> None:
@@ -211,7 +211,7 @@ async def test_nothing_stale_is_nothing_asked(store: Store) -> None:
 async def test_new_hardware_ends_it(store: Store) -> None:
     cluster = await asked(store)
     await take(store, cluster, resealed("default/a", "k"))
-    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     assert (await store.row(cluster)).resealing is None
     assert await store.resealings.wanted(cluster, limit=9) == []
     with pytest.raises(Superseded):
@@ -225,7 +225,7 @@ async def test_new_hardware_ends_it(store: Store) -> None:
 
 async def test_a_cluster_that_goes_takes_nothing(store: Store) -> None:
     cluster = await asked(store)
-    await store.clusters.request_deletion(cluster, actor=ACTOR)
+    await store.wishes.request_deletion(cluster, actor=ACTOR)
     with pytest.raises(Conflict):
         await take(store, cluster, resealed("default/a", "k"))
     with pytest.raises(Conflict):
@@ -240,14 +240,14 @@ async def test_a_resealing_that_a_removal_overtakes_is_asked_for_again(store: St
     await take(store, cluster, resealed("default/a", "k"), Verdict("default/b"))
     assert len(await pending(store, cluster)) == 1
     if end == "removed":
-        await store.clusters.request_removal(cluster, actor=ACTOR)
+        await store.wishes.request_removal(cluster, actor=ACTOR)
         body = {"name": "press-shop", "namespace": "edgewright"}
-        await store.clusters.write_configuration(cluster, body, actor=ACTOR)
+        await store.wishes.write_configuration(cluster, body, actor=ACTOR)
     else:
-        await store.clusters.request_deletion(cluster, actor=ACTOR)
-        await store.clusters.undelete(cluster, actor=ACTOR)
+        await store.wishes.request_deletion(cluster, actor=ACTOR)
+        await store.wishes.undelete(cluster, actor=ACTOR)
     assert await pending(store, cluster) == []
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None and wanted.resealing is not None
     assert (wanted.resealing.left, wanted.resealing.ended_at) == (1, None)
     assert await store.resealings.wanted(cluster, limit=9) == ["default/a"]
@@ -272,7 +272,7 @@ async def test_a_superseded_key_is_due_when_it_is_90_days_old(timed: Store) -> N
     assert await timed.resealings.due(limit=9) == []
     await certify(timed, cluster, "f4")
     assert await timed.resealings.due(limit=9) == [cluster]
-    await timed.clusters.request_removal(cluster, actor=ACTOR)
+    await timed.wishes.request_removal(cluster, actor=ACTOR)
     assert await timed.resealings.due(limit=9) == []
 
 

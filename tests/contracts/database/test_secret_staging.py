@@ -40,7 +40,7 @@ async def test_what_is_staged_is_pending_in_order(store: Store) -> None:
     assert await store.staging.request(second) == pending[2:]
     assert await store.staging.request(uuid4()) == []
     assert await store.staging.stage([]) == []
-    wanted = await store.clusters.read_wanted(cluster)
+    wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.secrets_pending == 3
 
@@ -89,8 +89,8 @@ async def test_all_changes_of_a_request_belong_together(store: Store) -> None:
 async def test_a_cluster_that_is_not_wanted_present_takes_no_secrets(store: Store) -> None:
     removed, deleted = await store.create("removed"), await store.create("deleted")
     changes = [await store.change(cluster) for cluster in (removed, deleted)]
-    await store.clusters.request_removal(removed, actor=ACTOR)
-    await store.clusters.request_deletion(deleted, actor=ACTOR)
+    await store.wishes.request_removal(removed, actor=ACTOR)
+    await store.wishes.request_deletion(deleted, actor=ACTOR)
     for change, code in zip(changes, ("removed", "deleting"), strict=True):
         with pytest.raises(Conflict) as refusal:
             await store.staging.stage([change])
@@ -104,7 +104,7 @@ async def test_requests_that_come_together_share_transactions_and_nothing_else(s
     late = await store.change(going)
     twice = replace(changes[0], ciphertext="other")
     stale = replace(await store.change(living), generation=2)
-    await store.clusters.request_deletion(going, actor=ACTOR)
+    await store.wishes.request_deletion(going, actor=ACTOR)
     begun = 0
 
     def count(connection: Connection) -> None:
@@ -157,7 +157,7 @@ async def test_whoever_waits_is_told_that_the_database_is_away(store: Store, mon
 async def test_secrets_of_an_older_generation_are_refused(store: Store) -> None:
     cluster = await store.create()
     change = await store.change(cluster)
-    await store.clusters.request_recreation(cluster, actor=ACTOR, new_hardware=True)
+    await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     with pytest.raises(Superseded):
         await store.staging.stage([change])
     with pytest.raises(NotFound):
@@ -252,7 +252,7 @@ async def test_the_same_key_of_another_secret_or_cluster_is_another(store: Store
 async def test_what_a_commit_holds_is_committed_even_after_a_removal(store: Store) -> None:
     cluster = await store.create()
     request = await stage(store, cluster, "a")
-    await store.clusters.request_removal(cluster, actor=ACTOR)
+    await store.wishes.request_removal(cluster, actor=ACTOR)
     assert await states(store, request) == [StagedState.REFUSED]
     await store.staging.committed([request], "c0ffee")
     [ended] = await store.staging.request(request)
@@ -316,5 +316,5 @@ async def test_a_label_is_committed_beside_values_and_other_labels(store: Store)
 async def test_the_commit_of_a_label_is_among_the_recorded_ones(store: Store) -> None:
     cluster = await store.create()
     await store.staging.committed([await labelled(store, cluster, "a")], "c" * 40)
-    [recorded, *_] = await store.clusters.recorded_commits(cluster, limit=10)
+    [recorded, *_] = await store.steps.recorded_commits(cluster, limit=10)
     assert (recorded.commit, recorded.secret, recorded.deletes) == ("c" * 40, None, False)

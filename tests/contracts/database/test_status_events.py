@@ -122,8 +122,8 @@ async def test_other_lines_between_do_not_make_it_speak_again(timed: Store) -> N
     await report(timed, cluster, status("n1"))
     await report(timed, cluster, status("n1", flux="applying"))
     for number in range(3):
-        await timed.clusters.set_paused(cluster, paused=True, reason=f"visit {number}", actor=ACTOR)
-        await timed.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR)
+        await timed.wishes.set_paused(cluster, paused=True, reason=f"visit {number}", actor=ACTOR)
+        await timed.wishes.set_paused(cluster, paused=False, reason="", actor=ACTOR)
     before = len(await lines(timed, cluster))
     await report(timed, cluster, status("n1", flux="fetched"))
     assert len(await lines(timed, cluster)) == before

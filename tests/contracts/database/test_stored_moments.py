@@ -11,7 +11,7 @@ from notification_queue import FAILED, batch, report, rows, set_webhook, settle
 from sqlalchemy import select
 
 from edgewright.adapters.database.access.operators import CLAIM_LIVES, REMEMBERED
-from edgewright.adapters.database.clusters.cluster_ending import DEADLINE
+from edgewright.adapters.database.clusters.deletion_writes import DEADLINE
 from edgewright.adapters.database.columns import UtcDateTime, metadata
 from edgewright.adapters.database.rows.applied_verbs import KEPT, applied_verbs
 from edgewright.adapters.database.upkeep.stored_moments import HARMLESS, MENDED
@@ -49,7 +49,7 @@ async def test_what_is_in_order_is_left_alone(timed: Store) -> None:
     cluster = await timed.joined()
     await report(timed, cluster)
     await settle(timed, await batch(timed), FAILED)
-    await timed.clusters.request_deletion(cluster, actor=ACTOR, deadline=timedelta(days=30))
+    await timed.wishes.request_deletion(cluster, actor=ACTOR, deadline=timedelta(days=30))
     await timed.keys.claim("scope", "key", "digest")
     await timed.token(await timed.commissioned("other"), "longest", expires_in=timedelta(days=7))
     assert await timed.reports.mend_future() == []
@@ -58,10 +58,10 @@ async def test_what_is_in_order_is_left_alone(timed: Store) -> None:
 async def test_a_deletion_waits_no_longer_than_usual_and_its_workflow_reads_so(timed: Store) -> None:
     cluster = await timed.commissioned()
     async with clock_ahead(timed, finds="deletion deadlines"):
-        await timed.clusters.request_deletion(cluster, actor=ACTOR)
+        await timed.wishes.request_deletion(cluster, actor=ACTOR)
         await timed.publish(cluster, Phase.DETACHING, ready=False)
     assert (await timed.row(cluster)).deadline == timed.clock.at + DEADLINE
-    assert cluster in await timed.clusters.unfinished()
+    assert cluster in await timed.directory.unfinished()
 
 
 async def test_notifications_are_not_held_back(timed: Store) -> None:
@@ -124,9 +124,9 @@ async def test_a_credential_is_as_old_as_it_can_be_and_its_rotation_is_watched(t
         await timed.access.ask_rotation(cluster, [Role.FLUX], actor=ACTOR, reason="")
         await timed.publish(cluster, Phase.ACTIVE, ready=True)
     assert {one.created_at for one in await timed.access.credentials(cluster)} == {NOON}
-    assert cluster in await timed.clusters.unfinished()
+    assert cluster in await timed.directory.unfinished()
     timed.clock.advance(days=2)
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None and "never used" in (wanted.rotation_problem or "")
 
 
@@ -138,7 +138,7 @@ async def test_a_fork_that_was_seen_in_the_future_ends_when_one_agent_is_left(ti
             await timed.reports.heartbeats([Heartbeat(cluster, 1, link=link)])
     timed.clock.advance(days=2)
     await timed.reports.heartbeats([Heartbeat(cluster, 1, link=Link("alone"))])
-    wanted = await timed.clusters.read_wanted(cluster)
+    wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None and wanted.identity_problem is None
 
 
@@ -165,8 +165,8 @@ async def test_a_request_for_a_secret_is_as_young_as_its_commit(timed: Store) ->
 async def test_an_applied_signal_is_forgotten_in_time(timed: Store) -> None:
     cluster = await timed.create()
     async with clock_ahead(timed, finds="applied signals"):
-        await timed.clusters.set_paused(cluster, paused=True, reason="", actor=ACTOR, once=Once(uuid4(), "run"))
+        await timed.wishes.set_paused(cluster, paused=True, reason="", actor=ACTOR, once=Once(uuid4(), "run"))
     timed.clock.advance(seconds=KEPT.total_seconds() + 1)
-    await timed.clusters.set_paused(cluster, paused=False, reason="", actor=ACTOR, once=Once(uuid4(), "run"))
+    await timed.wishes.set_paused(cluster, paused=False, reason="", actor=ACTOR, once=Once(uuid4(), "run"))
     async with timed.database.read() as connection:
         assert len(list(await connection.execute(select(applied_verbs)))) == 1

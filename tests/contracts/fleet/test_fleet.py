@@ -16,7 +16,7 @@ from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 
 async def ready(stage: Stage, cluster: UUID) -> bool:
-    row = await stage.clusters.get(cluster)
+    row = await stage.directory.get(cluster)
     return bool(row and row.projection and row.projection.ready)
 
 
@@ -77,21 +77,21 @@ async def test_staged_secrets_are_dealt_with_when_the_call_returns(stage: Stage)
 async def test_a_pause_is_recorded_when_the_call_returns(stage: Stage) -> None:
     cluster = await commissioned(stage, "paused")
     await stage.fleet.pause(cluster, reason="shift change", actor="token:ann")
-    row = await stage.clusters.get(cluster)
+    row = await stage.directory.get(cluster)
     assert row and row.paused and row.paused_reason == "shift change"
     await stage.fleet.resume(cluster, actor="token:ann")
-    row = await stage.clusters.get(cluster)
+    row = await stage.directory.get(cluster)
     assert row and not row.paused
 
 
 async def test_a_pause_that_comes_late_undoes_no_later_resume(stage: Stage) -> None:
     cluster = await commissioned(stage, "overtaken")
-    before = await stage.clusters.get(cluster)
+    before = await stage.directory.get(cluster)
     assert before
     await stage.fleet.pause(cluster, reason="shift change", actor="token:ann", seen=before.change)
     await stage.fleet.resume(cluster, actor="token:ann", seen=before.change + 1)
     await stage.fleet.pause(cluster, reason="shift change", actor="token:ann", seen=before.change)
-    row = await stage.clusters.get(cluster)
+    row = await stage.directory.get(cluster)
     assert row and not row.paused
 
 

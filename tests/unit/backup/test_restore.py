@@ -229,7 +229,7 @@ def test_every_open_cluster_is_rendered_again_and_told_of_the_restore(home: Stop
         async with home.store() as store:
             done = Done(generation=1, commissioning=1, rendered_digest="d1")
             await store.publish(cluster, Phase.AWAITING_BOOTSTRAP, ready=True, done=done)
-            await store.clusters.request_deletion(closed, actor="test")
+            await store.wishes.request_deletion(closed, actor="test")
             await store.publish(closed, Phase.DELETED, ready=False)
             return await store.audit.last_position()
 
@@ -244,7 +244,7 @@ def test_every_open_cluster_is_rendered_again_and_told_of_the_restore(home: Stop
         async with home.store() as store:
             [event] = [event for event in await store.audit.timeline(cluster) if event.kind == "centre.restored"]
             assert event.position > last + 1_000_000, "a reader that is ahead of the backup would miss it"
-            return [str(found) for found in await store.clusters.unfinished()]
+            return [str(found) for found in await store.directory.unfinished()]
 
     assert str(cluster) in asyncio.run(told())
 
@@ -254,8 +254,8 @@ def test_a_repository_that_was_archived_after_the_backup_is_in_service_again(hom
 
     async def end() -> None:
         async with home.store() as store:
-            row = await store.clusters.request_deletion(ending, actor="test")
-            await store.clusters.begin_deletion(Fence(cluster=ending, generation=row.generation, change=row.change))
+            row = await store.wishes.request_deletion(ending, actor="test")
+            await store.steps.begin_deletion(Fence(cluster=ending, generation=row.generation, change=row.change))
 
     asyncio.run(end())
     made = home.back_up()

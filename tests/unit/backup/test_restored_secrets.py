@@ -203,12 +203,10 @@ def test_a_deletion_that_the_backup_knows_is_undone_only_where_it_can_still_be_t
 
     async def end() -> None:
         async with home.store() as store:
-            await store.clusters.request_deletion(cluster, actor="test")
+            await store.wishes.request_deletion(cluster, actor="test")
             if begun:
                 row = await store.row(cluster)
-                await store.clusters.begin_deletion(
-                    Fence(cluster=cluster, generation=row.generation, change=row.change)
-                )
+                await store.steps.begin_deletion(Fence(cluster=cluster, generation=row.generation, change=row.change))
 
     asyncio.run(end())
     made = home.back_up()

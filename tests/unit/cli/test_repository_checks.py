@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import update
 
-from edgewright.adapters.database.clusters.clusters import SqlClusters
+from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
 from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
@@ -37,7 +37,7 @@ def cluster(settings: Settings, name: str, **columns: object) -> UUID:
     async def write() -> None:
         async with open_database(settings.effective_database_url) as database:
             body = {"name": name, "namespace": "edgewright"}
-            await SqlClusters(database).write_configuration(uuid, body, actor="token:test", create_object=True)
+            await SqlClusterWishes(database).write_configuration(uuid, body, actor="token:test", create_object=True)
             async with database.write() as connection:
                 known = {"observed_revision": head, **columns}
                 await connection.execute(update(clusters).where(clusters.c.uuid == uuid).values(**known))

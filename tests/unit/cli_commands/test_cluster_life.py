@@ -97,7 +97,7 @@ def test_mistake_at_creation_is_one_sentence(edgewright: CommandLine, centre: Se
         assert (shown.code, shown.out) == (code, ""), arguments
         assert sentence in shown.err, arguments
         assert "Traceback" not in shown.err
-    assert centre.do(centre.centre.gateway.clusters.find("x")) is None
+    assert centre.do(centre.centre.gateway.directory.find("x")) is None
 
 
 # --- deletion ------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_deletion_that_waits_ends_when_the_cluster_is_gone_and_names_the_residue
         if row.desired is Desired.DELETED and not row.closed:
             residue = Residue(step=StepName.AWAIT_GOODBYE, reason="the deadline has passed", since=row.created_at)
             await centre.centre.project(cluster, phase=Phase.DELETED, ready=False, residue=(residue,))
-            await centre.centre.gateway.clusters.remove_central_entries(fence_of(row), StepName.REMOVE_SETUP_STATUS)
+            await centre.centre.steps.remove_central_entries(fence_of(row), StepName.REMOVE_SETUP_STATUS)
 
     centre.centre.fleet.on_nudge = workflow
     shown = edgewright.ok("cluster", "delete", "press-shop", "--yes", "--wait")
@@ -252,5 +252,5 @@ async def _put_status(centre: ServedCentre, cluster: UUID, status: dict[str, obj
 
 
 async def _remove(centre: ServedCentre, cluster: UUID) -> None:
-    await centre.centre.gateway.clusters.request_removal(cluster, actor="test")
+    await centre.centre.gateway.wishes.request_removal(cluster, actor="test")
     await centre.centre.fleet.nudge(cluster)

@@ -37,11 +37,10 @@ def close(centre: ServedCentre, cluster: UUID) -> None:
     """Ends a cluster, as the last step of a deletion does."""
 
     async def end() -> None:
-        clusters = centre.centre.gateway.clusters
-        await clusters.request_deletion(cluster, actor="test")
+        await centre.centre.gateway.wishes.request_deletion(cluster, actor="test")
         await centre.centre.project(cluster, phase=Phase.DELETED, ready=False)
         row = await centre.centre.row(cluster)
-        await clusters.remove_central_entries(fence_of(row), StepName.REMOVE_SETUP_STATUS)
+        await centre.centre.steps.remove_central_entries(fence_of(row), StepName.REMOVE_SETUP_STATUS)
 
     centre.do(end())
 

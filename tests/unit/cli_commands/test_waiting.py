@@ -105,7 +105,7 @@ def test_a_step_is_named_once() -> None:
 @pytest.mark.parametrize("goal", ["ready", "synced"])
 def test_wait_for_what_cannot_come_ends_at_once(edgewright: CommandLine, centre: ServedCentre, goal: str) -> None:
     made = centre.create("press-shop")
-    centre.do(centre.centre.gateway.clusters.request_deletion(made, actor="test"))
+    centre.do(centre.centre.gateway.wishes.request_deletion(made, actor="test"))
     shown = edgewright("cluster", "wait", "press-shop", "--for", goal)
     assert (shown.code, "is being deleted" in shown.err) == (4, True)
     assert "undelete press-shop" in shown.err

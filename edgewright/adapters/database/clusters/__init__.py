@@ -1,1 +1,1 @@
-"""The port ``Clusters``: what operators want of a cluster, what is read of it, what its workflow tells."""
+"""The ports of clusters: what is wanted of them, how they are found, and what their steps record."""

@@ -109,23 +109,18 @@ _SHOWN = (
 )
 
 
-class ClusterLists:
-    """The lists of ``Clusters``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def page(self, filter_: ClusterFilter) -> ClusterPage:
-        if not 1 <= filter_.limit <= LARGEST_PAGE:
-            raise Invalid(f"A page has 1 to {LARGEST_PAGE} lines.", code="limit_invalid", where="limit")
-        statement, keys = _sorted(_filtered(filter_), filter_)
-        named = (key.label(f"sort_key_{number}") for number, key in enumerate(keys))
-        statement = statement.add_columns(*named).limit(filter_.limit + 1)
-        async with self._database.read(long=True) as connection:
-            rows = list(await connection.execute(statement))
-        shown = rows[: filter_.limit]
-        more = len(rows) > filter_.limit
-        return ClusterPage([_summary(row) for row in shown], _cursor(filter_.sort, shown[-1]) if more else None)
+async def read_page(database: Database, filter_: ClusterFilter) -> ClusterPage:
+    """The page that a filter asks for. Raises as ``ClusterDirectory.page`` does."""
+    if not 1 <= filter_.limit <= LARGEST_PAGE:
+        raise Invalid(f"A page has 1 to {LARGEST_PAGE} lines.", code="limit_invalid", where="limit")
+    statement, keys = _sorted(_filtered(filter_), filter_)
+    named = (key.label(f"sort_key_{number}") for number, key in enumerate(keys))
+    statement = statement.add_columns(*named).limit(filter_.limit + 1)
+    async with database.read(long=True) as connection:
+        rows = list(await connection.execute(statement))
+    shown = rows[: filter_.limit]
+    more = len(rows) > filter_.limit
+    return ClusterPage([_summary(row) for row in shown], _cursor(filter_.sort, shown[-1]) if more else None)
 
 
 def _filtered(filter_: ClusterFilter) -> Select[Any]:

@@ -30,7 +30,7 @@ from edgewright.errors import NotFound, Refused
 from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
 
 OF_THE_REGISTRY = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
-"""Applications whose entries change a cluster; only ``Clusters`` writes them."""
+"""Applications whose entries change a cluster; only ``ClusterWishes`` and ``ClusterSteps`` write them."""
 
 
 class SqlConfigStore:

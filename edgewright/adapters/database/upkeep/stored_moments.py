@@ -14,7 +14,7 @@ from sqlalchemy import Column, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access.operators import REMEMBERED
-from edgewright.adapters.database.clusters.cluster_ending import DEADLINE
+from edgewright.adapters.database.clusters.deletion_writes import DEADLINE
 from edgewright.adapters.database.rows.applied_verbs import applied_verbs
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import update_row

@@ -1,9 +1,13 @@
-"""What operators write of a cluster: its configuration, its settings, its removal and its recreation."""
+"""What operators and signals want of a cluster, written with its audit event in one transaction."""
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.clusters.configuration_writes import (
     ConfigurationWrite,
@@ -16,6 +20,7 @@ from edgewright.adapters.database.clusters.configuration_writes import (
     refuse_other_name,
     settings_columns,
 )
+from edgewright.adapters.database.clusters.deletion_writes import DeletionWrite, delete_cluster, undelete_cluster
 from edgewright.adapters.database.config_store.entries import (
     check_precondition,
     delete_entry,
@@ -26,6 +31,7 @@ from edgewright.adapters.database.config_store.schemas import EntrySchemas
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.errors import again_after_collision
 from edgewright.adapters.database.events.events import is_recorded, record
+from edgewright.adapters.database.rows.applied_verbs import note_applied
 from edgewright.adapters.database.rows.cluster_record import ClusterChanges
 from edgewright.adapters.database.rows.cluster_rows import (
     find_row,
@@ -40,19 +46,22 @@ from edgewright.adapters.database.rows.cluster_rows import (
 from edgewright.adapters.database.rows.label_rows import write_labels
 from edgewright.adapters.database.rows.resealing_rows import ask_again
 from edgewright.adapters.database.rows.staged_rows import refuse_staged
-from edgewright.domain.cluster import ClusterSettings, Desired
+from edgewright.adapters.database.tables import events
+from edgewright.domain.cluster import ClusterSettings, Desired, Workloads
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
+from edgewright.domain.ended import refuse_purge
 from edgewright.domain.events import EventKind
 from edgewright.domain.json import same_json
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS
-from edgewright.ports.clusters import ClusterRow, Written
+from edgewright.errors import Conflict
+from edgewright.ports.clusters import ClusterRow, Once, Written
 from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 
 
-class ClusterConfiguration:
-    """The writing side of ``Clusters`` that entries are behind."""
+class SqlClusterWishes:
+    """Implements ``ClusterWishes``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -190,3 +199,80 @@ class ClusterConfiguration:
                 commissioning=row.commissioning + 1,
             )
             return await must_read_row(connection, cluster)
+
+    async def request_deletion(
+        self,
+        cluster: UUID,
+        *,
+        actor: str,
+        force: bool = False,
+        deadline: timedelta | None = None,
+        workloads: Workloads = Workloads.REMOVE,
+        purge: bool = False,
+        once: Once | None = None,
+    ) -> ClusterRow:
+        if purge:
+            refuse_purge(force=force, workloads=workloads)
+        order = DeletionWrite(actor, force, deadline, workloads, purge)
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            if not await note_applied(connection, at, cluster, once):
+                return await must_read_row(connection, cluster)
+            return await delete_cluster(connection, at, row, order)
+
+    async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            return await undelete_cluster(connection, at, row, actor)
+
+    async def set_paused(
+        self,
+        cluster: UUID,
+        *,
+        paused: bool,
+        reason: str,
+        actor: str,
+        seen: int | None = None,
+        once: Once | None = None,
+    ) -> None:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await open_row(connection, cluster)
+            if not await note_applied(connection, at, cluster, once):
+                return
+            reason = reason if paused else ""
+            if (row.paused, row.paused_reason) == (paused, reason):
+                return
+            if seen is not None and await _paused_or_resumed_at(connection, cluster) > seen:
+                raise Conflict(
+                    f"The cluster {row.name} was paused or resumed by a later wish.",
+                    code="overtaken",
+                    hint="See how it is now, and decide again.",
+                )
+            await raise_change(connection, row, paused=paused, paused_reason=reason)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind=EventKind.CLUSTER_PAUSED if paused else EventKind.CLUSTER_RESUMED,
+                message=f"Commits for {row.name} are paused: {reason}"
+                if paused
+                else f"Commits for {row.name} go on.",
+                reason=reason,
+                change=row.change + 1,
+            )
+
+
+async def _paused_or_resumed_at(connection: AsyncConnection, cluster: UUID) -> int:
+    """The ``change`` that the newest pause or resume has raised the row to; 0 if nobody knows of one."""
+    newest = (
+        select(events.c.detail)
+        .where(events.c.cluster == cluster, events.c.kind.in_([EventKind.CLUSTER_PAUSED, EventKind.CLUSTER_RESUMED]))
+        .order_by(events.c.position.desc())
+        .limit(1)
+    )
+    detail = await connection.scalar(newest)
+    return int(detail.get("change") or 0) if detail else 0

@@ -1,4 +1,4 @@
-"""What the workflow of a cluster writes: its projection, and the entries that its steps make."""
+"""What the workflow of a cluster reads and writes: what is wanted, its projection, and its steps' entries."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.clusters.wanted_reading import read_wanted
 from edgewright.adapters.database.config_store.entries import delete_entry, put_entry
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.events.events import is_recorded, record, record_all
@@ -19,7 +20,7 @@ from edgewright.adapters.database.rows.purge_rows import left_at_end
 from edgewright.adapters.database.rows.resealing_rows import forget_resealings
 from edgewright.adapters.database.rows.setup_status import says_ready
 from edgewright.adapters.database.tables import addresses, clusters, events, labels, projections, rendered_from
-from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName, Wanted
 from edgewright.domain.events import EventKind
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import Trouble, awaited, health_of, is_blocked, trouble_of
@@ -67,11 +68,26 @@ AT_REST: ClusterChanges = {
 """What lists say of a deleted cluster."""
 
 
-class ClusterProgress:
-    """The workflow's side of ``Clusters``."""
+class SqlClusterSteps:
+    """Implements ``ClusterSteps``."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def read_wanted(self, cluster: UUID) -> Wanted | None:
+        return await read_wanted(self._database, cluster)
+
+    async def check_fence(self, fence: Fence) -> None:
+        async with self._database.read() as connection:
+            await hold_fence(connection, fence, lock=False)
+
+    async def begin_deletion(self, fence: Fence) -> None:
+        async with self._database.write() as connection:
+            row = await hold_fence(connection, fence)
+            if row.desired != Desired.DELETED:
+                raise Superseded(f"The cluster {row.name} is not being deleted.")
+            if row.deletion_begun_at is None:
+                await update_row(connection, row.uuid, deletion_begun_at=await self._database.now(connection))
 
     async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
         failing, body = projection.failing, projection.model_dump(mode="json")

@@ -1,148 +1,54 @@
-"""How a cluster is found and read, by the gateway and by its workflow."""
+"""What a cluster's workflow works from: one consistent reading of the row and of its credentials."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, nulls_first, or_, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.rows.cluster_rows import (
     certificate_from,
-    hold_fence,
     lease_from,
     proposed_from,
-    read_row,
     record_with_lease,
 )
 from edgewright.adapters.database.rows.heartbeat_rows import fork_sentence
 from edgewright.adapters.database.rows.resealing_rows import read_resealing
-from edgewright.adapters.database.tables import clusters, credentials, rendered_from, staged_changes
+from edgewright.adapters.database.tables import clusters, credentials, staged_changes
 from edgewright.adapters.time_zones import timetable_of
-from edgewright.domain.cluster import (
-    ClusterSettings,
-    CredentialState,
-    Fence,
-    Resealing,
-    Role,
-    Wanted,
-)
-from edgewright.domain.names import name_key
-from edgewright.ports.clusters import ClusterRow
+from edgewright.domain.cluster import ClusterSettings, CredentialState, Resealing, Role, Wanted
 from edgewright.ports.secret_staging import StagedState
 
-NEWS_FRESH = timedelta(minutes=10)
-"""How long the sweep re-sends news of the edge that changes nothing which is wanted."""
 PROOF_DUE = timedelta(minutes=15)
 """How long a rotated credential may stay unused before a condition says so."""
 CLOCKS_APART = timedelta(seconds=30)
 """How much the clocks of Temporal and of the database may differ."""
 
 
-class ClusterReading:
-    """The reading side of ``Clusters``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def get(self, cluster: UUID) -> ClusterRow | None:
-        async with self._database.read() as connection:
-            return await read_row(connection, cluster)
-
-    async def find(self, name: str) -> UUID | None:
-        statement = select(clusters.c.uuid).where(
-            clusters.c.name_key == name_key(name), clusters.c.closed_at.is_(None)
+async def read_wanted(database: Database, cluster: UUID) -> Wanted | None:
+    """What ``ClusterSteps.read_wanted`` answers."""
+    waiting = (
+        select(func.count())
+        .select_from(staged_changes)
+        .where(
+            staged_changes.c.cluster == clusters.c.uuid,
+            staged_changes.c.generation == clusters.c.generation,
+            staged_changes.c.state == StagedState.STAGED,
         )
-        async with self._database.read() as connection:
-            found: UUID | None = await connection.scalar(statement)
-            return found
-
-    async def name_of(self, cluster: UUID) -> str | None:
-        async with self._database.read() as connection:
-            name: str | None = await connection.scalar(select(clusters.c.name).where(clusters.c.uuid == cluster))
-            return name
-
-    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
-        staged = (
-            select(staged_changes.c.sequence)
-            .where(
-                staged_changes.c.cluster == clusters.c.uuid,
-                staged_changes.c.generation == clusters.c.generation,
-                staged_changes.c.state == StagedState.STAGED,
-                clusters.c.paused.is_(False),  # those wait for `resume`, which changes the row
-            )
-            .exists()
-        )
-        async with self._database.read(long=True) as connection:
-            fresh = await self._database.now(connection) - NEWS_FRESH
-            unread = (clusters.c.news_at > fresh) & (
-                clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
-            )
-            differs = or_(
-                clusters.c.change != clusters.c.change_done,
-                clusters.c.lease_epoch != clusters.c.lease_epoch_taken,
-                unread,
-                staged,
-            )
-            statement = (
-                select(clusters.c.uuid)
-                .where(clusters.c.closed_at.is_(None), differs)
-                .order_by(nulls_first(clusters.c.projected_at.asc()), clusters.c.uuid)
-                .limit(limit)
-            )
-            return list(await connection.scalars(statement))
-
-    async def underway(self) -> Sequence[UUID]:
-        statement = (
-            select(clusters.c.uuid)
-            .where(clusters.c.underway.is_(True))  # closed ones too: somebody has to tell their end
-            .order_by(clusters.c.projected_at, clusters.c.uuid)
-        )
-        async with self._database.read(long=True) as connection:
-            return list(await connection.scalars(statement))
-
-    async def open_clusters(self) -> Sequence[UUID]:
-        statement = select(clusters.c.uuid).where(clusters.c.closed_at.is_(None)).order_by(clusters.c.uuid)
-        async with self._database.read(long=True) as connection:
-            return list(await connection.scalars(statement))
-
-    async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
-        of_cluster = select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid)
-        uses = of_cluster.where(rendered_from.c.app == app, rendered_from.c.object == object_).exists()
-        statement = (
-            select(clusters.c.uuid)
-            .where(clusters.c.closed_at.is_(None), or_(uses, ~of_cluster.exists()))
-            .order_by(clusters.c.uuid)
-        )
-        async with self._database.read(long=True) as connection:
-            return list(await connection.scalars(statement))
-
-    async def read_wanted(self, cluster: UUID) -> Wanted | None:
-        waiting = (
-            select(func.count())
-            .select_from(staged_changes)
-            .where(
-                staged_changes.c.cluster == clusters.c.uuid,
-                staged_changes.c.generation == clusters.c.generation,
-                staged_changes.c.state == StagedState.STAGED,
-            )
-            .scalar_subquery()
-        )
-        statement = record_with_lease().add_columns(waiting.label("secrets_pending"))
-        async with self._database.read() as connection:
-            row = (await connection.execute(statement.where(clusters.c.uuid == cluster))).one_or_none()
-            if row is None:
-                return None
-            held = await _of_generation(connection, cluster, row.generation)
-            resealing = await read_resealing(connection, row.resealing, row.must_reenter)
-            at = await self._database.now(connection)
-        return _wanted(row, held, at).model_copy(update={"resealing": _unfinished(resealing)})
-
-    async def check_fence(self, fence: Fence) -> None:
-        async with self._database.read() as connection:
-            await hold_fence(connection, fence, lock=False)
+        .scalar_subquery()
+    )
+    statement = record_with_lease().add_columns(waiting.label("secrets_pending"))
+    async with database.read() as connection:
+        row = (await connection.execute(statement.where(clusters.c.uuid == cluster))).one_or_none()
+        if row is None:
+            return None
+        held = await _of_generation(connection, cluster, row.generation)
+        resealing = await read_resealing(connection, row.resealing, row.must_reenter)
+        at = await database.now(connection)
+    return _wanted(row, held, at).model_copy(update={"resealing": _unfinished(resealing)})
 
 
 def _unfinished(resealing: Resealing | None) -> Resealing | None:

@@ -1,0 +1,100 @@
+"""How clusters are found, shown and listed."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import func, nulls_first, or_, select
+
+from edgewright.adapters.database.clusters.cluster_lists import read_page
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.rows.cluster_rows import read_row
+from edgewright.adapters.database.tables import clusters, rendered_from, staged_changes
+from edgewright.domain.names import name_key
+from edgewright.ports.clusters import ClusterFilter, ClusterPage, ClusterRow
+from edgewright.ports.secret_staging import StagedState
+
+NEWS_FRESH = timedelta(minutes=10)
+"""How long the sweep re-sends news of the edge that changes nothing which is wanted."""
+
+
+class SqlClusterDirectory:
+    """Implements ``ClusterDirectory``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, cluster: UUID) -> ClusterRow | None:
+        async with self._database.read() as connection:
+            return await read_row(connection, cluster)
+
+    async def find(self, name: str) -> UUID | None:
+        statement = select(clusters.c.uuid).where(
+            clusters.c.name_key == name_key(name), clusters.c.closed_at.is_(None)
+        )
+        async with self._database.read() as connection:
+            found: UUID | None = await connection.scalar(statement)
+            return found
+
+    async def name_of(self, cluster: UUID) -> str | None:
+        async with self._database.read() as connection:
+            name: str | None = await connection.scalar(select(clusters.c.name).where(clusters.c.uuid == cluster))
+            return name
+
+    async def page(self, filter_: ClusterFilter) -> ClusterPage:
+        return await read_page(self._database, filter_)
+
+    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
+        staged = (
+            select(staged_changes.c.sequence)
+            .where(
+                staged_changes.c.cluster == clusters.c.uuid,
+                staged_changes.c.generation == clusters.c.generation,
+                staged_changes.c.state == StagedState.STAGED,
+                clusters.c.paused.is_(False),  # those wait for `resume`, which changes the row
+            )
+            .exists()
+        )
+        async with self._database.read(long=True) as connection:
+            fresh = await self._database.now(connection) - NEWS_FRESH
+            unread = (clusters.c.news_at > fresh) & (
+                clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
+            )
+            differs = or_(
+                clusters.c.change != clusters.c.change_done,
+                clusters.c.lease_epoch != clusters.c.lease_epoch_taken,
+                unread,
+                staged,
+            )
+            statement = (
+                select(clusters.c.uuid)
+                .where(clusters.c.closed_at.is_(None), differs)
+                .order_by(nulls_first(clusters.c.projected_at.asc()), clusters.c.uuid)
+                .limit(limit)
+            )
+            return list(await connection.scalars(statement))
+
+    async def underway(self) -> Sequence[UUID]:
+        statement = (
+            select(clusters.c.uuid)
+            .where(clusters.c.underway.is_(True))  # closed ones too: somebody has to tell their end
+            .order_by(clusters.c.projected_at, clusters.c.uuid)
+        )
+        async with self._database.read(long=True) as connection:
+            return list(await connection.scalars(statement))
+
+    async def open_clusters(self) -> Sequence[UUID]:
+        statement = select(clusters.c.uuid).where(clusters.c.closed_at.is_(None)).order_by(clusters.c.uuid)
+        async with self._database.read(long=True) as connection:
+            return list(await connection.scalars(statement))
+
+    async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
+        of_cluster = select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid)
+        uses = of_cluster.where(rendered_from.c.app == app, rendered_from.c.object == object_).exists()
+        statement = (
+            select(clusters.c.uuid)
+            .where(clusters.c.closed_at.is_(None), or_(uses, ~of_cluster.exists()))
+            .order_by(clusters.c.uuid)
+        )
+        async with self._database.read(long=True) as connection:
+            return list(await connection.scalars(statement))
