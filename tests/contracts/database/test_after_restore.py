@@ -27,7 +27,14 @@ async def test_each_open_cluster_is_due_to_be_rendered_and_says_why(store: Store
 async def test_a_cluster_that_is_being_deleted_gets_no_repository_back(store: Store) -> None:
     cluster = await store.commissioned()
     await store.wishes.request_deletion(cluster, actor="test")
+    await store.steps.begin_deletion(await store.fence(cluster))
     assert await begin_anew(store.database, made_at=NOON) == []
+
+
+async def test_a_cluster_whose_deletion_can_be_taken_back_gets_its_repository_back(store: Store) -> None:
+    cluster = await store.commissioned()
+    await store.wishes.request_deletion(cluster, actor="test")
+    assert await begin_anew(store.database, made_at=NOON) == [cluster]
 
 
 async def test_a_deletion_that_had_ended_and_was_not_told_yet_is_found_by_the_sweep(store: Store) -> None:

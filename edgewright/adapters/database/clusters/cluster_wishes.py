@@ -20,7 +20,7 @@ from edgewright.adapters.database.clusters.configuration_writes import (
     refuse_other_name,
     settings_columns,
 )
-from edgewright.adapters.database.clusters.deletion_writes import DeletionWrite, delete_cluster, undelete_cluster
+from edgewright.adapters.database.clusters.deletion_writes import DeletionWrite, delete_cluster, refuse_undeletion
 from edgewright.adapters.database.config_store.entries import (
     check_precondition,
     delete_entry,
@@ -31,8 +31,9 @@ from edgewright.adapters.database.config_store.schemas import EntrySchemas
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.errors import again_after_collision
 from edgewright.adapters.database.events.events import is_recorded, record
+from edgewright.adapters.database.rows.access_rows import WORKING, move_credentials
 from edgewright.adapters.database.rows.applied_verbs import note_applied
-from edgewright.adapters.database.rows.cluster_record import ClusterChanges
+from edgewright.adapters.database.rows.cluster_record import NO_PURGE, ClusterChanges
 from edgewright.adapters.database.rows.cluster_rows import (
     find_row,
     must_read_row,
@@ -47,7 +48,7 @@ from edgewright.adapters.database.rows.label_rows import write_labels
 from edgewright.adapters.database.rows.resealing_rows import ask_again
 from edgewright.adapters.database.rows.staged_rows import refuse_staged
 from edgewright.adapters.database.tables import events
-from edgewright.domain.cluster import ClusterSettings, Desired, Workloads
+from edgewright.domain.cluster import ClusterSettings, CredentialState, Desired, Workloads
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
 from edgewright.domain.ended import refuse_purge
 from edgewright.domain.events import EventKind
@@ -225,7 +226,36 @@ class SqlClusterWishes:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
-            return await undelete_cluster(connection, at, row, actor)
+            refuse_undeletion(row)
+            before = row.desired_before or Desired.PRESENT
+            if before is Desired.PRESENT:
+                await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
+            staying: ClusterChanges = {
+                **NO_PURGE,
+                "desired": before,
+                "desired_before": None,
+                "force": False,
+                "deadline": None,
+                "workloads": Workloads.REMOVE,
+                "inventory_empty_at": None,
+                "detached_at": None,
+            }
+            await raise_change(connection, row, **staying)
+            if before is Desired.PRESENT:
+                await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, cluster, row.spec)
+            else:
+                # The deletion let them in to detach with; a removed cluster has no business here.
+                await move_credentials(connection, cluster, CredentialState.SUSPENDED, of=WORKING)
+            await record(
+                connection,
+                at,
+                cluster=cluster,
+                actor=actor,
+                kind=EventKind.CLUSTER_UNDELETED,
+                message=f"The deletion of {row.name} was taken back.",
+                desired=before,
+            )
+            return await must_read_row(connection, cluster)
 
     async def set_paused(
         self,

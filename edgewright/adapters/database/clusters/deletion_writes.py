@@ -1,22 +1,21 @@
-"""How a deletion begins, is hastened and is taken back, inside one transaction."""
+"""How a deletion begins and is hastened, inside one transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.config_store.entries import delete_entry, put_entry
+from edgewright.adapters.database.config_store.entries import delete_entry
 from edgewright.adapters.database.events.events import record
-from edgewright.adapters.database.rows.access_rows import WORKING, let_in_again, move_credentials
+from edgewright.adapters.database.rows.access_rows import let_in_again
 from edgewright.adapters.database.rows.cluster_record import NO_PURGE, ClusterChanges, ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import (
     must_read_row,
     raise_change,
-    refuse_doubled_identity,
 )
 from edgewright.adapters.database.rows.resealing_rows import ask_again
 from edgewright.adapters.database.rows.staged_rows import refuse_staged
-from edgewright.domain.cluster import CredentialState, Desired, Workloads
+from edgewright.domain.cluster import Desired, Workloads
 from edgewright.domain.ended import left_on_edge, no_edge_to_purge, patience_of, purge_too_late, refuse_purge
 from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
@@ -99,44 +98,6 @@ async def delete_cluster(
     return asked
 
 
-async def undelete_cluster(connection: AsyncConnection, at: datetime, row: ClusterRecord, actor: str) -> ClusterRow:
-    """A deletion that is taken back.
-
-    Raises:
-        Conflict: ``not_deleting``, ``too_late``.
-    """
-    _refuse_undeletion(row)
-    before = row.desired_before or Desired.PRESENT
-    if before is Desired.PRESENT:
-        await refuse_doubled_identity(connection, row.uuid, row.kube_system_uid)
-    staying: ClusterChanges = {
-        **NO_PURGE,
-        "desired": before,
-        "desired_before": None,
-        "force": False,
-        "deadline": None,
-        "workloads": Workloads.REMOVE,
-        "inventory_empty_at": None,
-        "detached_at": None,
-    }
-    await raise_change(connection, row, **staying)
-    if before is Desired.PRESENT:
-        await put_entry(connection, at, APP_CLUSTER_CONFIGURATION, row.uuid, row.spec)
-    else:
-        # The deletion let them in to detach with; a removed cluster has no business here.
-        await move_credentials(connection, row.uuid, CredentialState.SUSPENDED, of=WORKING)
-    await record(
-        connection,
-        at,
-        cluster=row.uuid,
-        actor=actor,
-        kind=EventKind.CLUSTER_UNDELETED,
-        message=f"The deletion of {row.name} was taken back.",
-        desired=before,
-    )
-    return await must_read_row(connection, row.uuid)
-
-
 def _patience(row: ClusterRow) -> str:
     """What the deletion of a cluster waits for."""
     answers = bool(row.can_answer)
@@ -154,7 +115,8 @@ def _refuse_late_purge(row: ClusterRecord) -> None:
     refuse_purge(force=row.force, workloads=row.workloads)
 
 
-def _refuse_undeletion(row: ClusterRecord) -> None:
+def refuse_undeletion(row: ClusterRecord) -> None:
+    """Raises ``Conflict``, code ``not_deleting`` or ``too_late``, where there is no deletion to take back."""
     if row.desired != Desired.DELETED:
         raise Conflict(f"The cluster {row.name} is not being deleted.", code="not_deleting")
     if row.deletion_begun_at is not None:
