@@ -13,7 +13,7 @@ from standardwebhooks import Webhook
 from api.document import NOTIFICATION_SUMMARIES
 from edgewright.adapters.webhook.key_file import FILE_NAME, KEY_BYTES, WebhookKeyFile
 from edgewright.adapters.webhook.signature import shown, signed_headers
-from edgewright.cli.webhook_key import ensure_webhook_key
+from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain.notifications import KINDS, Notification, NotificationType, facts_of, type_of
 from edgewright.errors import Stalled
 from edgewright.ports.webhook_delivery import SigningSecret
