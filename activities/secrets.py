@@ -8,19 +8,19 @@ from uuid import UUID
 
 from temporalio import activity
 
-from activities.resealed_values import put_in_place, together
 from activities.secret_namespaces import apply_with_drivers
 from activities.staged_files import Files
 from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed, by_request, requests_named
 from edgewright.domain.cluster import Desired
-from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.rendering import SECRETS_FOLDER
-from edgewright.errors import EdgewrightError, NotFound, Waiting
+from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
 from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
+from edgewright.sealing import SealedValue, replace_values
 
 BATCH = 200
 CAS_ATTEMPTS = 20
@@ -28,6 +28,8 @@ FRESH = timedelta(seconds=3)
 """A request staged less than this ago, at an activity's first attempt, cannot have been committed yet."""
 LOOK_BACK = 500
 """Commits searched for a request that an earlier attempt may have committed without recording it."""
+
+StagedRequests = Mapping[UUID, Sequence[StagedChange]]
 
 
 class SecretActivities:
@@ -62,7 +64,7 @@ class SecretActivities:
         pending = await self._staging.pending(cluster, limit=BATCH)
         if not pending:
             return CommitSecretsResult(commit=await self._unreported(cluster) if head else None)
-        requests, resealed = together(by_request(pending))
+        requests, resealed = _split_by_origin(by_request(pending))
         more = len(pending) >= BATCH or len(requests) < len({change.request for change in pending})
         found = await self._already_committed(cluster, requests) if head and _may_be_a_repetition(pending) else {}
         for commit, done in found.items():
@@ -122,9 +124,7 @@ class SecretActivities:
             await self._staging.committed(done, commit)
         return newest.commit
 
-    async def _already_committed(
-        self, repository: UUID, requests: Mapping[UUID, Sequence[StagedChange]]
-    ) -> Mapping[CommitId, list[UUID]]:
+    async def _already_committed(self, repository: UUID, requests: StagedRequests) -> Mapping[CommitId, list[UUID]]:
         """Requests whose commit exists although no row says so: an attempt died between the two."""
 
         def look() -> Mapping[CommitId, list[UUID]]:
@@ -138,7 +138,7 @@ class SecretActivities:
         return await asyncio.to_thread(self._git.commit, cluster, files, message, expected_head=head, fence=fence)
 
     async def _commit(
-        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]], fence: WriterFence
+        self, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
     ) -> CommitId | None:
         """One commit on this head; None if no request can be committed. ``HeadMoved``: somebody was faster."""
         applied = await asyncio.to_thread(
@@ -157,12 +157,12 @@ class SecretActivities:
         return commit
 
     async def _commit_resealed(
-        self, row: ClusterRow, head: CommitId, requests: Mapping[UUID, Sequence[StagedChange]], fence: WriterFence
+        self, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
     ) -> CommitId | None:
         """The same for re-sealed values; what has something else in its place by now is left out, and said so."""
         newest: CommitId | None = None
         for request, changes in requests.items():
-            files, outdated = await asyncio.to_thread(put_in_place, self._git, row.uuid, newest or head, changes)
+            files, outdated = await asyncio.to_thread(_put_in_place, self._git, row.uuid, newest or head, changes)
             await self._staging.give_way(outdated)
             left = [change for change in changes if change not in outdated]
             if not left:
@@ -171,6 +171,50 @@ class SecretActivities:
             newest = await self._commit_on(row.uuid, newest or head, files, message, fence)
             await self._staging.committed([request], newest)
         return newest
+
+
+def _split_by_origin(requests: StagedRequests) -> tuple[StagedRequests, bool]:
+    """The requests that are committed now, and whether these are of re-sealed values.
+
+    What people have written goes first, and never into one commit with what an edge has sent: that is to be reverted
+    by itself.
+    """
+    resealed = {request: changes for request, changes in requests.items() if changes[0].replaces is not None}
+    written = {request: changes for request, changes in requests.items() if request not in resealed}
+    return (written, False) if written else (resealed, True)
+
+
+def _put_in_place(
+    git: GitServer, repository: UUID, head: CommitId, changes: Sequence[StagedChange]
+) -> tuple[dict[str, bytes | None], list[StagedChange]]:
+    """The files that result, and the changes that find something else in the place of what they replace. Blocks."""
+    files: dict[str, bytes | None] = {}
+    outdated: list[StagedChange] = []
+    for secret, of_secret in _by_secret(changes).items():
+        path = secret.path
+        document = git.read(repository, path, at=head)
+        replacements = {
+            key: (change.replaces or "", SealedValue(change.ciphertext, change.fingerprint, change.sealed_at))
+            for key, change in of_secret
+            if change.ciphertext is not None
+        }
+        try:
+            changed, gone = replace_values(document, secret, replacements)
+        except (Refused, Stalled):
+            changed, gone = document, replacements.keys()  # the file was changed into something that holds no value
+        outdated += [change for key, change in of_secret if key in gone]
+        if changed != document:
+            files[path] = changed
+    return files, outdated
+
+
+def _by_secret(changes: Sequence[StagedChange]) -> dict[SecretReference, list[tuple[str, StagedChange]]]:
+    """Key and change; a re-sealed value always has a key."""
+    grouped: dict[SecretReference, list[tuple[str, StagedChange]]] = {}
+    for change in changes:
+        if isinstance(change.place, SecretKey):
+            grouped.setdefault(change.place.secret, []).append((change.place.key, change))
+    return grouped
 
 
 def _may_be_a_repetition(changes: Sequence[StagedChange]) -> bool:
@@ -191,9 +235,7 @@ def _verb(change: StagedChange) -> str:
     return "Seal" if change.replaces is None else "Re-seal"
 
 
-def _message(
-    row: ClusterRow, requests: Mapping[UUID, Sequence[StagedChange]], taken: Sequence[UUID]
-) -> CommitMessage:
+def _message(row: ClusterRow, requests: StagedRequests, taken: Sequence[UUID]) -> CommitMessage:
     changes = [change for request in taken for change in requests[request]]
     actors = sorted({change.actor for change in changes})
     lines = [f"{_verb(c)} {c.place} (by {c.actor})" for c in changes]

@@ -3,14 +3,14 @@
 import asyncio
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from uuid import UUID, uuid4
 
 import structlog
 from temporalio import activity
 
 from activities.drift import note_drift
-from activities.reminders import Reminders
 from edgewright.adapters.temporal.nudging import for_each, nudge_all
 from edgewright.errors import EdgewrightError
 from edgewright.messages.sweep import SweepResult
@@ -38,6 +38,12 @@ UPKEEP_SLOTS = 120
 """Each sweep keeps one in so many repositories: at a sweep every 30 s, each repository about once an hour."""
 LEAST_KEPT = 5
 """But so many at least: a small fleet's about once in some minutes, which costs no more than a large one's."""
+FIRST_REMINDER = 5.0
+"""Seconds after a sweep first saw the step wait; each later pause is as long as it has waited by then."""
+LONGEST_PAUSE = 300.0
+"""Seconds between two reminders, at most."""
+MOST_REMINDERS = 1000
+"""At each sweep."""
 
 
 class UpkeepActivities:
@@ -180,6 +186,36 @@ class UpkeepActivities:
                 continue
             if begun is not None:
                 await nudge_all(self._fleet, [cluster])
+
+
+@dataclass
+class _WaitingStep:
+    """``since``, ``next_at``: seconds of a clock that only goes forward."""
+
+    since: float
+    next_at: float
+
+
+class Reminders:
+    """Remembers who waits, and reminds each at growing intervals: most of them know, and wait for something else.
+
+    A workflow that does not know was put back, with Temporal's database, to before it took what is wanted: the row
+    says that it was taken, so nothing else would wake it. Seconds after it was taken that is noticed within seconds,
+    and hours after it within ``LONGEST_PAUSE``.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[UUID, _WaitingStep] = {}
+
+    def due(self, waiting: Collection[UUID], now: float) -> list[UUID]:
+        """Of those that wait now, who is to be reminded now."""
+        known = self._waiting
+        self._waiting = {each: known.get(each) or _WaitingStep(now, now + FIRST_REMINDER) for each in waiting}
+        due = [cluster for cluster, each in self._waiting.items() if each.next_at <= now][:MOST_REMINDERS]
+        for cluster in due:
+            each = self._waiting[cluster]
+            each.next_at = now + min(LONGEST_PAUSE, now - each.since)
+        return due
 
 
 def _round_the_circle(clusters: Iterable[UUID], last: UUID) -> list[UUID]:

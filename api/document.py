@@ -15,13 +15,14 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from api import admission, auth, edge_sessions, git_callers, webhook_document
+from api import admission, auth, edge_sessions, git_callers
 from api.agent_callers import FromAgent
 from api.bodies import JsonBody
 from api.document_headers import declare_headers
 from api.problem_document import PROBLEM_TYPE, Problem
 from edgewright import __version__
 from edgewright.domain.edge_status import status_schema
+from edgewright.domain.notifications import Notification, NotificationType
 
 REF = "#/components/schemas/{model}"
 TAGS = [
@@ -58,6 +59,21 @@ SCHEMES = {
     },
     "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
 }
+NOTIFICATION_SUMMARIES = {
+    NotificationType.JOINED: "An edge was heard for the first time on its hardware",
+    NotificationType.UNAVAILABLE: "The lease of an edge has expired",
+    NotificationType.RECOVERED: "An edge is heard again",
+    NotificationType.BLOCKED: "A person has to act",
+    NotificationType.CERTIFICATE_CHANGED: "Another sealing certificate is in use",
+    NotificationType.DELETED: "A deletion has finished",
+}
+"""Of the document's ``webhooks``: what receivers of notifications get."""
+_NOTIFICATION_DESCRIPTION = "Signed as Standard Webhooks specifies it. docs/webhook.md has an example of each."
+_NOTIFICATION_HEADERS = {
+    "webhook-id": "ID of the event; the same when it is sent again.",
+    "webhook-timestamp": "When it is sent, in seconds since 1970.",
+    "webhook-signature": "`v1,` and the HMAC-SHA-256 in base64.",
+}
 _MAY_HAVE_ENDED = re.compile(r"/v1/cluster/\{uuid\}(?!/(timeline|bootstrap)$)|/uuid/\{uuid\}/")
 _CHANGES_OF_ENTRIES = re.compile(r"(PUT|PATCH|DELETE) /v[12]/app/\{app\}/object/\{object_uuid\}")
 _ENDED = "The cluster was deleted: `ended_at` says when, `timeline` where to read what happened to it."
@@ -91,7 +107,7 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     components = described.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
     schemas.update(definitions.get("$defs", {}))
-    schemas.update(webhook_document.schemas())
+    schemas.update(_notification_schemas())
     schemas["EdgeStatus"] = status_schema()
     schemas["Event"]["properties"]["kind"] = {
         "$ref": REF.format(model="EventKind")
@@ -99,7 +115,7 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     for held in (held for schema in schemas.values() for held in schema.get("properties", {}).values()):
         if "$ref" in held:
             held.pop("title", None)  # what is named there has its own
-    described["webhooks"] = webhook_document.webhooks()
+    described["webhooks"] = _notification_webhooks()
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)
     components["schemas"] = dict(sorted(schemas.items()))
@@ -109,6 +125,40 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
             for method in route.methods or ():
                 _complete(described["paths"][route.path_format][method.lower()], route, method)
     return described
+
+
+def _notification_schemas() -> dict[str, Any]:
+    """The models of a notification."""
+    definition = Notification.model_json_schema(ref_template=REF, mode="serialization")
+    return {**definition.pop("$defs"), Notification.__name__: definition}
+
+
+def _notification_webhooks() -> dict[str, Any]:
+    """Each type of notification, as a request that the receiver gets."""
+    return {
+        kind.value: {"post": _notification_operation(kind, summary)}
+        for kind, summary in NOTIFICATION_SUMMARIES.items()
+    }
+
+
+def _notification_operation(kind: NotificationType, summary: str) -> dict[str, Any]:
+    body = {"allOf": [{"$ref": REF.format(model=Notification.__name__)}, {"properties": {"type": {"const": kind}}}]}
+    return {
+        "operationId": kind.value.replace(".", "_"),
+        "tags": ["webhook"],
+        "summary": summary,
+        "description": _NOTIFICATION_DESCRIPTION,
+        "security": [],
+        "parameters": [
+            {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
+            for name, text in _NOTIFICATION_HEADERS.items()
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {
+            "2XX": {"description": "Taken."},
+            "default": {"description": "Not taken: it is sent again."},
+        },
+    }
 
 
 def _complete(operation: dict[str, Any], route: APIRoute, method: str) -> None:

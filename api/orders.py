@@ -1,17 +1,24 @@
-"""What the answer to a heartbeat wants of an edge, and whether that is anything new to its agent."""
+"""What the answer to a heartbeat wants of an edge, and whether that is anything new to its agent.
+
+An answer that wants nothing new may be held back until something is.
+"""
 
 import hashlib
+import time
 from datetime import UTC, datetime
 from typing import Any
 
-from api.agent_callers import AgentCaller
-from api.detaching import detach_order
+from starlette.responses import Response
+
+from api.agent_callers import AgentCaller, same_agent
 from api.gateway import Gateway
+from api.held_beats import Seat
 from api.live import Live
 from api.reach import reach_of, told_when, told_where
 from api.rotation import wanted_rotations
-from api.schemas.edge import HeartbeatAnswer, HeartbeatWish
+from api.schemas.edge import DetachOrder, HeartbeatAnswer, HeartbeatWish
 from edgewright.domain.cluster import CredentialState, Desired, Order
+from edgewright.errors import Conflict
 
 SHORTEST_INTERVAL = 5
 """Seconds between two heartbeats, however short the lease."""
@@ -59,6 +66,69 @@ def may_wait(told: HeartbeatAnswer, wish: HeartbeatWish) -> bool:
 def heartbeat_json(told: HeartbeatAnswer) -> bytes:
     """The answer as it is sent."""
     return told.model_dump_json(exclude_none=True).encode()
+
+
+def detach_order(agent: AgentCaller) -> DetachOrder | None:
+    """The order to detach, as the caller's own cluster and generation; None: it is to stay.
+
+    It stands while a deletion waits for the goodbye, and for an edge that comes back after a deletion without one.
+    """
+    orders = agent.orders
+    asked = orders.order is Order.DETACH and orders.desired is Desired.DELETED
+    if agent.state is CredentialState.DETACH_ONLY or (agent.state is CredentialState.ACTIVE and asked):
+        return DetachOrder(
+            cluster=agent.cluster, generation=agent.generation, workloads=orders.workloads, purge=orders.purge
+        )
+    return None
+
+
+def not_detaching() -> Conflict:
+    """Nobody has told it to."""
+    return Conflict("The centre has not told this cluster to detach.", code="not_detaching")
+
+
+class HeldOrders:
+    """The answer to a heartbeat that is held back until something is wanted of its edge.
+
+    It keeps of its caller only what finds it again: the rest may have changed by then, and is large.
+
+    Args:
+        told: what is answered if nothing else is wanted until the time is over.
+    """
+
+    __slots__ = ("_cluster", "_credential", "_gateway", "_is_over", "_live", "_seat", "_told", "_until", "_wish")
+
+    def __init__(
+        self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
+    ) -> None:
+        self._cluster, self._credential = agent.cluster, agent.credential.id
+        self._wish = wish
+        self._told = heartbeat_json(told)
+        self._until = time.monotonic() + min(wish.wait, LONGEST_WAIT, told.interval)
+        self._gateway, self._live = gateway, live
+        self._seat: Seat | None = None
+        self._is_over = False
+
+    async def answer(self) -> Response:
+        with self._live.held_beats.seat(self._cluster) as self._seat:
+            while self._seat is not None and not self._is_over:
+                if not await self._seat.has_news(self._until - time.monotonic()) or await self._is_wanted():
+                    break
+        return Response(self._told, media_type="application/json")
+
+    def end(self) -> None:
+        self._is_over = True
+        if self._seat is not None:
+            self._seat.end()
+
+    async def _is_wanted(self) -> bool:
+        """Whether something else is wanted by now."""
+        # Who has reported a new status meanwhile is not asked for it.
+        later = self._wish.model_copy(update={"status_digest": None})
+        agent = await same_agent(self._gateway, self._cluster, self._credential)
+        told = await told_to(agent, later, self._gateway, self._live)
+        self._told = heartbeat_json(told)
+        return not may_wait(told, self._wish)
 
 
 def _digest(told: HeartbeatAnswer) -> str:

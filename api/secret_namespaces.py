@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from uuid import UUID
 
-from edgewright.domain.edge_namespaces import reported_namespaces
+from edgewright.domain.edge_status import EdgeStatus
+from edgewright.domain.kubernetes_names import NAMESPACE_LIMIT
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.domain.rendering.secret_drivers import (
     check_room,
@@ -33,7 +34,7 @@ def namespace_warnings(
 
     None at all where the edge has not said which it has.
     """
-    known = reported_namespaces(row.edge_status)
+    known = _reported_namespaces(row.edge_status)
     if known is None:
         return ()
     missing = [
@@ -44,6 +45,13 @@ def namespace_warnings(
     left = len(missing) - MOST_WARNINGS
     more = [f"Nor does it have {left} more of these namespaces."] if left > 0 else []
     return [*map(_warning, missing[:MOST_WARNINGS]), *more]
+
+
+def _reported_namespaces(status: EdgeStatus | None) -> AbstractSet[str] | None:
+    """The names of all namespaces of an edge; None: it does not say, or not of all of them."""
+    if status is None or status.namespaces is None or status.omitted.get("namespaces"):
+        return None
+    return {name for name in status.namespaces if len(name) <= NAMESPACE_LIMIT}
 
 
 def _warning(namespace: str) -> str:

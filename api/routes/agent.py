@@ -10,14 +10,12 @@ from starlette.responses import Response
 from api.agent_callers import AgentCall, AgentCaller, FromAgent
 from api.auth import require_active
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
-from api.detaching import detach_order, not_detaching
 from api.edge_status import status_digest, take_report
 from api.gateway import Gateway
 from api.held_answers import HeldAnswer
-from api.held_orders import HeldOrders
-from api.orders import heartbeat_json, may_wait, told_to
+from api.orders import HeldOrders, detach_order, heartbeat_json, may_wait, not_detaching, told_to
 from api.reach import link_of, reach_of
-from api.schemas.edge import CredentialBody, Goodbye, HeartbeatAnswer, HeartbeatWish, NewCredential
+from api.schemas.edge import CredentialBody, DetachOrder, Goodbye, HeartbeatAnswer, HeartbeatWish, NewCredential
 from edgewright.domain.cluster import CredentialState, Desired
 from edgewright.domain.credentials import parse_cluster_secret
 from edgewright.domain.ended import Purge
@@ -107,6 +105,15 @@ async def detached(
     if not agent.orders.closed:
         await call.live.nudges.nudge(agent.cluster)
     return Response(status_code=204)
+
+
+@router.get("/v1/agent/detach-order", name="detach_order", summary="The order to detach")
+async def the_detach_order(call: Annotated[AgentCall[None], Depends(FromAgent())]) -> DetachOrder:
+    """What the answer to a heartbeat says, without being one; 409 `not_detaching` while the edge is to stay."""
+    order = detach_order(call.agent)
+    if order is None:
+        raise not_detaching()
+    return order
 
 
 def observed_commit(revision: object) -> str | None:

@@ -1,5 +1,7 @@
 """Clusters: what is wanted of them. Each write is committed first and then nudged."""
 
+import re
+from datetime import timedelta
 from typing import Annotated, Any
 from uuid import UUID, uuid4
 
@@ -10,7 +12,6 @@ from starlette.responses import Response
 from api.auth import ClusterOperator, Reader, actor_of
 from api.bodies import ENTRY_JSON, JsonBody, json_object
 from api.chart_values import DECIDING
-from api.durations import duration
 from api.gateway import Gateway
 from api.idempotency import IdempotentRequest, RememberedAnswer, as_json, first_answer, once_of
 from api.live import Live, TheGateway, TheLive
@@ -21,6 +22,7 @@ from api.presentation import cluster_body, summary_body
 from api.schemas.cluster_wishes import ClusterPatch, NewCluster, Recreation
 from api.schemas.clusters import ClusterBody, ClusterList
 from edgewright.domain.cluster import ConditionStatus, Desired, Phase, Workloads
+from edgewright.domain.ended import LONGEST_DEADLINE
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
@@ -40,6 +42,8 @@ SORTS = (
 )
 Status = Annotated[ConditionStatus, BeforeValidator(lambda text: str(text).capitalize())]
 """Whatever the case: `true` is what the other filters are spelled with."""
+_DURATION = re.compile(r"(\d{1,9})([smhd]?)", re.ASCII)
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 @router.get("/v1/cluster", summary="List clusters")
@@ -307,6 +311,22 @@ def _outcome(gateway: Gateway, row: ClusterRow, status: int) -> RememberedAnswer
 
 def _etag(row: ClusterRow) -> dict[str, str]:
     return {"ETag": quoted(row.spec_etag)} if row.spec_etag else {}
+
+
+def duration(text: str, *, where: str, longest: timedelta = LONGEST_DEADLINE) -> timedelta:
+    """The duration that a text means: seconds, or a number with ``s``, ``m``, ``h`` or ``d``.
+
+    Raises:
+        Invalid: code ``duration_invalid``.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None or (length := timedelta(seconds=int(match[1]) * _SECONDS[match[2]])) > longest:
+        raise Invalid(
+            f"{where} is a number of seconds, or a number with s, m, h or d, of at most {longest.days} days.",
+            code="duration_invalid",
+            where=where,
+        )
+    return length
 
 
 def _labels(texts: list[str]) -> dict[str, str]:

@@ -1,15 +1,17 @@
 """The Flux that edges get: imported once by an administrator, shown to whoever asks."""
 
 import asyncio
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict
 
 from api.auth import Administrator, Reader, actor_of
 from api.bodies import bounded_body
 from api.gateway import Gateway
 from api.live import TheGateway
-from api.schemas.flux import FluxBody
+from api.schemas.base import Answer
 from api.stored_flux import not_imported, stored_flux
 from edgewright.domain.container_images import mirrored
 from edgewright.domain.flux_bundle import MAX_BUNDLE_BYTES
@@ -18,6 +20,35 @@ from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.ports.config_store import Entry
 
 router = APIRouter(tags=["flux"])
+
+
+class FluxBody(Answer):
+    """The Flux that edges get.
+
+    ``version``: as its objects are labelled, null if they are not. ``sha256``: of the file that was imported.
+    ``images``: as edges pull them. ``mirror``: the registry that they are pulled from instead of Flux's.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "version": "v2.7.0",
+                    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                    "images": ["registry.example.com/edge/fluxcd/source-controller:v1.7.0"],
+                    "mirror": "registry.example.com/edge",
+                    "imported_at": "2026-03-01T12:00:00Z",
+                }
+            ]
+        },
+    )
+
+    version: str | None
+    sha256: str
+    images: list[str]
+    mirror: str | None
+    imported_at: datetime
 
 
 @router.put(

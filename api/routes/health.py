@@ -1,14 +1,17 @@
 """Health: who this is, whether it lives, whether it can work, and what it counts."""
 
 import asyncio
+from typing import Literal
+from uuid import UUID
 
 from fastapi import APIRouter
+from pydantic import Field
 from starlette.responses import Response
 
 from api.auth import Reader
 from api.live import TheGateway, TheLive
 from api.metrics import CONTENT_TYPE
-from api.schemas.health import Health, Ping, Software
+from api.schemas.base import Answer
 from edgewright import __version__
 from edgewright.domain.conditions import late_sweep
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
@@ -17,6 +20,25 @@ from edgewright.errors import EdgewrightError, Waiting
 PROBE_SECONDS = 3.0
 
 router = APIRouter(tags=["health"])
+
+
+class Software(Answer):
+    vendor: str
+    application: str
+    revision: str
+
+
+class Ping(Answer):
+    service: UUID
+    version: str
+    software: Software
+
+
+class Health(Answer):
+    """``degraded`` names what is away or held back without keeping the gateway from its work."""
+
+    status: Literal["ok"] = "ok"
+    degraded: list[str] = Field(default_factory=list)
 
 
 @router.get("/ping", summary="Who this is")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypedDict
 
 from fastapi import APIRouter, Depends
+from pydantic import ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, asker, require_active, session_root
@@ -12,7 +13,7 @@ from api.bodies import JsonBody
 from api.edge_sessions import session_name
 from api.idempotency import as_json
 from api.live import TheGateway, TheLive
-from api.schemas.tokens import NewToken, NewTokenBody, SessionToken, TokenBody, TokenList
+from api.schemas.base import Answer, Wish
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, Token, operator_token
 from edgewright.errors import NotFound
 from edgewright.ports.operators import OperatorToken, Permission
@@ -21,6 +22,47 @@ SESSION_LIFETIME = timedelta(hours=1)
 NO_STORE = {"Cache-Control": "no-store"}
 
 router = APIRouter(tags=["tokens"])
+
+
+class NewToken(Wish):
+    """A token to make. ``expires_in``: seconds; null: it lives until it is revoked."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "ci", "permissions": ["read", "secrets"], "expires_in": 2592000}]},
+    )
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@ -]{0,62}$")
+    permissions: list[Permission] = Field(min_length=1)
+    expires_in: int | None = Field(default=None, ge=60, le=10 * 366 * 86400)
+
+
+class TokenBody(Answer):
+    """A token without its secret."""
+
+    id: str
+    name: str
+    permissions: list[Permission]
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class NewTokenBody(TokenBody):
+    """``token`` is shown this once and kept nowhere."""
+
+    token: str
+
+
+class TokenList(Answer):
+    items: list[TokenBody]
+
+
+class SessionToken(Answer):
+    """``expiry``: milliseconds since 1970."""
+
+    token: str
+    expiry: int
 
 
 @router.get("/v1/token", summary="List operator tokens")

@@ -19,9 +19,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, NAMESPACES, Found, of_group
+from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, NAMESPACES, Found, Kind, of_group
 from edgewright.agent.detach_order import KEEP, ReceivedDetachOrder
-from edgewright.agent.inhabitants import PASSING_KINDS, inhabitants
 from edgewright.agent.observation import OWN_SOURCE
 from edgewright.agent.purging import PART, RIGHTS, Objects, Purging
 from edgewright.agent.timing import Clock
@@ -49,6 +48,9 @@ UNMARKED = {
         "annotations": {PRUNE_ANNOTATION: None},
     }
 }
+PASSING_KINDS = frozenset({"Endpoints", "EndpointSlice", "Event", "Lease", "PodMetrics"})
+"""Written by whoever works there; they are of no use without what they tell of."""
+IN_EVERY_NAMESPACE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 PRUNE_SECONDS = 600.0
 """For Flux to remove what it has applied; longer than its own timeout for one try."""
 FINALIZE_SECONDS = 60.0
@@ -202,3 +204,39 @@ class Detaching:
 def _drives(each: Found) -> bool:
     """Whether it is what bootstrap begins with, which brings back whatever else drives the cluster."""
     return each.labels.get(PART_LABEL) == BOOTSTRAP or each.name == OWN_SOURCE
+
+
+def inhabitants(found: Sequence[Found], kinds: Sequence[Kind], *, anchor: str) -> list[Found]:
+    """Who would be lost with a namespace that bootstrap made: everything there that does not go with the anchor.
+
+    What the anchor owns goes with it, and so does what that owns, such as the pods of a Deployment. What is owned by
+    something that was there and is gone is garbage, which Kubernetes collects in its own time.
+
+    Args:
+        found: everything in the namespace.
+        kinds: that the cluster has.
+        anchor: UID.
+    """
+    there = {each.uid: each for each in found}
+    local = {(kind.group, kind.name) for kind in kinds if kind.namespaced}
+
+    def leaves(each: Found, *seen: str) -> bool:
+        if each.deleting:
+            return True
+        for owner in each.owners:
+            if owner.uid == anchor:
+                continue
+            known = there.get(owner.uid)
+            if known is None and (owner.group, owner.kind) not in local:
+                return False  # lives in no namespace: it may be there
+            if known is not None and (known.uid in seen or not leaves(known, *seen, each.uid)):
+                return False
+        return bool(each.owners)
+
+    return [
+        each
+        for each in found
+        if each.kind.name not in PASSING_KINDS
+        and (each.kind.name, each.name) not in IN_EVERY_NAMESPACE
+        and not leaves(each)
+    ]

@@ -4,12 +4,12 @@ It removes nothing, and has no right to. What removes is the detacher, which res
 asks the centre for the order itself; see ``detacher``.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from edgewright.agent.attachment import Attachment
-from edgewright.agent.inventory import is_empty
 from edgewright.agent.messages import ReceivedHeartbeatAnswer
-from edgewright.agent.observation import Observation
+from edgewright.agent.observation import OWN_SOURCE, Kustomized, Observation
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
 
@@ -17,6 +17,8 @@ DETACHER = "edgewright-detach"
 """Deployment that has no pod until an edge is to go."""
 EAGER_SECONDS = 15.0
 """At most that long until the next heartbeat, once the centre has heard that nothing is left: it goes on at once."""
+DRIVER_FOLDER = "edo/cluster"
+"""Folder of the driving repository with what drives the edge. It stays until the edge detaches."""
 
 
 class Scales(Protocol):
@@ -79,3 +81,32 @@ class Leaving:
     def pause(self, pause: float) -> float:
         """Seconds to the next heartbeat."""
         return min(pause, EAGER_SECONDS) if self._told_empty else pause
+
+
+def is_empty(found: Sequence[Kustomized] | None, revision: str) -> bool:
+    """Whether no workload that Flux runs for the centre is left. Flux keeps the inventory; nothing is guessed.
+
+    That is so when every part of the driving repository has applied the commit that takes the workloads away, none
+    but the drivers' holds an object that is not pruned, and Flux is not at work on the end of any of them. An edge
+    on which nothing of Flux can be seen does not know, so it is not empty.
+
+    Args:
+        found: this cluster's Kustomizations, as seen last; None: never yet.
+        revision: that commit, hexadecimal.
+    """
+    parts = [each for each in found or () if each.source == OWN_SOURCE]
+    return (
+        bool(parts)
+        and all(_is_at(each.applied, revision) for each in parts)
+        and all(each.holds == 0 for each in parts if _folder(each.path) != DRIVER_FOLDER)
+        and not any(each.deleting for each in found or ())
+    )
+
+
+def _is_at(applied: str | None, revision: str) -> bool:
+    """Flux spells a revision ``main@sha1:…``, older ones ``main/…``."""
+    return applied is not None and applied.endswith((f":{revision}", f"/{revision}"))
+
+
+def _folder(path: str) -> str:
+    return path.removeprefix("./").rstrip("/")

@@ -1,4 +1,7 @@
-"""How the agent and the detacher run: on the settings of their environment, until SIGTERM or SIGINT."""
+"""How the agent and the detacher run: on the settings of their environment, until SIGTERM or SIGINT.
+
+Meanwhile they say to whoever looks that they turn: the liveness probe of their pod looks how old a file is.
+"""
 
 import asyncio
 import gc
@@ -6,15 +9,20 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import structlog
 
 from edgewright import __version__
-from edgewright.agent.alive import keep_alive
 from edgewright.agent.settings import AgentSettings, read_settings
+from edgewright.agent.transitions import Transitions
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError
 from edgewright.logs import configure_logs
+
+ALIVE = Path("/run/edgewright/alive")
+"""In a folder that only the pod has: elsewhere nobody looks, and nothing is written."""
+TOUCH_SECONDS = 30.0
 
 Run = Callable[[AgentSettings], Awaitable[None]]
 
@@ -55,3 +63,23 @@ def main_of(run: Run) -> int:
             structlog.get_logger("edgewright.agent").error("cannot go on", detail=str(trouble))
         code = 1
     return code
+
+
+async def keep_alive(file: Path = ALIVE, seconds: float = TOUCH_SECONDS) -> None:
+    """Touches the file again and again until it is cancelled; returns at once if there is no such folder.
+
+    It says nothing of the centre or of Kubernetes: an agent that waits for either, for weeks if it must, is alive.
+    """
+    matter = Transitions("liveness")
+    while file.parent.is_dir():
+        try:
+            touch(file)
+            matter.well("told")
+        except OSError as trouble:
+            matter.trouble("unwritable", detail=f"{file} cannot be written ({type(trouble).__name__}).")
+        await asyncio.sleep(seconds)
+
+
+def touch(file: Path) -> None:
+    """Makes it as old as now."""
+    file.touch(mode=0o600)

@@ -6,12 +6,11 @@ from edgewright.bootstrap.agent_manifests import (
     render_fetching_policy,
     render_fetching_right,
 )
-from edgewright.bootstrap.by_hand import installed_labels, render_manifests
-from edgewright.bootstrap.installed import installed_objects
-from edgewright.bootstrap.line import bootstrap_line
+from edgewright.bootstrap.installed import installed_labels, installed_objects, render_manifests
 from edgewright.bootstrap.script import (
     MAX_SCRIPT_BYTES,
     BootstrapInput,
+    bootstrap_line,
     render_refusal,
     render_script,
     render_uninstall,

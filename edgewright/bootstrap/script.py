@@ -1,4 +1,4 @@
-"""Renders the bootstrap script of one cluster, and the script that says why there is none.
+"""Renders the bootstrap script of one cluster, the line that fetches it, and the script that says why there is none.
 
 ``frame.sh`` is the script, ``uninstall.sh`` the one that takes away what it has installed; the lines ``#@values``,
 ``#@unpack`` and ``#@common`` in them are replaced, the last one by ``common.sh``. What follows ``#-`` on a line is
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files as resources
+from shlex import quote
 from uuid import UUID
 
 from edgewright import __version__
@@ -30,6 +31,7 @@ _NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,512}")
 _URL = re.compile(r"https?://[A-Za-z0-9._~:/@%+\[\]-]{1,512}")
 _VERSION = re.compile(r"[A-Za-z0-9.+_-]{1,64}")
+_CERTIFICATE = re.compile(r"(-----BEGIN CERTIFICATE-----)([A-Za-z0-9+/=\s]+)(-----END CERTIFICATE-----)")
 _PEM = re.compile(r"[\x20-\x7e\r\n\t]+")
 _FOR_MAINTAINERS = re.compile(r"[ \t]+#- .*$", re.MULTILINE)
 _FLUX_OBJECT = re.compile(r"""apiVersion["']?\s*:\s*["']?[a-z]+\.toolkit\.fluxcd\.io/""")
@@ -94,6 +96,24 @@ class BootstrapInput:
             "ca_bundle",
             "The CA bundle is not PEM.",
         )
+
+
+def bootstrap_line(url: str, *, ca_bundle: str | None = None) -> str:
+    """One line of POSIX shell that fetches the bootstrap script and runs it; for where kubectl reaches the cluster.
+
+    With a bundle the line carries the certificates and hands them to curl on standard input: the machine where it is
+    pasted need not know them, no file is left there, and whoever trusts the line, which holds the token, trusts them.
+
+    Args:
+        url: of the script, with its token; quoted here, whatever it holds.
+        ca_bundle: PEM that is all that curl is to verify ``url`` with; None: what the machine trusts. What is not
+            a certificate in it is left out; without any, curl says that there is none, and fetches nothing.
+    """
+    if ca_bundle is None:
+        return f"curl -sSL {quote(url)} | sh -"
+    lines = [line for found in _CERTIFICATE.findall(ca_bundle) for part in found for line in part.split("\n")]
+    certificates = "".join(f"{line.strip()}\\n" for line in lines if line.strip())
+    return f"printf '%b' '{certificates}' | curl --cacert /dev/stdin -sSL {quote(url)} | sh -"
 
 
 def render_script(wanted: BootstrapInput) -> str:

@@ -4,6 +4,7 @@ Storage first (database, entries, organisation, repositories, charts, webhook ke
 """
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,12 +26,13 @@ from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
+from edgewright.adapters.webhook.key_file import KEY_BYTES
 from edgewright.application.rendering import RENDERER_IN_FORCE
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
+from edgewright.cli.endpoints import write_atomically
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import one_setup_at_a_time
-from edgewright.cli.webhook_key import ensure_webhook_key
 from edgewright.domain.default_entries import DefaultEntry, default_entries
 from edgewright.domain.rendering import RENDERER_VERSION
 from edgewright.domain.wellknown import (
@@ -97,6 +99,17 @@ async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage
         ensure_webhook_key(settings.home / WEBHOOK_KEY)
         written = await ensure_admin_token(SqlOperatorTokens(database), token_file)
     return InitialisedStorage(token_file, written)
+
+
+def ensure_webhook_key(file: Path) -> None:
+    """Makes the file that the signing secrets of webhooks are derived from, if it is not there.
+
+    One that is there is never replaced, whatever it holds.
+    """
+    if not file.exists():
+        write_atomically(file, secrets.token_bytes(KEY_BYTES).hex() + "\n", mode=0o600)
+    elif file.stat().st_mode & 0o077:  # else left alone: it may be mounted read-only
+        file.chmod(0o600)
 
 
 async def _extend_settings_schema(config: ConfigStore, defaults: Sequence[DefaultEntry]) -> None:

@@ -1,5 +1,6 @@
 """The command line `edgewright`: registers the commands, and turns every expected trouble into a sentence."""
 
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -7,7 +8,7 @@ import typer
 from pydantic import ValidationError
 
 from edgewright import __version__
-from edgewright.cli import admin, agent, doctor, down, up
+from edgewright.cli import admin, doctor, down, up
 from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.commands import cluster, flux, secret, token, webhook
 from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
@@ -33,7 +34,15 @@ _GATEWAY = "Through a gateway, here or elsewhere"
 app.command("up", rich_help_panel=_HERE)(up.up)
 app.command("down", rich_help_panel=_HERE)(down.down)
 app.command("doctor", rich_help_panel=_HERE)(doctor.doctor)
-app.command("agent", rich_help_panel=_HERE)(agent.agent)
+
+
+@app.command("agent", rich_help_panel=_HERE)
+def agent() -> NoReturn:
+    """Runs the agent of an edge, in a pod there."""
+    # In the place of this process: what the command line has loaded would stay in the agent's memory.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "edgewright.agent"])  # noqa: S606 - no shell is wanted
+
+
 app.add_typer(
     admin.app,
     name="admin",

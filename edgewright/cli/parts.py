@@ -1,14 +1,17 @@
 """The programs of an embedded Edgewright: how each is called, what it is told, and how it shows that it serves."""
 
 import os
+import socket
+import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from edgewright.adapters.temporal.names import SEARCH_ATTRIBUTES
-from edgewright.cli.hidden_port import hidden_address
+import httpx
+
 from edgewright.cli.local import listening_url, temporal_binary
-from edgewright.cli.probes import all_of, answers, connects
+from edgewright.cli.ports import hidden_address
 from edgewright.cli.supervisor import Part
+from edgewright.messages.names import SEARCH_ATTRIBUTES
 from edgewright.settings import Settings
 
 TEMPORAL_FILE = "temporal.db"
@@ -23,6 +26,9 @@ _PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 # The server opens an HTTP API on a port of its own and cannot be told not to. It asks for no password, and takes what
 # any web page sends: so it is told to answer to a name that nobody can have (RFC 6761), which leaves gRPC.
 _NO_HTTP_API = 'frontend.httpAllowedHosts=["disabled.invalid"]'
+
+_PROBE_SECONDS = 3.0
+"""For an answer to whether a part serves. The question carries no secret, and no answer is trusted."""
 
 
 def temporal_parts(settings: Settings) -> list[Part]:
@@ -70,7 +76,7 @@ def _temporal(settings: Settings, ui_address: str, ui_port: int) -> Part:
         folder=settings.home,
         log=settings.home / "logs" / "temporal.log",
         # Through the Web UI's proxy, so that the UI, the front end and the namespace are all proven to serve.
-        ready=all_of(
+        ready=_all_of(
             lambda: connects(f"127.0.0.1:{settings.temporal_port}"),
             lambda: answers(f"{ui}/api/v1/namespaces/{settings.temporal_namespace}"),
         ),
@@ -141,3 +147,35 @@ def _surroundings(without: tuple[str, ...] = ()) -> dict[str, str]:
 def _python_module(name: str) -> list[str]:
     # -P: a file of the same name in the folder where `up` was typed must not be run instead.
     return [sys.executable, "-P", "-m", name]
+
+
+def answers(url: str) -> bool:
+    """Whether a GET of a URL is answered with success within three seconds."""
+    try:
+        return httpx.get(url, timeout=_PROBE_SECONDS, trust_env=False, verify=_any_certificate()).is_success
+    except (httpx.HTTPError, ssl.SSLError):
+        return False
+
+
+def connects(address: str) -> bool:
+    """Whether somebody accepts connections on ``host:port`` within three seconds."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_PROBE_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _all_of(*questions: Callable[[], bool]) -> Callable[[], bool]:
+    """One question that is answered with yes when all are."""
+    return lambda: all(question() for question in questions)
+
+
+def _any_certificate() -> ssl.SSLContext:
+    # Our own child on this machine, by its address: the certificate bears another name. Nothing is verified, so no
+    # authorities are read: that takes ten times as long as the question.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

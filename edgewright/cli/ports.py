@@ -1,4 +1,4 @@
-"""Ports of this machine: which are free, and who has those that are not."""
+"""Ports of this machine: which are free, who has those that are not, and where no page in a browser gets to."""
 
 import errno
 import random
@@ -15,6 +15,15 @@ from edgewright.cli.failures import CliError, ExitCode
 FREE = range(12000, 20000)
 """Where a free port is looked for: below those that the kernel gives to clients, of whom one could have it before the
 part that it is meant for has come up."""
+BLOCKED = (2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080)
+"""Ports above 1023 that every browser has blocked since 2021.
+
+Browsers open no http URL on certain ports, because other protocols live there: "port blocking" of the Fetch standard
+(https://fetch.spec.whatwg.org/#port-blocking), which holds for pages, scripts, forms and images alike. Programs of
+this machine do get there, as they get to Temporal's own port.
+"""
+_TRIES = 50
+"""At random addresses, before 127.0.0.1."""
 
 
 @dataclass(frozen=True)
@@ -148,3 +157,40 @@ def _bad_address(wish: PortWish) -> CliError:
         "Set EDGEWRIGHT_BIND to one of its addresses, to 0.0.0.0 for all, or unset it for this machine only.",
         ExitCode.USAGE,
     )
+
+
+def hidden_address() -> tuple[str, int]:
+    """A free address and port on this machine where no page in a browser gets to, though its programs do.
+
+    A random address of 127.0.0.0/8 where the system has all of them.
+
+    Raises:
+        CliError: none is free.
+    """
+    for _ in range(_TRIES):
+        address = f"127.{random.randint(16, 254)}.{random.randint(1, 254)}.{random.randint(1, 254)}"  # noqa: S311 - no secret
+        port = random.choice(BLOCKED)  # noqa: S311 - the same
+        try:
+            _bind_briefly(address, port)
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                break  # this system has 127.0.0.1 only
+            continue
+        return address, port
+    for port in random.sample(BLOCKED, k=len(BLOCKED)):
+        try:
+            _bind_briefly("127.0.0.1", port)
+        except OSError:
+            continue
+        return "127.0.0.1", port
+    raise CliError(
+        "None of the ports that browsers do not open is free, and Temporal's Web UI has to hide behind one.",
+        f"Free one of 127.0.0.1's {', '.join(map(str, BLOCKED))}.",
+        ExitCode.REFUSED,
+    )
+
+
+def _bind_briefly(address: str, port: int) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))

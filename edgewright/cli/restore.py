@@ -7,7 +7,7 @@ Temporal's file is not restored but moved aside: the next start rebuilds it from
 import asyncio
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,11 +20,11 @@ from edgewright.adapters.database.engine.engine import sqlite_file
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
 from edgewright.adapters.git.bundles import archived, discard, in_service, read_bundle, repository_of
 from edgewright.adapters.git.layout import ARCHIVE, UNFINISHED
+from edgewright.adapters.git.objects import fsync_folder
 from edgewright.cli.backup_manifest import DATABASE, KeptRepository, Manifest, checked_manifest
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import being_restored, exclusive_home, owner_only, prepare_home
 from edgewright.cli.ledger import ProcessLedger
-from edgewright.cli.put_aside import move_aside, put
 from edgewright.cli.settling import bring_up_to_date, refuse_while_served, settle
 from edgewright.errors import Stalled
 from edgewright.settings import Settings
@@ -95,8 +95,8 @@ def restore_backup(
             in_the_way = _in_the_way(
                 places, [kept.place for kept in wanted], manifest, whole_root=not keep_repositories
             )
-            aside = move_aside(in_the_way, datetime.now(UTC))
-            put(ready)
+            aside = _move_aside(in_the_way, datetime.now(UTC))
+            _put_in_place(ready)
             back = asyncio.run(settle(settings, manifest.made_at))
     finally:
         for draft in drafts:
@@ -158,6 +158,39 @@ def _copied(source: Path, target: Path) -> Path:
         copy.flush()
         os.fsync(copy.fileno())
     return target
+
+
+def _move_aside(paths: Iterable[Path], at: datetime) -> Sequence[Path]:
+    """Moves what is there of these into a folder beside it, on the same disk: moving is renaming. Durable.
+
+    Args:
+        at: names the folders; two restores never share one.
+
+    Returns:
+        The folders, sorted.
+    """
+    used: set[Path] = set()
+    for path in paths:
+        if os.path.lexists(path):
+            aside = path.parent / f"before-restore-{at:%Y%m%dT%H%M%S.%f}Z"
+            aside.mkdir(mode=0o700, exist_ok=True)
+            path.rename(aside / path.name)
+            used.add(aside)
+    for aside in used:
+        fsync_folder(aside)
+        fsync_folder(aside.parent)
+    return sorted(used)
+
+
+def _put_in_place(drafts: Iterable[tuple[Path, Path]]) -> None:
+    """Renames each draft to its place, which is free; durable when it returns."""
+    folders: set[Path] = set()
+    for draft, place in drafts:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft.rename(place)
+        folders |= {place.parent, place.parent.parent}
+    for folder in folders:
+        fsync_folder(folder)
 
 
 @contextmanager

@@ -21,9 +21,8 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
 from edgewright.cli.admin_token import holds_valid_token
 from edgewright.cli.checks import Check, CheckVerdict
-from edgewright.cli.door_check import door_checks
 from edgewright.cli.endpoints import Endpoints, read_endpoints
-from edgewright.cli.fleet_checks import fleet_checks
+from edgewright.cli.fleet_checks import door_checks, fleet_checks
 from edgewright.cli.invocation import typed
 from edgewright.cli.values_checks import values_checks
 from edgewright.domain.imported_flux import ImportedFlux

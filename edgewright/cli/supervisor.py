@@ -6,11 +6,14 @@ One thread owns the children and does everything in ``tick``; what takes long ru
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.ledger import MARK, ProcessLedger
@@ -18,6 +21,8 @@ from edgewright.cli.logs import bound, last_words
 
 _TICK_SECONDS = 0.05
 _LOG_CHECK_SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 class StopRequested(Exception):
@@ -247,6 +252,20 @@ class Supervisor:
             # The leader is not reaped yet, so the group's number cannot have gone to anybody else.
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
+
+
+def in_background(work: Callable[[], T]) -> "Future[T]":
+    """Starts work in a thread that does not outlive the program; its result or error arrives in the future."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits, not swallowed
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return outcome
 
 
 def _read_the_log(part: Part) -> str:

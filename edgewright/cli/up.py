@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.text import Text
 
 from edgewright import __version__
-from edgewright.cli.background import in_background
 from edgewright.cli.clusters_page import clusters_link
 from edgewright.cli.demo import DEMO_NAME, commission_demo, demo_is_due
 from edgewright.cli.endpoints import Endpoints, remove_endpoints, write_endpoints
@@ -21,7 +20,7 @@ from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.local import gateway_url, local_settings, require_git, with_ports
 from edgewright.cli.parts import gateway_part, temporal_parts, worker_part
-from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor
+from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor, in_background
 from edgewright.settings import Settings
 
 _READY_SECONDS = 120.0

@@ -2,7 +2,7 @@
 
 The UI takes every name for its own (DNS rebinding), asks for no password, and bounds neither what a caller sends nor
 how long that takes. ``python -m edgewright.cli.web_ui`` is the only way to it; no browser goes where the UI itself
-listens (``edgewright/cli/hidden_port.py``).
+listens (``edgewright/cli/ports.py``).
 """
 
 import gc

@@ -1,12 +1,14 @@
-"""What an edge says of Flux's work there: why a commit does not arrive, and what else of Flux's fails."""
+"""What an edge says of Flux's work there: why a commit does not arrive, and what else of Flux's fails.
 
+It is told in an operator's words: the file or the object first, no folder of the controller's own.
+"""
+
+import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from edgewright.domain import flux_words
 from edgewright.domain.cluster import DeliveryProblem
 from edgewright.domain.edge_status import EdgeStatus, FluxObject, FluxReport, SaidCondition
-from edgewright.domain.flux_words import line
 from edgewright.domain.health import About, Finding
 
 OWN_SOURCE = "self-link"
@@ -15,6 +17,17 @@ SUSPENDED, PROGRESSING = "FluxSuspended", "Progressing"
 WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
 """Why a release is not ready while what it needs is on its way. What it needs fails by itself, if it does."""
 _LONGEST_NAME = 100
+LONGEST_MESSAGE = 500
+"""Characters of what Flux says: it is kept in each reading while it lasts."""
+
+_WORKING_COPY = re.compile(r"/(?:[^/\s'\":()]+/)*?(?:kustomization-\d+|tmp/[^/\s'\":()]+)/")
+"""Where a controller unpacks the repository; what follows is the path in the repository."""
+_UNREADABLE_FILE = re.compile(r"(?:kustomize build failed: )?failed to decode Kubernetes YAML from ([^\s:]+): (.*)")
+_FILE_OF_KUSTOMIZATION = re.compile(r"kustomize build failed: .*'([^'\s]+)': (MalformedYAMLError: .*?)(?:': |$)")
+_YAML_ERROR = re.compile(r"(?:MalformedYAMLError: |error converting YAML to JSON: |yaml: )+")
+_OBJECT = re.compile(r"([A-Z]\w*)/(\S+) (?:dry-run|apply) failed(?: \(\w+\))?: (.*)")
+_HELM = re.compile(r"Helm \w+ failed for release \S+?(?: with chart (\S+))?: (.*)")
+_CHART_SENTENCE = re.compile(r"execution error at \(([^():]+)[^()]*\): (.*)")
 
 
 def delivery_problem(status: EdgeStatus) -> DeliveryProblem | None:
@@ -96,14 +109,14 @@ _REASONS = {
 
 def _sentence(about: About, name: str, said: FluxObject, refusal: str) -> str:
     if about is About.KUSTOMIZATION:
-        return flux_words.application(name, refusal)
+        return _application_failure(name, refusal)
     if about is About.RELEASE:
-        return flux_words.release(name, _chart(said), refusal)
+        return _release_failure(name, _chart(said), refusal)
     return f"Flux cannot fetch {name}: {refusal}"
 
 
 def _chart(release: FluxObject) -> str:
-    chart, version = line(release.chart)[:_LONGEST_NAME], line(release.attempted)[:_LONGEST_NAME]
+    chart, version = _line(release.chart)[:_LONGEST_NAME], _line(release.attempted)[:_LONGEST_NAME]
     return f"{chart}@{version}" if chart and version else chart
 
 
@@ -141,8 +154,47 @@ def _ready(said: FluxObject) -> SaidCondition | None:
 
 
 def _said_by(condition: SaidCondition) -> str:
-    return line(condition.message) or line(condition.reason) or "it does not say why."
+    return _line(condition.message) or _line(condition.reason) or "it does not say why."
 
 
 def _name(said: FluxObject) -> str:
-    return line(said.name)[:_LONGEST_NAME] or "something without a name"
+    return _line(said.name)[:_LONGEST_NAME] or "something without a name"
+
+
+def _line(text: str | None) -> str:
+    """One line without control characters, as long as is kept."""
+    if text is None:
+        return ""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST_MESSAGE])
+    return " ".join(shown.split())[:LONGEST_MESSAGE]
+
+
+def _application_failure(kustomization: str, said: str) -> str:
+    """Why Flux does not apply a Kustomization: names the file or the object that it stumbles over."""
+    said = _WORKING_COPY.sub("", said)
+    unreadable = _UNREADABLE_FILE.match(said) or _FILE_OF_KUSTOMIZATION.match(said)
+    if unreadable is not None:
+        file, error = unreadable.groups()
+        return f"Flux cannot apply {kustomization}: {file} is no valid YAML: {_YAML_ERROR.sub('', error)}"
+    refused = _OBJECT.match(said)
+    if refused is not None:
+        kind, name, error = refused.groups()
+        return f"Flux cannot apply {kustomization}: {kind} {name} is refused: {error}"
+    return f"Flux cannot apply {kustomization}: {said}"
+
+
+def _release_failure(name: str, chart: str, said: str) -> str:
+    """Why a release of Helm fails, of what helm-controller says.
+
+    Args:
+        chart: ``NAME@VERSION``, if it is known; what helm-controller names counts more.
+    """
+    failed = _HELM.match(said)
+    if failed is not None:
+        named, said = failed.groups()
+        chart = named or chart
+    sentence = _CHART_SENTENCE.match(said)
+    if sentence is not None:
+        file, said = sentence.groups()
+        said = f"{said} ({file})"
+    return f"The release {name}{f' (Helm chart {chart})' if chart else ''} failed: {said}"

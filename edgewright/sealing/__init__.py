@@ -9,6 +9,7 @@ from edgewright.sealing.resealed import (
     judge_answers,
     replace_values,
     stale_secrets,
+    still_unopened,
 )
 from edgewright.sealing.sealed_secret import (
     SealedFile,
@@ -21,7 +22,6 @@ from edgewright.sealing.sealed_secret import (
     remove_keys,
 )
 from edgewright.sealing.sealed_value import SECRET_LIMIT, SealedValue, check_secret_size, total_plaintext_size
-from edgewright.sealing.unopened import still_unopened
 
 __all__ = [
     "SECRET_LIMIT",

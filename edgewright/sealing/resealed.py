@@ -1,4 +1,4 @@
-"""Re-sealing as the centre sees it: what is stale in a repository, and what to make of an edge's answers.
+"""Re-sealing as the centre sees it: what is stale or unopened in a repository, what to make of an edge's answers.
 
 The centre cannot open anything. It sees that a new ciphertext has the form of an envelope for the certificate in use,
 and the length of the value that it is to replace; whether it opens, and to what, only the edge knows.
@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from uuid import UUID
 
+from edgewright.domain.absence import UnopenedValue
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
-from edgewright.errors import Invalid, Stalled
+from edgewright.errors import Invalid, NotFound, Stalled
 from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.ports.resealing import ResealedValue, Verdict
 from edgewright.sealing.certificate import SealingCertificate
@@ -61,6 +62,21 @@ def stale_secrets(git: GitServer, repository: UUID, fingerprint: str) -> list[st
         if path.endswith(".yaml") and _stale(git.read(repository, path, at=head or ""), fingerprint):
             found.append(path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml"))
     return found
+
+
+def still_unopened(git: GitServer, repository: UUID, claimed: Sequence[UnopenedValue]) -> list[UnopenedValue]:
+    """Of the values that no key of an edge opens any more, those that the repository still holds.
+
+    What was entered again since, or never was there, is not lost. Blocks: run it in a thread.
+
+    Raises:
+        Waiting: the repository cannot be read now.
+    """
+    try:
+        head = git.head(repository)
+    except NotFound:
+        return []
+    return [each for each in claimed if head and _holds(git, repository, head, each)]
 
 
 def judge_answers(
@@ -154,6 +170,16 @@ def _stale(document: bytes | None, fingerprint: str) -> bool:
     except Stalled:
         return False
     return any(value.fingerprint != fingerprint for value in values.values())
+
+
+def _holds(git: GitServer, repository: UUID, head: CommitId, claimed: UnopenedValue) -> bool:
+    try:
+        path = claimed.place.secret.path
+        document = git.read(repository, path, at=head)
+        value = None if document is None else read_values(document, where=path).get(claimed.place.key)
+    except (Invalid, Stalled):
+        return False
+    return value is not None and ciphertext_digest(value.ciphertext) == claimed.sha256
 
 
 def _fits(new: str, old: str, certificate: SealingCertificate) -> bool:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.commit_watch import CommitWatch
-from api.durations import duration
 from api.heartbeats import HeartbeatBatch
 from api.nudges import PATIENCE_SECONDS, Nudges
 from api.problems import TooManyWrongCredentials
+from api.routes.clusters import duration
 from api.secret_lane import SecretLanes
 from api.wrong_credentials import ADDRESS_LIMIT, WINDOW_SECONDS, WRONG_LIMIT, WrongCredentials
 from edgewright.domain import credentials as spelling

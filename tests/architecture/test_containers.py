@@ -13,8 +13,8 @@ import yaml
 from go_programs import PROGRAMS
 
 from edgewright.agent import settings as agent_settings
-from edgewright.cli.hidden_port import BLOCKED
 from edgewright.cli.parts import gateway_part
+from edgewright.cli.ports import BLOCKED
 from edgewright.settings import Settings
 from tools.image_platforms import complaint, pinned_images
 

@@ -20,7 +20,7 @@ from temporalio.api.batch.v1 import BatchOperationInfo
 from temporalio.api.workflowservice.v1 import ListBatchOperationsRequest
 from temporalio.client import Client
 
-from edgewright.cli.hidden_port import BLOCKED
+from edgewright.cli.ports import BLOCKED
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -37,7 +37,7 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.adapters.webhook.sender import open_sender
-from edgewright.cli.webhook_key import ensure_webhook_key
+from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain.default_entries import default_entries
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.messages.names import workflow_id

@@ -42,7 +42,7 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.application.rendering import RenderInputs
-from edgewright.cli.webhook_key import ensure_webhook_key
+from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain.cluster import Desired, Fence, Phase, Role, StepName
 from edgewright.domain.credentials import Token, cluster_secret, operator_token
 from edgewright.domain.default_entries import default_entries

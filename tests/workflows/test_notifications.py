@@ -19,7 +19,7 @@ from webhook_receiver import Received, Receiver, set_webhook
 from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
 from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.adapters.webhook.sender import open_sender
-from edgewright.cli.webhook_key import ensure_webhook_key
+from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain import notifications as rules
 from edgewright.messages import names
 from edgewright.messages.sweep import SweepResult

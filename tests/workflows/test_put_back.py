@@ -17,7 +17,7 @@ from cluster_states import at_phase, at_step, is_told
 from free_ports import free_port
 from temporal_server import temporal_server
 
-from activities import reminders
+from activities import upkeep
 from edgewright.domain.cluster import Phase, StepName
 from edgewright.domain.events import NewEvent
 from edgewright.domain.projection import Projection
@@ -111,7 +111,7 @@ async def begin_deletion(centre: Centre, cluster: UUID) -> None:
 async def test_a_deletion_that_was_forgotten_half_way_is_finished(
     copied: Copied, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reminders, "FIRST_REMINDER", 0.5)
+    monkeypatch.setattr(upkeep, "FIRST_REMINDER", 0.5)
 
     async def is_deleted() -> bool:
         await centre.client.execute_workflow(
@@ -227,7 +227,7 @@ async def test_the_end_of_a_deletion_is_told_although_its_workflow_is_forgotten_
     idle_centre: Centre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The copy that was put back is older than the cluster."""
-    monkeypatch.setattr(reminders, "FIRST_REMINDER", 0.5)
+    monkeypatch.setattr(upkeep, "FIRST_REMINDER", 0.5)
 
     async def is_told_of() -> bool:
         await idle_centre.client.execute_workflow(

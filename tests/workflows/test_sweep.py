@@ -20,7 +20,7 @@ from temporalio.client import ScheduleOverlapPolicy
 import activities.upkeep
 from edgewright.adapters.database.tables import last_sweep
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.adapters.temporal import sweep_rounds
+from edgewright.adapters.temporal import sweep_schedule
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.temporal.sweep_schedule import restore_schedule
 from edgewright.cli.service_checks import service_checks
@@ -321,7 +321,7 @@ async def test_a_round_is_noted(idle_centre: Centre) -> None:
 
 async def completed_rounds(centre: Centre) -> list[str]:
     """As Temporal lists them, in order."""
-    listed = [run async for run in centre.client.list_workflows(sweep_rounds.COMPLETED)]
+    listed = [run async for run in centre.client.list_workflows(sweep_schedule.COMPLETED)]
     return [run.id for run in sorted(listed, key=lambda run: run.start_time)]
 
 
@@ -337,8 +337,8 @@ async def test_old_rounds_leave_temporals_list_but_the_newest_and_one_that_was_e
             await sweep(idle_centre)
         await eventually(lambda: has_rounds(idle_centre, 6))
         before = await completed_rounds(idle_centre)
-        monkeypatch.setattr(sweep_rounds, "KEPT", 2)
-        monkeypatch.setattr(sweep_rounds, "MOST_FORGOTTEN", 3)
+        monkeypatch.setattr(sweep_schedule, "KEPT", 2)
+        monkeypatch.setattr(sweep_schedule, "MOST_FORGOTTEN", 3)
         await sweep(idle_centre)
         await eventually(lambda: has_rounds(idle_centre, 4))
         await sweep(idle_centre)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from free_ports import free_port
 
-from edgewright.cli.hidden_port import hidden_address
+from edgewright.cli.ports import hidden_address
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ import httpx
 from components import component
 from postgresql_server import PostgreSQL, postgresql_server
 
-from edgewright.cli.background import in_background
 from edgewright.cli.failures import CliError
 from edgewright.cli.ledger import ProcessLedger
-from edgewright.cli.probes import answers
-from edgewright.cli.supervisor import Part, RestartPolicy, StopRequested, StopSignals, Supervisor
+from edgewright.cli.parts import answers
+from edgewright.cli.supervisor import Part, RestartPolicy, StopRequested, StopSignals, Supervisor, in_background
 from tools.production.certificates import make_certificates
 from tools.production.compose import ComposeFile, Places, image_command, image_environment
 from tools.production.frontend import serves

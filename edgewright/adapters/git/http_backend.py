@@ -21,13 +21,13 @@ from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.commands import git_environment
 from edgewright.adapters.git.failures import storage_errors, unavailable
 from edgewright.adapters.git.hooks import install_hooks
-from edgewright.adapters.git.http_body import decoded
 from edgewright.adapters.git.http_exchange import Exchange
 from edgewright.adapters.git.http_protocol import (
     Service,
     banner,
     command,
     content_type,
+    decoded,
     headers,
     parse_service,
     visible_protocol,

@@ -1,10 +1,11 @@
-"""The words of Git's smart HTTP protocol: services, versions, headers, packet lines."""
+"""The words of Git's smart HTTP protocol: services, versions, headers, encodings of bodies, packet lines."""
 
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import AsyncIterator, Mapping
 from typing import Literal, cast
 
-from edgewright.errors import Forbidden
+from edgewright.errors import Forbidden, Refused
 
 Service = Literal["git-upload-pack", "git-receive-pack"]
 
@@ -14,6 +15,7 @@ _NO_CACHE = {
     "Expires": "Fri, 01 Jan 1980 00:00:00 GMT",
 }
 _VERSION = re.compile(r"version=[012]")
+_PIECE = 64 * 1024
 
 
 def parse_service(service: str | None) -> Service:
@@ -69,3 +71,43 @@ def packet(content: bytes) -> bytes:
 def last_word(sentence: str) -> bytes:
     """An answer to a push that makes the client show the sentence and give up (band 3 of the side band)."""
     return packet(b"\x03" + sentence.encode() + b"\n")
+
+
+async def decoded(body: AsyncIterator[bytes], content_encoding: str | None) -> AsyncIterator[bytes]:
+    """The body without its ``Content-Encoding``, in pieces of at most 64 KiB if it was packed.
+
+    Raises:
+        Refused: code ``body_encoding_invalid``: an unknown encoding, or not what it says.
+    """
+    encoding = (content_encoding or "identity").strip().lower()
+    if encoding == "identity":
+        async for chunk in body:
+            yield chunk
+    elif encoding in {"gzip", "x-gzip"}:
+        async for piece in _gunzipped(body):
+            yield piece
+    else:
+        raise _invalid_body(f"The content encoding {encoding[:40]!r} is not known; send gzip or none.")
+
+
+async def _gunzipped(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    gunzip = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    async for chunk in body:
+        rest, piece = chunk, b""
+        # A full piece may have more behind it, even when no input is left.
+        while rest or len(piece) == _PIECE:
+            if gunzip.eof:
+                raise _invalid_body("The body goes on after the end of its gzip stream.")
+            try:
+                piece = gunzip.decompress(rest, _PIECE)
+            except zlib.error as error:
+                raise _invalid_body("The body is not valid gzip.") from error
+            rest = gunzip.unconsumed_tail or gunzip.unused_data
+            if piece:
+                yield piece
+    if not gunzip.eof:
+        raise _invalid_body("The body ends before its gzip stream does.")
+
+
+def _invalid_body(detail: str) -> Refused:
+    return Refused(detail, code="body_encoding_invalid")

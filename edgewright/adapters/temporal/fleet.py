@@ -19,8 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from edgewright.adapters.temporal.standstill import tasks_only_fail
-from edgewright.adapters.temporal.sweep_rounds import SweepRounds
-from edgewright.adapters.temporal.sweep_schedule import is_paused, restore_schedule
+from edgewright.adapters.temporal.sweep_schedule import SweepRounds, is_paused, restore_schedule
 from edgewright.domain.cluster import StepName
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Invalid, NotFound

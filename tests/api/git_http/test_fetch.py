@@ -9,7 +9,7 @@ import httpx
 import pytest
 from git_http_centre import Centre, Git
 
-from edgewright.adapters.git.http_body import decoded
+from edgewright.adapters.git.http_protocol import decoded
 from edgewright.ports.git_server import CommitMessage
 
 BY_CENTRE = CommitMessage("Change", "edgewright")

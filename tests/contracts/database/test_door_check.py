@@ -7,7 +7,7 @@ import pytest
 from database_stores import Store
 
 from edgewright.cli.checks import Check, CheckVerdict
-from edgewright.cli.door_check import door_checks
+from edgewright.cli.fleet_checks import door_checks
 from edgewright.domain.reach import Reach
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.settings import Settings

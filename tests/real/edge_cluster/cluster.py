@@ -23,7 +23,7 @@ from edge_cluster.certificates import Authority, Identity
 from edge_cluster.kubectl import Kubectl, surroundings, write_config
 from edge_cluster.programs import api_server, controller_manager, etcd, kwok
 from edgewright.cli.ledger import ProcessLedger
-from edgewright.cli.probes import answers
+from edgewright.cli.parts import answers
 from edgewright.cli.supervisor import Part, RestartPolicy, StopSignals, Supervisor
 
 READY_SECONDS = 120.0

@@ -18,7 +18,7 @@ from module_files import flux_definitions, module_folder
 from edge_cluster.cluster import READY_SECONDS, Cluster
 from edge_cluster.pods import pod, renew_token
 from edge_cluster.release import release
-from edgewright.cli.probes import answers
+from edgewright.cli.parts import answers
 
 SEALED_SECRETS_NAMESPACE = "kube-system"
 SEALED_SECRETS_ACCOUNT = "sealed-secrets-controller"

@@ -16,7 +16,7 @@ from edge_cluster.controllers import SealedSecrets
 from edge_cluster.helm import Helm
 from edge_cluster.helm_release import packed_sealed_secrets
 from edge_cluster.kubelet import Kubelet, Program
-from edgewright.cli.probes import answers
+from edgewright.cli.parts import answers
 
 AGENT, DETACHER = "edgewright-agent", "edgewright-detach"
 KUSTOMIZE, SOURCE, HELM = "kustomize-controller", "source-controller", "helm-controller"

@@ -15,7 +15,7 @@ from free_ports import free_port
 from supervised import eventually
 
 from edge_cluster.certificates import Authority
-from edgewright.cli.probes import connects
+from edgewright.cli.parts import connects
 from tools.production.ports import Ports
 from tools.production.proxy import proxy_command
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from loopback import PLAIN
 
-from edgewright.cli.hidden_port import BLOCKED
+from edgewright.cli.ports import BLOCKED
 from tools.production.operator import Operator
 from tools.production.topology import Topology
 

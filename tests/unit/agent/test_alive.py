@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from edgewright.agent.alive import keep_alive
+from edgewright.agent.lifetime import keep_alive
 
 
 async def test_the_file_is_touched_as_long_as_the_loop_turns(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.cluster_objects import ANCHORS, DEPLOYMENTS, NAMESPACES, SECRETS, Found, Owner
 from edgewright.agent.detacher import GOODBYE, Detacher
-from edgewright.agent.detaching import UNMARKED
-from edgewright.agent.inhabitants import inhabitants
+from edgewright.agent.detaching import UNMARKED, inhabitants
 
 A_WHILE = 300.0
 ORDER = {"cluster": CLUSTER, "generation": GENERATION, "workloads": "remove"}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from edgewright.agent.inventory import is_empty
+from edgewright.agent.leaving import is_empty
 from edgewright.agent.observation import Kustomized
 
 AT, BEFORE = "a" * 40, "b" * 40

@@ -182,7 +182,7 @@ def test_an_interrupted_restore_is_noticed_and_can_be_repeated(
     cluster = home.create()
     made = home.back_up()
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(restoring, "put", lambda _drafts: (_ for _ in ()).throw(KeyboardInterrupt))
+        interrupted.setattr(restoring, "_put_in_place", lambda _drafts: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             home.restore(made)
     for command in (("up",), ("admin", "init")):

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from pod_environment import PROXY_KEYS
 
-from edgewright.agent.alive import ALIVE, TOUCH_SECONDS, touch
 from edgewright.agent.fetching import SOURCES
+from edgewright.agent.lifetime import ALIVE, TOUCH_SECONDS, touch
 from edgewright.bootstrap import AgentPod, render_agent, render_fetching_policy, render_fetching_right
 from edgewright.domain.flux_bundle import PROXY_SECRET, PROXY_VARIABLES
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from edgewright.adapters.temporal.names import SEARCH_ATTRIBUTES
-from edgewright.cli.hidden_port import BLOCKED
 from edgewright.cli.local import gateway_url, listening_url, with_ports
 from edgewright.cli.parts import gateway_part, temporal_parts, told, worker_part
+from edgewright.cli.ports import BLOCKED
+from edgewright.messages.names import SEARCH_ATTRIBUTES
 from edgewright.settings import Settings
 
 

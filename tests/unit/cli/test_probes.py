@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edgewright.cli.probes import answers
+from edgewright.cli.parts import answers
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewright.domain.delivery import delivery_problem, flux_findings
+from edgewright.domain.delivery import LONGEST_MESSAGE, delivery_problem, flux_findings
 from edgewright.domain.edge_status import read_edge_status
-from edgewright.domain.flux_words import LONGEST_MESSAGE
 from edgewright.domain.health import edge_health
 
 

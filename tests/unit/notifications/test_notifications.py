@@ -10,10 +10,10 @@ import pytest
 from pydantic import BaseModel
 from standardwebhooks import Webhook
 
-from api.webhook_document import SUMMARIES
+from api.document import NOTIFICATION_SUMMARIES
 from edgewright.adapters.webhook.key_file import FILE_NAME, KEY_BYTES, WebhookKeyFile
 from edgewright.adapters.webhook.signature import shown, signed_headers
-from edgewright.cli.webhook_key import ensure_webhook_key
+from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain.notifications import KINDS, Notification, NotificationType, facts_of, type_of
 from edgewright.errors import Stalled
 from edgewright.ports.webhook_delivery import SigningSecret
@@ -34,7 +34,7 @@ def test_every_type_has_its_example_and_every_example_is_a_notification() -> Non
 
 
 def test_every_type_is_in_the_openapi_document() -> None:
-    assert list(SUMMARIES) == list(NotificationType)
+    assert list(NOTIFICATION_SUMMARIES) == list(NotificationType)
 
 
 def test_every_type_comes_of_a_kind_of_event() -> None:

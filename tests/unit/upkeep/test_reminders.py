@@ -3,7 +3,7 @@
 from itertools import pairwise
 from uuid import uuid4
 
-from activities.reminders import FIRST_REMINDER, LONGEST_PAUSE, MOST_REMINDERS, Reminders
+from activities.upkeep import FIRST_REMINDER, LONGEST_PAUSE, MOST_REMINDERS, Reminders
 
 DAY = 86_400
 
