@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from api.connections.callers import ProxiedCallers
 from api.connections.limits import descriptor_limit, limits_for
+from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.documentation import serve_documentation
 from api.gateway import Gateway

@@ -6,6 +6,7 @@ of which every change was superseded has ended without a commit of its own.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -175,12 +176,13 @@ class _CommitFacts:
 
     Args:
         sequences: of the changes that it has committed.
-        written: those that people have written; not what was re-sealed.
+        entered: by cluster, what need not be entered again: values that were written again, or given up, and whole
+            Secrets written again.
         older: values of ``_SUPERSEDE``, one for each key.
     """
 
     sequences: Sequence[int]
-    written: Sequence[Row[Any]]
+    entered: Mapping[UUID, AbstractSet[str]]
     older: Sequence[Mapping[str, Any]]
     told: Sequence[NewEvent]
 
@@ -189,8 +191,21 @@ async def _facts_of(rows: Sequence[Row[Any]], commit: CommitId) -> _CommitFacts:
     written = [row for row in rows if row.replaces is None]
     resealed = [row for row in rows if row.replaces is not None]
     told = [_event(row, commit) async for row in in_portions(written)]
-    older = await _older_than(written)
-    return _CommitFacts([row.sequence for row in rows], written, older, told + _resealed_events(resealed, commit))
+    return _CommitFacts(
+        sequences=[row.sequence for row in rows],
+        entered=await _entered(written),
+        older=await _older_than(written),
+        told=told + _resealed_events(resealed, commit),
+    )
+
+
+async def _entered(committed: Sequence[Row[Any]]) -> Mapping[UUID, AbstractSet[str]]:
+    entered: dict[UUID, set[str]] = {}
+    async for row in in_portions(committed):
+        if isinstance(place := place_of(row), SecretKey):
+            names = {str(place)} if row.deletes else {str(place), str(place.secret)}
+            entered.setdefault(row.cluster, set()).update(names)
+    return entered
 
 
 async def _older_than(committed: Sequence[Row[Any]]) -> Sequence[Mapping[str, Any]]:
@@ -220,25 +235,23 @@ async def _record_commit(
 ) -> bool:
     """Whether the facts still held: another attempt, or a removal, may have come in between."""
     owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
-    if list(await connection.scalars(_SEQUENCES, named)) != list(facts.sequences):
+    waiting = [sequence async for sequence in in_portions(await connection.scalars(_SEQUENCES, named))]
+    if waiting != list(facts.sequences):
         return False
     await connection.execute(_COMMIT, {"sequences": list(facts.sequences), "by_commit": commit})
     await execute_in_portions(connection, _SUPERSEDE, facts.older)
     for owner in owners:
         if owner is not None:
-            await _entered_again(connection, at, owner, [row for row in facts.written if row.cluster == owner.uuid])
+            await _entered_again(connection, at, owner, facts.entered.get(owner.uuid, frozenset()))
     await record_all(connection, at, facts.told)
     return True
 
 
 async def _entered_again(
-    connection: AsyncConnection, at: datetime, owner: ClusterRecord, committed: Sequence[Row[Any]]
+    connection: AsyncConnection, at: datetime, owner: ClusterRecord, entered: AbstractSet[str]
 ) -> None:
-    """A value that was written again, or given up, need not be entered again; nor a whole Secret written again."""
-    changed = {(place, row.deletes) for row in committed if isinstance(place := place_of(row), SecretKey)}
-    written = {str(place) for place, _ in changed} | {str(place.secret) for place, deletes in changed if not deletes}
-    if written & set(owner.must_reenter):
-        left = [secret for secret in owner.must_reenter if secret not in written]
+    if entered & set(owner.must_reenter):
+        left = [secret for secret in owner.must_reenter if secret not in entered]
         await update_row(connection, owner.uuid, must_reenter=left)
         if owner.resealing is not None:  # a condition says what the edge cannot open: its workflow has to look again
             await update_row(connection, owner.uuid, news_at=at)
