@@ -19,10 +19,10 @@ class CommissioningActivities:
     """``organisation``: prefix of Sparkplug Group-IDs. ``external_url``: under which edges reach the gateway."""
 
     def __init__(
-        self, clusters: Clusters, access: EdgeAccess, accounts: Accounts, git: GitServer, *, organisation: str
+        self, clusters: Clusters, edge_access: EdgeAccess, accounts: Accounts, git: GitServer, *, organisation: str
     ) -> None:
         self._clusters = clusters
-        self._access = access
+        self._edge_access = edge_access
         self._accounts = accounts
         self._git = git
         self._organisation = organisation
@@ -41,7 +41,7 @@ class CommissioningActivities:
         row = await self._row(step.fence)
         await self._accounts.ensure(step.fence, accounts_of(row.uuid, row.spec.name))
         if row.commissioning > 1:  # nobody is let in before the first one
-            await self._access.resume(step.fence)
+            await self._edge_access.resume(step.fence)
         return StepResult()
 
     @activity.defn(name="publish_status")
@@ -64,7 +64,7 @@ class CommissioningActivities:
     @activity.defn(name="suspend_credentials")
     async def suspend_credentials(self, step: StepInput) -> StepResult:
         """Nobody gets in until the cluster is recreated."""
-        await self._access.suspend(step.fence)
+        await self._edge_access.suspend(step.fence)
         return StepResult()
 
     @activity.defn(name="begin_deletion")
@@ -78,7 +78,7 @@ class CommissioningActivities:
         """Revoked after a goodbye; without one, an edge that comes back is told to clean up and gets nothing else."""
         wanted = await self._clusters.read_wanted(step.fence.cluster)
         said_goodbye = wanted is None or wanted.detached_at is not None or not wanted.bootstrapped
-        await self._access.retire(step.fence, said_goodbye=said_goodbye)
+        await self._edge_access.retire(step.fence, said_goodbye=said_goodbye)
         return StepResult(note="" if said_goodbye else "No goodbye was said: the credentials can only detach.")
 
     @activity.defn(name="remove_accounts")

@@ -46,29 +46,16 @@ from api.routes import (
     webhook,
 )
 from edgewright import __version__
-from edgewright.adapters.database.access.audit import SqlAuditLog
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.change_stamp import change_stamp
-from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.upkeep.census import SqlCensus
-from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
-from edgewright.adapters.git.timed import TimedGit
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import open_runtime
 from edgewright.adapters.tracing import open_tracer
-from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.bootstrap import AgentPod
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 ROUTERS = tuple(
     part.router
@@ -175,35 +162,34 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
         Stalled: code ``second_gateway``: another one serves from the same SQLite file.
     """
     async with AsyncExitStack() as opened:
-        database = await opened.enter_async_context(open_database(settings.effective_database_url))
+        stored = await opened.enter_async_context(open_ports(settings))
         alone = opened.enter_context(sole_gateway(settings.effective_database_url))
-        await database.migrate()
-        keys = SqlIdempotencyKeys(database)
+        await stored.database.migrate()
         if alone:
-            await keys.orphan()
+            await stored.idempotency.orphan()
         stamp = opened.enter_context(change_stamp(settings.effective_database_url))
         tracer = opened.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-gateway"))
         metrics = Metrics()
-        git = BareGitServer(settings.effective_git_root)
+        ports = stored.measured(metrics)
         address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
         client = await connect(address, settings.temporal_namespace, lazy=True, runtime=open_runtime())
         yield create_app(
             Gateway(
-                clusters=SqlClusters(database),
-                config=SqlConfigStore(database),
-                edge_access=SqlEdgeAccess(database),
-                edge_reports=SqlEdgeReports(database),
-                operators=SqlOperatorTokens(database),
-                idempotency=keys,
-                staging=SqlSecretStaging(database),
-                resealings=SqlResealings(database),
-                audit=SqlAuditLog(database),
-                census=SqlCensus(database),
-                git=TimedGit(git, metrics.git, metrics.git_memory_limit),
-                git_http=GitHttp(git, on_memory_limit=metrics.git_memory_limit),
-                fleet=TemporalFleet(client, name_of=SqlClusters(database).name_of),
-                webhooks=SqlWebhooks(database),
-                signing=WebhookKeyFile(settings.home / FILE_NAME),
+                clusters=ports.clusters,
+                config=ports.config,
+                edge_access=ports.edge_access,
+                edge_reports=ports.edge_reports,
+                operators=ports.operators,
+                idempotency=ports.idempotency,
+                staging=ports.staging,
+                resealings=ports.resealings,
+                audit=ports.audit,
+                census=ports.census,
+                git=ports.git,
+                git_http=GitHttp(ports.repositories, on_memory_limit=metrics.git_memory_limit),
+                fleet=TemporalFleet(client, name_of=ports.clusters.name_of),
+                webhooks=ports.webhooks,
+                signing=ports.signing,
                 external_url=settings.effective_external_url,
                 external_url_is_loopback=settings.external_url_is_loopback,
                 organisation=settings.organisation,
@@ -216,7 +202,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
                 allow_plain_http=settings.allow_plain_http,
-                demand_schema=database.demand_schema,
+                demand_schema=ports.database.demand_schema,
                 sweep_every=timedelta(seconds=settings.sweep_seconds),
                 connections=limits_for(
                     descriptor_limit(),

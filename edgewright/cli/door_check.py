@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine.engine import Database
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.reach import Door
-from edgewright.ports.edge_reports import Elsewhere
+from edgewright.ports.edge_reports import EdgeReports, Elsewhere
 from edgewright.settings import Settings
 
 NAME = "edges' way here"
@@ -15,7 +13,7 @@ MOST_NAMES = 20
 _WAIT = "Keep the old URL and certificate answering: each edge moves by itself once the new way works."
 
 
-async def door_checks(database: Database, settings: Settings) -> list[Check]:
+async def door_checks(edge_reports: EdgeReports, settings: Settings) -> list[Check]:
     """The finding; none where no URL was set, for then there is nowhere to be."""
     try:
         door = settings.read_door()
@@ -23,7 +21,7 @@ async def door_checks(database: Database, settings: Settings) -> list[Check]:
         return [
             Check(NAME, CheckVerdict.WRONG, "The CA bundle cannot be read.", "Correct its path, or the file's mode.")
         ]
-    return [] if door is None else [_finding(door, await SqlEdgeReports(database).elsewhere(door))]
+    return [] if door is None else [_finding(door, await edge_reports.elsewhere(door))]
 
 
 def _finding(door: Door, elsewhere: Sequence[Elsewhere]) -> Check:

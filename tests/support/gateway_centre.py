@@ -23,22 +23,11 @@ from activities.secrets import SecretActivities
 from api.app import create_app
 from api.connections.limits import ConnectionLimits
 from api.gateway import Gateway
-from edgewright.adapters.database.access.accounts import SqlAccounts
-from edgewright.adapters.database.access.audit import SqlAuditLog
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.clusters import SqlClusters
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.engine import Database
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.upkeep.census import SqlCensus
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
-from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.application.rendering import RenderInputs
 from edgewright.cli.webhook_key import ensure_webhook_key
 from edgewright.domain.cluster import Desired, Fence, Phase, Role, StepName
@@ -48,9 +37,10 @@ from edgewright.domain.projection import Done, Projection
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Superseded
 from edgewright.messages.steps import CommitSecrets, StepInput
-from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.clusters import ClusterRow, Clusters
 from edgewright.ports.config_store import NewEntry
 from edgewright.ports.operators import OperatorToken, Permission
+from edgewright.wiring import OpenPorts, ports_on
 
 BASE_URL = "http://127.0.0.1:8484"
 STATUS_APP = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
@@ -63,7 +53,8 @@ async def make_database(file: Path) -> None:
     async with open_database(f"sqlite+aiosqlite:///{file}") as database:
         await database.migrate()
         entries = default_entries("Edgewright")
-        await SqlConfigStore(database).install([NewEntry(e.app, e.object, e.klass, e.body) for e in entries])
+        ports = ports_on(database, BareGitServer(file.parent / "repositories"), file.parent / FILE_NAME)
+        await ports.config.install([NewEntry(e.app, e.object, e.klass, e.body) for e in entries])
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ class Edge:
 class Workflow:
     """What the workflow of a cluster does when it is nudged, without Temporal: steps in one go, no retries."""
 
-    clusters: SqlClusters
+    clusters: Clusters
     steps: CommissioningActivities
     repository: RepositoryActivities
     secrets: SecretActivities
@@ -153,9 +144,16 @@ class GatewayCentre:
     app: FastAPI
     fleet: MemoryFleet
     workflow: Workflow
-    database: Database
-    git: BareGitServer
+    ports: OpenPorts
     _clients: list[httpx.AsyncClient] = field(default_factory=list)
+
+    @property
+    def database(self) -> Database:
+        return self.ports.database
+
+    @property
+    def git(self) -> BareGitServer:
+        return self.ports.repositories
 
     def client(self, headers: dict[str, str] | None = None, **more: Any) -> httpx.AsyncClient:
         """A client that sends these headers with every request."""
@@ -262,32 +260,35 @@ async def gateway_centre(
     url = f"sqlite+aiosqlite:///{database_file}"
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(open_database(url))
-        clusters, config, access = SqlClusters(database), SqlConfigStore(database), SqlEdgeAccess(database)
-        staging, git = SqlSecretStaging(database), BareGitServer(git_root)
+        git = BareGitServer(git_root)
+        ports = ports_on(database, git, database_file.parent / FILE_NAME)
+        clusters = ports.clusters
         git.create_repository(REPOSITORY_HELM_CHARTS)
         workflow = Workflow(
             clusters=clusters,
-            steps=CommissioningActivities(clusters, access, SqlAccounts(database), git, organisation="Edgewright"),
-            repository=RepositoryActivities(clusters, git, RenderInputs(config, BASE_URL)),
-            secrets=SecretActivities(clusters, staging, git),
+            steps=CommissioningActivities(
+                clusters, ports.edge_access, ports.accounts, git, organisation="Edgewright"
+            ),
+            repository=RepositoryActivities(clusters, git, RenderInputs(ports.config, BASE_URL)),
+            secrets=SecretActivities(clusters, ports.staging, git),
         )
         fleet = MemoryFleet(clusters, workflow.commit, workflow.reconcile)
         gateway = Gateway(
             clusters=clusters,
-            config=config,
-            edge_access=access,
-            edge_reports=SqlEdgeReports(database),
-            operators=SqlOperatorTokens(database),
-            idempotency=SqlIdempotencyKeys(database),
-            staging=staging,
-            resealings=SqlResealings(database),
-            audit=SqlAuditLog(database),
-            census=SqlCensus(database),
+            config=ports.config,
+            edge_access=ports.edge_access,
+            edge_reports=ports.edge_reports,
+            operators=ports.operators,
+            idempotency=ports.idempotency,
+            staging=ports.staging,
+            resealings=ports.resealings,
+            audit=ports.audit,
+            census=ports.census,
             git=git,
             git_http=GitHttp(git),
             fleet=fleet,
-            webhooks=SqlWebhooks(database),
-            signing=WebhookKeyFile(database_file.parent / FILE_NAME),
+            webhooks=ports.webhooks,
+            signing=ports.signing,
             external_url=BASE_URL,
             temporal_ui_url="http://127.0.0.1:8233",
             connections=limits or ConnectionLimits(),
@@ -295,7 +296,7 @@ async def gateway_centre(
         )
         ensure_webhook_key(database_file.parent / FILE_NAME)
         app = create_app(gateway)
-        centre = GatewayCentre(gateway, app, fleet, workflow, database, git)
+        centre = GatewayCentre(gateway, app, fleet, workflow, ports)
         async with app.router.lifespan_context(app):
             try:
                 yield centre

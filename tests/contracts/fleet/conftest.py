@@ -29,4 +29,4 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             return
         centre = await stack.enter_async_context(open_centre(tmp_path, request.getfixturevalue("temporal")))
         await stack.enter_async_context(working(centre))
-        yield Stage(centre.ports.fleet, centre.clusters, centre.ports.staging)
+        yield Stage(centre.fleet, centre.clusters, centre.ports.staging)

@@ -144,7 +144,7 @@ class Repositories:
 async def test_every_repository_has_its_turn_at_keeping_in_shape_and_those_of_a_few_soon(count: int) -> None:
     centre: Any = Repositories()
     centre.clusters = [uuid4() for _ in range(count)]
-    activities = UpkeepActivities(centre, centre, centre, centre, centre, ended=centre, resealings=centre)
+    activities = UpkeepActivities(centre, centre, centre, centre, centre, ended_requests=centre, resealings=centre)
     for _ in range(min(UPKEEP_SLOTS, math.ceil(count / LEAST_KEPT))):
         await activities.upkeep()
     assert len(centre.kept) == count
@@ -204,7 +204,7 @@ class Unfinished:
 
 def sweeping(clusters: Unfinished, fleet: StillFleet) -> UpkeepActivities:
     unused = cast(Any, None)
-    rest = {"ended": unused, "resealings": unused}
+    rest = {"ended_requests": unused, "resealings": unused}
     return UpkeepActivities(cast(Any, clusters), unused, unused, unused, cast(Fleet, fleet), **rest)
 
 
