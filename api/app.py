@@ -10,10 +10,15 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from api.access import Access
+from api.agent_room import AgentRoom
+from api.arrivals import Arrivals
+from api.bodies import edge_bodies
 from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.documentation import serve_documentation
+from api.edge_status import statuses_of
 from api.gateway import Gateway
 from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
@@ -22,6 +27,7 @@ from api.live import Live, live_of
 from api.methods import HeadFromGet
 from api.metrics import Metrics
 from api.middleware import Envelope
+from api.operator_time import OperatorTime
 from api.operator_turns import OperatorTurns
 from api.problems import install_problems
 from api.routes import (
@@ -45,6 +51,7 @@ from api.routes import (
     verbs,
     webhook,
 )
+from api.wrong_credentials import WrongCredentials
 from edgewright import __version__
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
@@ -106,16 +113,53 @@ class GatewayApplication(FastAPI):
 def create_app(gateway: Gateway) -> FastAPI:
     """The application of a gateway. Its lifespan runs the background tasks."""
     live = live_of(gateway)
+    access = Access(
+        edge_access=gateway.edge_access,
+        operators=gateway.operators,
+        cors_origins=gateway.cors_origins,
+        places=live.places,
+        edge_bodies=edge_bodies(),
+        metrics=gateway.metrics,
+        arrivals=Arrivals(),
+        operator_time=OperatorTime(),
+        wrong_credentials=WrongCredentials(),
+    )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         async with running(gateway, live):
             yield
 
-    return _application(gateway, live, lifespan)
+    return _application(gateway, live, access, lifespan)
 
 
-def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
+def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
+    """Puts what its routes work with where they find it."""
+    app.state.gateway = gateway
+    app.state.live = live
+    app.state.access = access
+    app.state.agent_room = AgentRoom(
+        access=access,
+        clusters=gateway.clusters,
+        config=gateway.config,
+        edge_access=gateway.edge_access,
+        edge_reports=gateway.edge_reports,
+        resealings=gateway.resealings,
+        git=gateway.git,
+        statuses=statuses_of(gateway),
+        heartbeats=live.heartbeats,
+        held_beats=live.held_beats,
+        wanted_revisions=live.wanted_revisions,
+        nudges=live.nudges,
+        edge_statuses=live.edge_statuses,
+        edge_secrets=live.edge_secrets,
+        external_url=gateway.external_url,
+        door=gateway.door,
+        credential_age=gateway.credential_age,
+    )
+
+
+def _application(gateway: Gateway, live: Live, access: Access, lifespan: Any) -> FastAPI:
     app = GatewayApplication(
         title="Edgewright",
         version=__version__,
@@ -126,8 +170,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
         # FastAPI's own spans hold query strings, and with them registration tokens.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.gateway = gateway
-    app.state.live = live
+    furnish(app, gateway, live, access)
     for router in sorted(ROUTERS, key=lambda each: each not in ASKED_MOST):
         # Not include_router: it would analyse every route once more, with the first request to any of a router's.
         app.router.routes.extend(router.routes)
@@ -143,7 +186,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
             allow_headers=("*",),
             expose_headers=EXPOSED,
         )
-    app.add_middleware(OperatorTurns, live=live)
+    app.add_middleware(OperatorTurns, access=access)
     app.add_middleware(HeldAnswers)
     app.add_middleware(ProxiedCallers, places=live.places)
     app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from api.access import Access, access_in
 from api.auth import identified, matched
 from api.gateway import Gateway
 from api.live import Live, gateway_in, live_in
@@ -46,16 +47,15 @@ class GitCall:
 
 async def identify_for_git(request: Request) -> GitCall:
     """The request with whoever makes it; raises like ``api.auth.identified``."""
-    gateway, live = gateway_in(request), live_in(request)
-    caller = await identified(request, gateway, live, _match_guest)
-    return GitCall(caller, request, gateway, live)
+    caller = await identified(request, access_in(request), _match_guest)
+    return GitCall(caller, request, gateway_in(request), live_in(request))
 
 
-async def _match_guest(gateway: Gateway, cluster: UUID, spelled: CredentialSecret) -> EdgeGuest | None:
-    holder = await gateway.edge_access.holder(cluster)
+async def _match_guest(access: Access, cluster: UUID, spelled: CredentialSecret) -> EdgeGuest | None:
+    holder = await access.edge_access.holder(cluster)
     if holder is None:
         return None
-    credential = await matched(gateway, spelled, holder)
+    credential = await matched(access, spelled, holder)
     return None if credential is None else EdgeGuest(credential, holder.name)
 
 

@@ -5,9 +5,8 @@ import time
 from starlette.responses import Response
 
 from api.agent_callers import AgentCaller, same_agent
-from api.gateway import Gateway
+from api.agent_room import AgentRoom
 from api.held_beats import Seat
-from api.live import Live
 from api.orders import LONGEST_WAIT, heartbeat_json, may_wait, told_to
 from api.schemas.edge import HeartbeatAnswer, HeartbeatWish
 
@@ -19,21 +18,19 @@ class HeldOrders:
         told: what is answered if nothing else is wanted until the time is over.
     """
 
-    __slots__ = ("_cluster", "_credential", "_gateway", "_is_over", "_live", "_seat", "_told", "_until", "_wish")
+    __slots__ = ("_cluster", "_credential", "_is_over", "_room", "_seat", "_told", "_until", "_wish")
 
-    def __init__(
-        self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
-    ) -> None:
+    def __init__(self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, room: AgentRoom) -> None:
         self._cluster, self._credential = agent.cluster, agent.credential.id
         self._wish = wish
         self._told = heartbeat_json(told)
         self._until = time.monotonic() + min(wish.wait, LONGEST_WAIT, told.interval)
-        self._gateway, self._live = gateway, live
+        self._room = room
         self._seat: Seat | None = None
         self._is_over = False
 
     async def answer(self) -> Response:
-        with self._live.held_beats.seat(self._cluster) as self._seat:
+        with self._room.held_beats.seat(self._cluster) as self._seat:
             while self._seat is not None and not self._is_over:
                 if not await self._seat.has_news(self._until - time.monotonic()) or await self._is_wanted():
                     break
@@ -48,7 +45,7 @@ class HeldOrders:
         """Whether something else is wanted by now."""
         # Who has reported a new status meanwhile is not asked for it.
         later = self._wish.model_copy(update={"status_digest": None})
-        agent = await same_agent(self._gateway, self._cluster, self._credential)
-        told = await told_to(agent, later, self._gateway, self._live)
+        agent = await same_agent(self._room.access, self._cluster, self._credential)
+        told = await told_to(agent, later, self._room)
         self._told = heartbeat_json(told)
         return not may_wait(told, self._wish)

@@ -1,6 +1,6 @@
 """Finding what a request names."""
 
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -10,17 +10,24 @@ from edgewright.domain.cluster import ClusterSettings
 from edgewright.domain.ended import cluster_deleted, left_on_edge
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
 from edgewright.errors import Invalid, NotFound
-from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.clusters import ClusterRow, Clusters
 
 
-async def open_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
+class KnowsClusters(Protocol):
+    """Whatever a route works with, as far as its clusters go."""
+
+    @property
+    def clusters(self) -> Clusters: ...
+
+
+async def open_cluster(room: KnowsClusters, cluster: UUID) -> ClusterRow:
     """The row of a cluster whose deletion has not finished.
 
     Raises:
         NotFound: code ``cluster_unknown``.
         Gone: code ``cluster_deleted``.
     """
-    row = await gateway.clusters.get(cluster)
+    row = await room.clusters.get(cluster)
     if row is None:
         raise cluster_unknown(cluster)
     refuse_deleted(row)

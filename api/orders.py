@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.agent_callers import AgentCaller
+from api.agent_room import AgentRoom
 from api.detaching import detach_order
-from api.gateway import Gateway
-from api.live import Live
 from api.reach import reach_of, told_when, told_where
 from api.rotation import wanted_rotations
 from api.schemas.edge import HeartbeatAnswer, HeartbeatWish
 from edgewright.domain.cluster import CredentialState, Desired, Order
+from edgewright.ports.resealing import Resealings
 
 SHORTEST_INTERVAL = 5
 """Seconds between two heartbeats, however short the lease."""
@@ -23,7 +23,7 @@ _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
 """What an answer says that is no wish, differs each time, or is compared by itself."""
 
 
-async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
+async def told_to(agent: AgentCaller, wish: HeartbeatWish, room: AgentRoom) -> HeartbeatAnswer:
     """The answer to a heartbeat as things are now."""
     told: dict[str, Any] = {
         "state": agent.state.value,
@@ -38,11 +38,13 @@ async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, liv
             told["suspended"] = True
         case CredentialState.ACTIVE:
             flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
-            told |= _wanted(agent, wish) | told_where(gateway, agent, reach_of(wish))
-            told["rotate"] = await wanted_rotations(gateway, agent, flux_sha256=flux)
-            told["reseal"] = await _stale(gateway, agent)
+            told |= _wanted(agent, wish) | told_where(room.door, agent, reach_of(wish))
+            told["rotate"] = await wanted_rotations(
+                room.edge_access, agent, flux_sha256=flux, oldest=room.credential_age
+            )
+            told["reseal"] = await _stale(room.resealings, agent)
             if wish.wait > 0:
-                told["revisions"] = dict(await live.wanted_revisions.of(agent.cluster))
+                told["revisions"] = dict(await room.wanted_revisions.of(agent.cluster))
         case _:
             return HeartbeatAnswer(**told, detach=True, detach_order=detach_order(agent))
     answer = HeartbeatAnswer(**told)
@@ -66,11 +68,11 @@ def _digest(told: HeartbeatAnswer) -> str:
     return hashlib.sha256(wants.encode()).hexdigest()[:32]
 
 
-async def _stale(gateway: Gateway, agent: AgentCaller) -> list[str]:
+async def _stale(resealings: Resealings, agent: AgentCaller) -> list[str]:
     """Secrets that the edge is to re-seal now."""
     if agent.orders.resealing is None or agent.orders.desired is not Desired.PRESENT:
         return []
-    return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
+    return list(await resealings.wanted(agent.cluster, limit=MOST_WANTED))
 
 
 def _wanted(agent: AgentCaller, wish: HeartbeatWish) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
+from api.access import TheAccess
 from api.admission import admit
 from api.document_headers import declared
 from api.gateway import Gateway
-from api.live import TheGateway, TheLive
+from api.live import TheGateway
 from api.stored_flux import stored_flux
 from edgewright.bootstrap import (
     BootstrapInput,
@@ -57,13 +58,13 @@ async def bootstrap_script(
     *,
     uuid: str,
     request: Request,
+    access: TheAccess,
     gateway: TheGateway,
-    live: TheLive,
     token: str = "",
     wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
     """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
-    registration, row = await admit(request, gateway, live, uuid, token)
+    registration, row = await admit(request, access, gateway, uuid, token)
     files, hooks = await _installation(gateway, row)
     stored = None if row.spec.bare else await stored_flux(gateway)
     flux = stored[0] if stored else None

@@ -14,7 +14,7 @@ from api.auth import Caller, ClusterOperator, EdgeCaller, Reader, actor_of, requ
 from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
 from api.config_writes import delete_entry, demand_admin_for_schema, write_entry
 from api.edge_sessions import KnownToStore
-from api.edge_status import take_report, take_status
+from api.edge_status import statuses_of, take_report, take_status
 from api.gateway import Gateway
 from api.idempotency import as_json
 from api.json_text import JsonLimits
@@ -174,10 +174,10 @@ async def _write_status(
     if isinstance(caller, EdgeCaller):
         live.edge_statuses.spend(cluster, 1)
         status, generation = json_object(body), caller.row.generation
-        differs = await take_report(gateway, cluster, generation, status, precondition=precondition)
+        differs = await take_report(statuses_of(gateway), cluster, generation, status, precondition=precondition)
     else:
         row = await open_cluster(gateway, cluster)
-        differs = await take_status(gateway, row, json_object(body), caller, precondition=precondition)
+        differs = await take_status(statuses_of(gateway), row, json_object(body), caller, precondition=precondition)
     if differs:
         await live.nudges.nudge(cluster)
 

@@ -107,7 +107,7 @@ async def test_the_agent_is_served_with_the_clusters_own_namespace(
     path = f"/v1/cluster/{cluster}/install/agent"
     unset = await admin.get(path)
     assert (unset.status_code, unset.json()["code"]) == (404, "agent_image_unset")
-    centre.app.state.gateway = replace(centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"))
+    centre.change(agent=AgentPod("registry.example.com/edgewright:1"))
     fetched = await centre.client(bearer(await centre.bootstrap_token(cluster))).get(path)
     manifests = {one["kind"]: one for one in yaml.safe_load_all(fetched.text)}
     assert {one["metadata"].get("namespace", "plant") for one in manifests.values()} == {"plant"}

@@ -1,7 +1,6 @@
 """When and where an edge is to call: what its agent is told, and what operators see of it."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,7 +39,7 @@ async def kinds(admin: httpx.AsyncClient, edge: Edge) -> list[str]:
 
 
 def wants(centre: GatewayCentre, door: Door | None) -> None:
-    centre.app.state.gateway = replace(centre.gateway, door=door)
+    centre.change(door=door)
 
 
 async def test_an_agent_is_told_where_to_go_until_it_is_there(

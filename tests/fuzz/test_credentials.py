@@ -87,7 +87,7 @@ def wrong(live: LiveGateway, population: Population) -> dict[str, dict[str, str]
 @pytest.fixture(autouse=True)
 def patient(live: LiveGateway) -> None:
     """Wrong credentials by the hundred come from one address here; it is not turned away for that."""
-    live.centre.app.state.live.wrong_credentials._attempts.clear()
+    live.centre.app.state.access.wrong_credentials._attempts.clear()
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=str)

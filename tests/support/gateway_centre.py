@@ -5,7 +5,7 @@ import secrets
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.commissioning import CommissioningActivities
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
-from api.app import create_app
+from api.app import create_app, furnish
 from api.connections.limits import ConnectionLimits
 from api.gateway import Gateway
 from edgewright.adapters.database.engine.change_stamp import change_stamp
@@ -154,6 +154,11 @@ class GatewayCentre:
     @property
     def git(self) -> BareGitServer:
         return self.ports.repositories
+
+    def change(self, **values: Any) -> None:
+        """Goes on with other values of the gateway, as a restart with other settings would."""
+        state = self.app.state
+        furnish(self.app, replace(self.gateway, **values), state.live, state.access)
 
     def client(self, headers: dict[str, str] | None = None, **more: Any) -> httpx.AsyncClient:
         """A client that sends these headers with every request."""
