@@ -11,14 +11,10 @@ from fastapi.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from api.access import Access
-from api.agent_room import AgentRoom
-from api.arrivals import Arrivals
-from api.bodies import edge_bodies
 from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.documentation import serve_documentation
-from api.edge_status import statuses_of
 from api.gateway import Gateway
 from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
@@ -27,9 +23,9 @@ from api.live import Live, live_of
 from api.methods import HeadFromGet
 from api.metrics import Metrics
 from api.middleware import Envelope
-from api.operator_time import OperatorTime
 from api.operator_turns import OperatorTurns
 from api.problems import install_problems
+from api.rooms import access_to, furnish
 from api.routes import (
     agent,
     bootstrap,
@@ -51,7 +47,6 @@ from api.routes import (
     verbs,
     webhook,
 )
-from api.wrong_credentials import WrongCredentials
 from edgewright import __version__
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
@@ -113,17 +108,7 @@ class GatewayApplication(FastAPI):
 def create_app(gateway: Gateway) -> FastAPI:
     """The application of a gateway. Its lifespan runs the background tasks."""
     live = live_of(gateway)
-    access = Access(
-        edge_access=gateway.edge_access,
-        operators=gateway.operators,
-        cors_origins=gateway.cors_origins,
-        places=live.places,
-        edge_bodies=edge_bodies(),
-        metrics=gateway.metrics,
-        arrivals=Arrivals(),
-        operator_time=OperatorTime(),
-        wrong_credentials=WrongCredentials(),
-    )
+    access = access_to(gateway, live)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -131,32 +116,6 @@ def create_app(gateway: Gateway) -> FastAPI:
             yield
 
     return _application(gateway, live, access, lifespan)
-
-
-def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
-    """Puts what its routes work with where they find it."""
-    app.state.gateway = gateway
-    app.state.live = live
-    app.state.access = access
-    app.state.agent_room = AgentRoom(
-        access=access,
-        clusters=gateway.clusters,
-        config=gateway.config,
-        edge_access=gateway.edge_access,
-        edge_reports=gateway.edge_reports,
-        resealings=gateway.resealings,
-        git=gateway.git,
-        statuses=statuses_of(gateway),
-        heartbeats=live.heartbeats,
-        held_beats=live.held_beats,
-        wanted_revisions=live.wanted_revisions,
-        nudges=live.nudges,
-        edge_statuses=live.edge_statuses,
-        edge_secrets=live.edge_secrets,
-        external_url=gateway.external_url,
-        door=gateway.door,
-        credential_age=gateway.credential_age,
-    )
 
 
 def _application(gateway: Gateway, live: Live, access: Access, lifespan: Any) -> FastAPI:

@@ -272,7 +272,7 @@ async def test_who_sends_a_request_slowly_holds_no_git_process(
     centre: GatewayCentre, port: int, cluster: UUID, service: str
 ) -> None:
     edge, token = await centre.register(cluster), await centre.token(Permission.READ, Permission.PUSH)
-    object.__setattr__(centre.gateway, "git_http", GitHttp(centre.git, processes=1, patience=1))
+    centre.change(git_http=GitHttp(centre.git, processes=1, patience=1))
     head = (
         f"POST /uuid/{cluster}/{service} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token.text}\r\n"
         f"Content-Type: application/x-{service}-request\r\nContent-Length: 100\r\n\r\n0011"

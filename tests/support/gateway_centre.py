@@ -20,9 +20,10 @@ from temporalio.testing import ActivityEnvironment
 from activities.commissioning import CommissioningActivities
 from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
-from api.app import create_app, furnish
+from api.app import create_app
 from api.connections.limits import ConnectionLimits
 from api.gateway import Gateway
+from api.rooms import furnish
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.git.bare import BareGitServer

@@ -1,0 +1,74 @@
+"""Divides a gateway into rooms: each route is handed the one that it works in, and reaches nothing beyond."""
+
+from fastapi import FastAPI
+
+from api.access import Access
+from api.agent_room import AgentRoom
+from api.arrivals import Arrivals
+from api.bodies import edge_bodies
+from api.edge_status import statuses_of
+from api.gateway import Gateway
+from api.git_callers import GitRoom
+from api.live import Live
+from api.operator_time import OperatorTime
+from api.secret_room import SecretRoom
+from api.wrong_credentials import WrongCredentials
+
+
+def access_to(gateway: Gateway, live: Live) -> Access:
+    """The access to a gateway that starts: nobody has called yet."""
+    return Access(
+        edge_access=gateway.edge_access,
+        operators=gateway.operators,
+        cors_origins=gateway.cors_origins,
+        places=live.places,
+        edge_bodies=edge_bodies(),
+        metrics=gateway.metrics,
+        arrivals=Arrivals(),
+        operator_time=OperatorTime(),
+        wrong_credentials=WrongCredentials(),
+    )
+
+
+def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
+    """Puts what its routes work with where they find it."""
+    app.state.gateway = gateway
+    app.state.live = live
+    app.state.access = access
+    app.state.agent_room = AgentRoom(
+        access=access,
+        clusters=gateway.clusters,
+        config=gateway.config,
+        edge_access=gateway.edge_access,
+        edge_reports=gateway.edge_reports,
+        resealings=gateway.resealings,
+        git=gateway.git,
+        statuses=statuses_of(gateway),
+        heartbeats=live.heartbeats,
+        held_beats=live.held_beats,
+        wanted_revisions=live.wanted_revisions,
+        nudges=live.nudges,
+        edge_statuses=live.edge_statuses,
+        edge_secrets=live.edge_secrets,
+        external_url=gateway.external_url,
+        door=gateway.door,
+        credential_age=gateway.credential_age,
+    )
+    app.state.secret_room = SecretRoom(
+        clusters=gateway.clusters,
+        git=gateway.git,
+        staging=gateway.staging,
+        secret_lane=live.secret_lane,
+        flux_namespace=live.flux_namespace,
+        nudges=live.nudges,
+        metrics=gateway.metrics,
+    )
+    app.state.git_room = GitRoom(
+        access=access,
+        clusters=gateway.clusters,
+        audit=gateway.audit,
+        git_http=gateway.git_http,
+        git_guests=live.git_guests,
+        flux_namespace=live.flux_namespace,
+        nudges=live.nudges,
+    )
