@@ -15,7 +15,7 @@ from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.documentation import serve_documentation
-from api.gateway import Gateway
+from api.gateway import EdgeOffer, Gateway
 from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
 from api.lifespan import running
@@ -192,14 +192,15 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 fleet=TemporalFleet(client, name_of=ports.clusters.name_of),
                 webhooks=ports.webhooks,
                 signing=ports.signing,
-                external_url=settings.effective_external_url,
-                external_url_is_loopback=settings.external_url_is_loopback,
-                organisation=settings.organisation,
-                credential_age=settings.credential_age,
-                ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
-                door=settings.read_door(),
-                registry_mirror=settings.registry_mirror,
-                agent=_agent_pod(settings),
+                offer=EdgeOffer(
+                    external_url=settings.effective_external_url,
+                    external_url_is_loopback=settings.external_url_is_loopback,
+                    ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
+                    door=settings.read_door(),
+                    registry_mirror=settings.registry_mirror,
+                    agent=_agent_pod(settings),
+                    credential_age=settings.credential_age,
+                ),
                 cors_origins=settings.allowed_origins,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,

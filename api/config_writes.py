@@ -46,7 +46,7 @@ async def write_entry(
             schema of their chart refuses.
     """
     await _refuse_own(gateway, app, object_)
-    await refuse_without_effect(gateway, app, object_, body)
+    await refuse_without_effect(gateway.config, app, object_, body)
     if app == APP_CLUSTER_CONFIGURATION:
         configuration = json_object(body)
         if isinstance(configuration.get("name"), str):

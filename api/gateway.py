@@ -29,22 +29,37 @@ from edgewright.ports.webhook_delivery import SigningSecrets
 
 
 @dataclass(frozen=True)
+class EdgeOffer:
+    """What edges are told of this centre, and what they are given to run.
+
+    Args:
+        external_url: base of every URL that leaves the gateway; no trailing slash. ``Host`` never makes one.
+        external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
+        ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
+        door: where edges are to reach the gateways; None: wherever they do.
+        registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
+        agent: what edges run the agent from; None: they get no agent.
+        credential_age: at which an edge is asked to replace a credential; None: at none.
+    """
+
+    external_url: str
+    external_url_is_loopback: bool = True
+    ca_bundle: str | None = None
+    door: Door | None = None
+    registry_mirror: str | None = None
+    agent: AgentPod | None = None
+    credential_age: timedelta | None = None
+
+
+@dataclass(frozen=True)
 class Gateway:
     """One gateway, ready to be wired into an application by ``api.app.create_app``.
 
     Args:
         git: blocks on disk; called in a thread.
         git_http: Git's smart HTTP protocol, streaming.
-        external_url: base of every URL that leaves the gateway; no trailing slash. ``Host`` never makes one.
-        external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
-        organisation: prefix of Sparkplug Group-IDs.
         service: what ``/ping`` says that this is.
-        credential_age: at which an edge is asked to replace a credential; None: at none.
-        ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
-        door: where edges are to reach the gateways; None: wherever they do.
-        registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
         cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.
-        agent: what edges run the agent from; None: they get no agent.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
         allow_plain_http: a webhook may be reached without TLS off loopback, too.
@@ -71,18 +86,11 @@ class Gateway:
     fleet: Fleet
     webhooks: Webhooks
     signing: SigningSecrets
-    external_url: str
-    external_url_is_loopback: bool = True
-    organisation: str = "Edgewright"
-    credential_age: timedelta | None = None
+    offer: EdgeOffer
     sweep_every: timedelta = timedelta(seconds=30)
     demand_schema: Callable[[], Awaitable[None]] | None = None
     service: UUID = SERVICE_CLUSTER_MANAGER
-    ca_bundle: str | None = None
-    door: Door | None = None
-    registry_mirror: str | None = None
     cors_origins: tuple[str, ...] = ("*",)
-    agent: AgentPod | None = None
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
     allow_plain_http: bool = False

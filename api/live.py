@@ -77,7 +77,7 @@ def live_of(gateway: Gateway) -> Live:
         wanted_revisions=wanted_revisions,
         secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
         flux_namespace=FluxNamespace(gateway.config),
-        chart_values=ChartValues(gateway.config, gateway.git, gateway.external_url),
+        chart_values=ChartValues(gateway.config, gateway.git, gateway.offer.external_url),
         git_guests=GitGuests(),
         event_streams=EventStreams(),
         searches=Searches(),

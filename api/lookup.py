@@ -5,12 +5,12 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from api.gateway import Gateway
 from edgewright.domain.cluster import ClusterSettings
 from edgewright.domain.ended import cluster_deleted, left_on_edge
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.clusters import ClusterRow, Clusters
+from edgewright.ports.config_store import ConfigStore
 
 
 class KnowsClusters(Protocol):
@@ -52,7 +52,7 @@ def cluster_unknown(cluster: UUID) -> NotFound:
     )
 
 
-async def chart_uuid(gateway: Gateway, chart: str) -> UUID:
+async def chart_uuid(config: ConfigStore, chart: str) -> UUID:
     """The Helm chart template that a UUID or a name means.
 
     Raises:
@@ -62,8 +62,8 @@ async def chart_uuid(gateway: Gateway, chart: str) -> UUID:
         return UUID(chart)
     except ValueError:
         pass
-    for template in await gateway.config.objects(APP_HELM_CHART_TEMPLATE):
-        info = await gateway.config.get(APP_OBJECT_INFO, template)
+    for template in await config.objects(APP_HELM_CHART_TEMPLATE):
+        info = await config.get(APP_OBJECT_INFO, template)
         if info is not None and isinstance(info.body, dict) and info.body.get("name") == chart:
             return template
     raise Invalid("No Helm chart template has that name.", code="chart_unknown", where="/chart")

@@ -50,9 +50,9 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         nudges=live.nudges,
         edge_statuses=live.edge_statuses,
         edge_secrets=live.edge_secrets,
-        external_url=gateway.external_url,
-        door=gateway.door,
-        credential_age=gateway.credential_age,
+        external_url=gateway.offer.external_url,
+        door=gateway.offer.door,
+        credential_age=gateway.offer.credential_age,
     )
     app.state.secret_room = SecretRoom(
         clusters=gateway.clusters,

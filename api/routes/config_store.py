@@ -49,7 +49,7 @@ router = APIRouter(tags=["config store"])
 @router.get("/v2/app/{app}/object", summary="Objects with an entry")
 async def list_entries(app: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
     """Those that have an entry for an Application, sorted."""
-    return list(await gateway.config.objects(await known_application(gateway, app)))
+    return list(await gateway.config.objects(await known_application(gateway.config, app)))
 
 
 @router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
@@ -61,7 +61,7 @@ async def get_entry(
     _admit(caller, app, object_uuid, Permission.READ)
     entry = await gateway.config.get(app, object_uuid)
     if entry is None:
-        await known_application(gateway, app)
+        await known_application(gateway.config, app)
         raise _no_entry(app, object_uuid)
     headers = {"ETag": quoted(entry.etag)}
     if not_modified(request, entry.etag):
@@ -127,7 +127,7 @@ async def create_object(
     _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], gateway: TheGateway
 ) -> Response:
     """201 for a new one, 200 for one that is there, 409 `wrong_class` if of another class; 404 `class_unknown`."""
-    uuid, created = await gateway.config.create_object(await known_class(gateway, wish.klass), wish.uuid)
+    uuid, created = await gateway.config.create_object(await known_class(gateway.config, wish.klass), wish.uuid)
     return JSONResponse(as_json(ObjectBody(uuid=uuid, klass=wish.klass)), 201 if created else 200)
 
 
@@ -162,7 +162,7 @@ async def _write(
         await _write_status(gateway, live, object_, body, caller=caller, precondition=precondition)
     else:
         writer = require(caller, Permission.CLUSTERS)
-        await known_application(gateway, app)
+        await known_application(gateway.config, app)
         if app in OF_A_CLUSTER:
             refuse_deleted(await gateway.clusters.get(object_))  # before the schema has something to say
         await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)

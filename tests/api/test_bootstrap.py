@@ -63,7 +63,7 @@ async def test_the_line_of_a_centre_with_a_private_authority_carries_that(
     centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, tmp_path: Path
 ) -> None:
     bundle = Authority(tmp_path).identity.certificate.read_text()
-    centre.change(ca_bundle=bundle)
+    centre.offer(ca_bundle=bundle)
     line = (await admin.post(f"/v1/cluster/{cluster}/registration-token")).json()
     assert line["ca_bundle"] == bundle
     assert line["command"] == bootstrap_line(line["url"], ca_bundle=bundle)

@@ -39,7 +39,7 @@ async def kinds(admin: httpx.AsyncClient, edge: Edge) -> list[str]:
 
 
 def wants(centre: GatewayCentre, door: Door | None) -> None:
-    centre.change(door=door)
+    centre.offer(door=door)
 
 
 async def test_an_agent_is_told_where_to_go_until_it_is_there(

@@ -229,7 +229,7 @@ async def test_no_manifest_takes_a_whole_secret_for_an_environment(
 
 async def manifests(centre: GatewayCentre, cluster: UUID) -> list[str]:
     """All that an edge applies: what the script fetches, and what is there for those who pipe nothing to a shell."""
-    centre.change(agent=AgentPod("registry.example.com/edgewright:1"))
+    centre.offer(agent=AgentPod("registry.example.com/edgewright:1"))
     token = await centre.bootstrap_token(cluster)
     served = centre.client(bearer(token))
     answers = [await served.get(f"/v1/cluster/{cluster}/install/{part}") for part in ("agent", "flux")]

@@ -22,7 +22,7 @@ from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from api.app import create_app
 from api.connections.limits import ConnectionLimits
-from api.gateway import Gateway
+from api.gateway import EdgeOffer, Gateway
 from api.rooms import furnish
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.engine import Database
@@ -161,6 +161,10 @@ class GatewayCentre:
         state = self.app.state
         furnish(self.app, replace(self.gateway, **values), state.live, state.access)
 
+    def offer(self, **values: Any) -> None:
+        """Tells or gives edges something else from now on."""
+        self.change(offer=replace(self.gateway.offer, **values))
+
     def client(self, headers: dict[str, str] | None = None, **more: Any) -> httpx.AsyncClient:
         """A client that sends these headers with every request."""
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, **more)
@@ -295,7 +299,7 @@ async def gateway_centre(
             fleet=fleet,
             webhooks=ports.webhooks,
             signing=ports.signing,
-            external_url=BASE_URL,
+            offer=EdgeOffer(BASE_URL),
             temporal_ui_url="http://127.0.0.1:8233",
             connections=limits or ConnectionLimits(),
             change_stamp=opened.enter_context(change_stamp(url)),
