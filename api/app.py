@@ -177,21 +177,9 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
         client = await connect(address, settings.temporal_namespace, lazy=True, runtime=open_runtime())
         yield create_app(
             Gateway(
-                clusters=ports.clusters,
-                config=ports.config,
-                edge_access=ports.edge_access,
-                edge_reports=ports.edge_reports,
-                operators=ports.operators,
-                idempotency=ports.idempotency,
-                staging=ports.staging,
-                resealings=ports.resealings,
-                audit=ports.audit,
-                census=ports.census,
-                git=ports.git,
+                ports=ports,
                 git_http=GitHttp(ports.repositories, on_memory_limit=metrics.git_memory_limit),
                 fleet=TemporalFleet(client, name_of=ports.clusters.name_of),
-                webhooks=ports.webhooks,
-                signing=ports.signing,
                 offer=EdgeOffer(
                     external_url=settings.effective_external_url,
                     external_url_is_loopback=settings.external_url_is_loopback,

@@ -14,12 +14,12 @@ from edgewright.ports.operators import OperatorTokens
 
 async def config_of(request: Request) -> ConfigStore:
     """The Config Store."""
-    return gateway_in(request).config
+    return gateway_in(request).ports.config
 
 
 async def operators_of(request: Request) -> OperatorTokens:
     """The operators' tokens."""
-    return gateway_in(request).operators
+    return gateway_in(request).ports.operators
 
 
 async def offer_of(request: Request) -> EdgeOffer:

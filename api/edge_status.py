@@ -105,10 +105,10 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
             code="certificate_not_proposed",
             hint="`certificate_proposed` of the cluster shows which one waits; one that is taken ends that.",
         )
-    parse_certificate(row.proposed_pem, now=await gateway.edge_reports.now())
+    parse_certificate(row.proposed_pem, now=await gateway.ports.edge_reports.now())
     statuses = statuses_of(gateway)
     for _ in range(_MOST_RACES):
-        present = await gateway.config.get(APP_CLUSTER_STATUS, row.uuid)
+        present = await gateway.ports.config.get(APP_CLUSTER_STATUS, row.uuid)
         body = {**(present.body if present else {}), CERTIFICATE_FIELD: row.proposed_pem}
         unmoved = (
             Precondition(match=frozenset({present.etag})) if present else Precondition(none_match=frozenset("*"))
@@ -125,7 +125,7 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
 
 def statuses_of(gateway: Gateway) -> EdgeStatusDoor:
     """Takes what an edge says of itself, from whomever it comes."""
-    return EdgeStatusDoor(gateway.clusters, gateway.edge_reports, gateway.config)
+    return EdgeStatusDoor(gateway.clusters, gateway.ports.edge_reports, gateway.ports.config)
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

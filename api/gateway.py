@@ -13,19 +13,9 @@ from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.bootstrap import AgentPod
 from edgewright.domain.reach import Door
 from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
-from edgewright.ports.audit import AuditLog
-from edgewright.ports.census import Census
 from edgewright.ports.clusters import Clusters
-from edgewright.ports.config_store import ConfigStore
-from edgewright.ports.edge_access import EdgeAccess
-from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
-from edgewright.ports.git_server import GitServer
-from edgewright.ports.notifications import Webhooks
-from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
-from edgewright.ports.resealing import Resealings
-from edgewright.ports.secret_staging import SecretStaging
-from edgewright.ports.webhook_delivery import SigningSecrets
+from edgewright.ports.stored import StoredPorts
 
 
 @dataclass(frozen=True)
@@ -56,7 +46,6 @@ class Gateway:
     """One gateway, ready to be wired into an application by ``api.app.create_app``.
 
     Args:
-        git: blocks on disk; called in a thread.
         git_http: Git's smart HTTP protocol, streaming.
         service: what ``/ping`` says that this is.
         cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.
@@ -71,21 +60,9 @@ class Gateway:
         sweep_every: how often the sweep begins.
     """
 
-    clusters: Clusters
-    config: ConfigStore
-    edge_access: EdgeAccess
-    edge_reports: EdgeReports
-    operators: OperatorTokens
-    idempotency: IdempotencyKeys
-    staging: SecretStaging
-    resealings: Resealings
-    audit: AuditLog
-    census: Census
-    git: GitServer
+    ports: StoredPorts
     git_http: GitHttp
     fleet: Fleet
-    webhooks: Webhooks
-    signing: SigningSecrets
     offer: EdgeOffer
     sweep_every: timedelta = timedelta(seconds=30)
     demand_schema: Callable[[], Awaitable[None]] | None = None
@@ -98,3 +75,8 @@ class Gateway:
     change_stamp: Callable[[], int | None] | None = None
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer = field(default_factory=NoOpTracer)
+
+    @property
+    def clusters(self) -> Clusters:
+        """What most routes ask."""
+        return self.ports.clusters

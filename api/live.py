@@ -60,11 +60,11 @@ class Live:
 def live_of(gateway: Gateway) -> Live:
     """The empty state of a gateway that starts."""
     nudges = Nudges(gateway.fleet)
-    heartbeats = HeartbeatBatch(gateway.edge_reports, nudges)
+    heartbeats = HeartbeatBatch(gateway.ports.edge_reports, nudges)
     places = Places(gateway.connections, gateway.metrics)
-    wanted_revisions, closing = WantedRevisions(gateway.git), asyncio.Event()
+    wanted_revisions, closing = WantedRevisions(gateway.ports.git), asyncio.Event()
     held_beats = HeldBeats(
-        gateway.audit,
+        gateway.ports.audit,
         stamp=gateway.change_stamp,
         charts=wanted_revisions.charts,
         room=gateway.connections.waiting_edges,
@@ -75,9 +75,9 @@ def live_of(gateway: Gateway) -> Live:
         heartbeats=heartbeats,
         held_beats=held_beats,
         wanted_revisions=wanted_revisions,
-        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
-        flux_namespace=FluxNamespace(gateway.config),
-        chart_values=ChartValues(gateway.config, gateway.git, gateway.offer.external_url),
+        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.ports.staging, gateway.change_stamp)),
+        flux_namespace=FluxNamespace(gateway.ports.config),
+        chart_values=ChartValues(gateway.ports.config, gateway.ports.git, gateway.offer.external_url),
         git_guests=GitGuests(),
         event_streams=EventStreams(),
         searches=Searches(),

@@ -18,8 +18,8 @@ from api.wrong_credentials import WrongCredentials
 def access_to(gateway: Gateway, live: Live) -> Access:
     """The access to a gateway that starts: nobody has called yet."""
     return Access(
-        edge_access=gateway.edge_access,
-        operators=gateway.operators,
+        edge_access=gateway.ports.edge_access,
+        operators=gateway.ports.operators,
         cors_origins=gateway.cors_origins,
         places=live.places,
         edge_bodies=edge_bodies(),
@@ -38,11 +38,11 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
     app.state.agent_room = AgentRoom(
         access=access,
         clusters=gateway.clusters,
-        config=gateway.config,
-        edge_access=gateway.edge_access,
-        edge_reports=gateway.edge_reports,
-        resealings=gateway.resealings,
-        git=gateway.git,
+        config=gateway.ports.config,
+        edge_access=gateway.ports.edge_access,
+        edge_reports=gateway.ports.edge_reports,
+        resealings=gateway.ports.resealings,
+        git=gateway.ports.git,
         statuses=statuses_of(gateway),
         heartbeats=live.heartbeats,
         held_beats=live.held_beats,
@@ -56,8 +56,8 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
     )
     app.state.secret_room = SecretRoom(
         clusters=gateway.clusters,
-        git=gateway.git,
-        staging=gateway.staging,
+        git=gateway.ports.git,
+        staging=gateway.ports.staging,
         secret_lane=live.secret_lane,
         flux_namespace=live.flux_namespace,
         nudges=live.nudges,
@@ -66,7 +66,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
     app.state.git_room = GitRoom(
         access=access,
         clusters=gateway.clusters,
-        audit=gateway.audit,
+        audit=gateway.ports.audit,
         git_http=gateway.git_http,
         git_guests=live.git_guests,
         flux_namespace=live.flux_namespace,

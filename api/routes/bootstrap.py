@@ -66,8 +66,8 @@ async def bootstrap_script(
 ) -> Response:
     """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
     registration, row = await admit(request, access, gateway, uuid, token)
-    files, hooks = await _installation(gateway.config, gateway.offer.external_url, row)
-    stored = None if row.spec.bare else await stored_flux(gateway.config)
+    files, hooks = await _installation(gateway.ports.config, gateway.offer.external_url, row)
+    stored = None if row.spec.bare else await stored_flux(gateway.ports.config)
     flux = stored[0] if stored else None
     meant = BootstrapInput(
         cluster=row.uuid,
@@ -78,7 +78,7 @@ async def bootstrap_script(
         expires_at=registration.expires_at,
         generation=row.generation,
         ca_bundle=gateway.offer.ca_bundle,
-        files={**files, **await asyncio.to_thread(_own_files, gateway.git, row.uuid)},
+        files={**files, **await asyncio.to_thread(_own_files, gateway.ports.git, row.uuid)},
         before=hooks.get("before", ""),
         after=hooks.get("after", ""),
         **({"flux": flux.named, "flux_namespace": flux.namespace} if flux else {}),

@@ -63,9 +63,10 @@ async def events(
     known = last_event_id if last_event_id is not None else after
     with ExitStack() as seat:
         seat.enter_context(live.event_streams.seat(asker(operator)))  # before the database is asked
-        position = await gateway.audit.last_position() if known is None else known
+        audit = gateway.ports.audit
+        position = await audit.last_position() if known is None else known
         opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
-        stream = _stream(gateway.audit, access, live, operator, position=position, cluster=cluster, opening=opening)
+        stream = _stream(audit, access, live, operator, position=position, cluster=cluster, opening=opening)
         return _Seated(stream, seat.pop_all())
 
 

@@ -66,7 +66,7 @@ async def metrics(_operator: Reader, live: TheLive) -> Response:
 async def _reaches_database(gateway: TheGateway) -> bool:
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            await gateway.edge_reports.now()
+            await gateway.ports.edge_reports.now()
     except (EdgewrightError, TimeoutError):
         return False
     return True
@@ -76,7 +76,7 @@ async def _reaches_git(gateway: TheGateway) -> bool:
     """Whether our Git storage is there, and not only the empty folder at which its volume is not mounted."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            return await asyncio.to_thread(gateway.git.exists, REPOSITORY_HELM_CHARTS)
+            return await asyncio.to_thread(gateway.ports.git.exists, REPOSITORY_HELM_CHARTS)
     except (EdgewrightError, TimeoutError):
         return False
 
@@ -93,7 +93,7 @@ async def _sweeps(gateway: TheGateway) -> bool:
     """Whether the sweep runs; nobody can tell before a gateway has listened for a while."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            age = await gateway.edge_reports.sweep_age()
+            age = await gateway.ports.edge_reports.sweep_age()
     except (EdgewrightError, TimeoutError):
         return True  # the database is what is away, and is named
     return age is None or age < late_sweep(gateway.sweep_every)

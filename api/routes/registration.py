@@ -53,7 +53,7 @@ async def new_registration_token(
 ) -> Response:
     """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
     url, expires_at = await _issue(gateway, uuid, timedelta(seconds=wish.expires_in), operator)
-    stored = await stored_flux(gateway.config)
+    stored = await stored_flux(gateway.ports.config)
     line = RegistrationLine(
         url=url,
         command=bootstrap_line(url, ca_bundle=gateway.offer.ca_bundle),
@@ -76,7 +76,7 @@ async def register(
 ) -> Response:
     """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
     live.edge_secrets.spend(payer_of(token), 1)
-    registration = await gateway.edge_access.register(
+    registration = await gateway.ports.edge_access.register(
         token_id=token.id,
         secret_sha256=token.secret_sha256,
         kube_system_uid=wish.kube_system_uid,
@@ -99,7 +99,7 @@ async def _issue(
 ) -> tuple[str, datetime]:
     await open_cluster(gateway, cluster)
     token = registration_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
-    expires_at = await gateway.edge_access.issue_token(
+    expires_at = await gateway.ports.edge_access.issue_token(
         cluster, token_id=token.id, secret_sha256=token.sha256, expires_in=expires_in, actor=actor_of(operator)
     )
     return f"{gateway.offer.external_url}/v1/cluster/{cluster}/bootstrap?token={token.text}", expires_at

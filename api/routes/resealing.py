@@ -70,8 +70,8 @@ async def reseal(
     row = await open_cluster(gateway, uuid)
     check_writable(row)
     certificate = sealing_certificate(row)
-    stale = await asyncio.to_thread(stale_secrets, gateway.git, uuid, certificate.fingerprint)
-    begun = await gateway.resealings.begin(
+    stale = await asyncio.to_thread(stale_secrets, gateway.ports.git, uuid, certificate.fingerprint)
+    begun = await gateway.ports.resealings.begin(
         uuid, row.generation, stale, actor=actor_of(operator), reason=wish.reason.strip()
     )
     if begun is None:

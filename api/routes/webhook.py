@@ -25,7 +25,7 @@ router = APIRouter(tags=["webhook"])
 @router.get("/v1/webhook", summary="Where notifications go", responses={404: {"description": "No webhook is set."}})
 async def get_webhook(*, _operator: Administrator, gateway: TheGateway) -> WebhookBody:
     """The webhook without its secret, its newest delivery, and what waits."""
-    webhook = await gateway.webhooks.get()
+    webhook = await gateway.ports.webhooks.get()
     if webhook is None:
         raise _unknown()
     return WebhookBody.model_validate(_facts(webhook))
@@ -46,9 +46,9 @@ async def set_webhook(
     """
     url = checked_url(wish.url, allow_plain_http=gateway.allow_plain_http)
     identity = uuid4()
-    secret = gateway.signing.secret_of(identity)
+    secret = gateway.ports.signing.secret_of(identity)
     digest = sha256(secret.reveal()).digest()
-    webhook = await gateway.webhooks.put(identity, url, digest, actor=actor_of(operator))
+    webhook = await gateway.ports.webhooks.put(identity, url, digest, actor=actor_of(operator))
     if webhook.waiting:
         await live.nudges.deliver_notifications()
     body = NewWebhookBody.model_validate({**_facts(webhook), "secret": shown(secret)})
@@ -63,7 +63,7 @@ async def set_webhook(
 )
 async def remove_webhook(*, operator: Administrator, gateway: TheGateway) -> Response:
     """Nothing is sent any more, but for what is on its way at this moment; what waits is dropped."""
-    if not await gateway.webhooks.remove(actor=actor_of(operator)):
+    if not await gateway.ports.webhooks.remove(actor=actor_of(operator)):
         raise _unknown()
     return Response(status_code=204)
 

@@ -28,7 +28,7 @@ async def report(centre: GatewayCentre, edge: Edge, **said: Any) -> None:
 
 async def reading(centre: GatewayCentre, edge: Edge) -> Wanted:
     """What the workflow reads of the cluster."""
-    inputs = RenderInputs(centre.gateway.config, "http://127.0.0.1:8484")
+    inputs = RenderInputs(centre.ports.config, "http://127.0.0.1:8484")
     activities = ClusterActivities(centre.gateway.clusters, centre.git, inputs, lambda _seconds: None)
     read: Reading = await ActivityEnvironment().run(activities.read_wanted, ReadWanted(cluster=edge.cluster))
     assert read.wanted is not None

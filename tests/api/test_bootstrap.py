@@ -87,7 +87,7 @@ async def test_reading_the_script_never_spends_the_token(
         head = await anybody.head(path, params={"token": token})
         assert (head.status_code, head.content) == (200, b"")
         assert (await anybody.get(f"{path}/", params={"token": token})).status_code == 200
-    stored = await centre.gateway.edge_access.token(token.split("_")[1])
+    stored = await centre.ports.edge_access.token(token.split("_")[1])
     assert stored is not None
     assert stored.state is TokenState.ISSUED
 

@@ -32,7 +32,7 @@ async def test_an_administrator_imports_it_and_readers_see_it(
     assert shown == imported.json()
     assert (shown["version"], shown["sha256"], shown["mirror"]) == (VERSION, KNOWN["sha256"], None)
     assert "ghcr.io/fluxcd/source-controller:v1.7.0" in shown["images"]
-    told = [event.message for event in await centre.gateway.audit.events(after=0) if event.kind == "entry.put"]
+    told = [event.message for event in await centre.ports.audit.events(after=0) if event.kind == "entry.put"]
     assert any("Flux bundle" in message for message in told)
 
 

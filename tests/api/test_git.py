@@ -121,11 +121,11 @@ async def test_a_refused_push_changes_and_tells_nothing(
     work = tmp_path / "work"
     (work / "edo" / "cluster" / "self-link.yaml").write_text("kind: Nothing\n")
     await git("commit", "-q", "-a", "-m", "not mine", cwd=work)
-    before = centre.git.head(cluster), await centre.gateway.audit.last_position()
+    before = centre.git.head(cluster), await centre.ports.audit.last_position()
     pushed = await git("push", "origin", "HEAD:main", cwd=work)
     assert pushed.returncode != 0
     assert "by-hand" in pushed.stderr
-    assert (centre.git.head(cluster), await centre.gateway.audit.last_position()) == before
+    assert (centre.git.head(cluster), await centre.ports.audit.last_position()) == before
 
 
 @pytest.mark.parametrize("bare", [False, True])
@@ -233,7 +233,7 @@ async def test_a_clone_by_flux_proves_its_credential(
     url = f"http://{cluster}:{edge.flux}@127.0.0.1:{port}/uuid/{cluster}"
     cloned = await git("clone", "-q", url, "edge", cwd=tmp_path)
     assert cloned.returncode == 0, cloned.stderr
-    proven = [each.role for each in await centre.gateway.edge_access.credentials(cluster) if each.proven_at]
+    proven = [each.role for each in await centre.ports.edge_access.credentials(cluster) if each.proven_at]
     assert proven == ["flux"]
 
 

@@ -49,7 +49,7 @@ async def operator(centre: GatewayCentre) -> httpx.AsyncClient:
 @pytest.fixture
 async def earlier(centre: GatewayCentre, edge: Edge) -> ResealingEdge:
     """The edge's controller, with a value of an earlier version in the cluster's own namespace."""
-    await centre.gateway.staging.stage(to_put(edge.cluster, EARLIER, {"password": b"s3cr3t"}, 1))
+    await centre.ports.staging.stage(to_put(edge.cluster, EARLIER, {"password": b"s3cr3t"}, 1))
     await centre.workflow.commit(edge.cluster, [])
     controller = ResealingEdge(centre.git, edge.cluster)
     assert controller.opened(EARLIER) == {"password": b"s3cr3t"}
@@ -96,7 +96,7 @@ async def test_every_door_refuses_a_reserved_namespace_and_stores_nothing(
         assert answer.json()["where"] == "namespace"
         assert f"namespace {namespace} " in answer.json()["detail"]
         assert "a namespace of your own workloads" in answer.json()["hint"]
-    assert await centre.gateway.staging.pending(edge.cluster) == []
+    assert await centre.ports.staging.pending(edge.cluster) == []
     assert centre.git.head(edge.cluster) == before
 
 

@@ -28,7 +28,7 @@ async def make(admin: httpx.AsyncClient, url: str = URL) -> dict[str, object]:
 
 async def joined(centre: GatewayCentre, name: str) -> UUID:
     cluster = await centre.create(name)
-    await centre.gateway.edge_reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
     return cluster
@@ -56,7 +56,7 @@ async def test_the_database_holds_nothing_that_could_sign(
     for mark in (secret.encode(), secret.removeprefix("whsec_").encode(), key, key.hex().encode()):
         assert mark not in stored
     identity = UUID((await admin.get("/v1/webhook")).json()["id"])
-    assert sha256(centre.gateway.signing.secret_of(identity).reveal()).digest() in stored
+    assert sha256(centre.ports.signing.secret_of(identity).reveal()).digest() in stored
 
 
 async def test_the_newest_delivery_and_what_waits_are_told_in_words(
@@ -175,5 +175,5 @@ async def test_the_key_outlives_the_gateway(tmp_path: Path, fresh_database: Path
     identity = UUID(int=7)
     for _ in range(2):
         async with gateway_centre(tmp_path / "edgewright.db", tmp_path / "git") as centre:
-            secrets.add(centre.gateway.signing.secret_of(identity).reveal())
+            secrets.add(centre.ports.signing.secret_of(identity).reveal())
     assert len(secrets) == 1

@@ -69,7 +69,7 @@ def stolen(live: LiveGateway, population: Population) -> dict[str, dict[str, str
 def wrong(live: LiveGateway, population: Population) -> dict[str, dict[str, str]]:
     """Credentials that are good for nothing."""
     revoked = live.run(live.centre.token(Permission.ADMIN))
-    live.run(live.centre.gateway.operators.revoke(revoked.id, actor="centre"))
+    live.run(live.centre.ports.operators.revoke(revoked.id, actor="centre"))
     made_up = cluster_secret(Role.AGENT, secrets.token_bytes(32)).text
     return {
         "none": {},

@@ -186,7 +186,7 @@ class GatewayCentre:
     async def token(self, *permissions: Permission, name: str | None = None) -> Token:
         """A new operator token."""
         drawn = operator_token(secrets.token_bytes(8), secrets.token_bytes(32))
-        await self.gateway.operators.add(
+        await self.ports.operators.add(
             OperatorToken(
                 id=drawn.id,
                 name=name or f"test-{drawn.id}",
@@ -284,21 +284,9 @@ async def gateway_centre(
         )
         fleet = MemoryFleet(clusters, workflow.commit, workflow.reconcile)
         gateway = Gateway(
-            clusters=clusters,
-            config=ports.config,
-            edge_access=ports.edge_access,
-            edge_reports=ports.edge_reports,
-            operators=ports.operators,
-            idempotency=ports.idempotency,
-            staging=ports.staging,
-            resealings=ports.resealings,
-            audit=ports.audit,
-            census=ports.census,
-            git=git,
+            ports=ports,
             git_http=GitHttp(git),
             fleet=fleet,
-            webhooks=ports.webhooks,
-            signing=ports.signing,
             offer=EdgeOffer(BASE_URL),
             temporal_ui_url="http://127.0.0.1:8233",
             connections=limits or ConnectionLimits(),

@@ -25,7 +25,7 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             memory = await stack.enter_async_context(
                 gateway_centre(tmp_path / "edgewright.db", tmp_path / "repositories")
             )
-            yield Stage(memory.fleet, memory.gateway.clusters, memory.gateway.staging)
+            yield Stage(memory.fleet, memory.gateway.clusters, memory.ports.staging)
             return
         centre = await stack.enter_async_context(open_centre(tmp_path, request.getfixturevalue("temporal")))
         await stack.enter_async_context(working(centre))
