@@ -11,6 +11,8 @@ from api.gateway import Gateway
 from api.git_callers import GitRoom
 from api.live import Live
 from api.operator_time import OperatorTime
+from api.routes.health import HealthRoom
+from api.routes.webhook import WebhookRoom
 from api.secret_room import SecretRoom
 from api.wrong_credentials import WrongCredentials
 
@@ -71,4 +73,20 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         git_guests=live.git_guests,
         flux_namespace=live.flux_namespace,
         nudges=live.nudges,
+    )
+    app.state.health_room = HealthRoom(
+        edge_reports=gateway.ports.edge_reports,
+        git=gateway.ports.git,
+        fleet=gateway.fleet,
+        service=gateway.service,
+        sweep_every=gateway.sweep_every,
+        broken=live.broken,
+        unwritable=live.unwritable,
+        scrape=live.scrape,
+    )
+    app.state.webhook_room = WebhookRoom(
+        webhooks=gateway.ports.webhooks,
+        signing=gateway.ports.signing,
+        nudges=live.nudges,
+        allow_plain_http=gateway.allow_plain_http,
     )
