@@ -8,19 +8,15 @@ from fastapi import Depends, Request
 
 from api.allowances import Allowance
 from api.chart_values import ChartValues
-from api.commit_watch import CommitWatch
 from api.connections.places import Places
 from api.event_streams import EventStreams
 from api.gateway import Gateway
-from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
 from api.held_beats import HeldBeats
 from api.metrics import Metrics
 from api.nudges import Nudges
 from api.scrape import Scrape
 from api.searches import Searches
-from api.secret_lane import SecretLanes
-from api.stored_flux import FluxNamespace
 from api.wanted_revisions import WantedRevisions
 
 
@@ -40,10 +36,7 @@ class Live:
     heartbeats: HeartbeatBatch
     held_beats: HeldBeats
     wanted_revisions: WantedRevisions
-    secret_lane: SecretLanes
-    flux_namespace: FluxNamespace
     chart_values: ChartValues
-    git_guests: GitGuests
     event_streams: EventStreams
     searches: Searches
     edge_statuses: Allowance
@@ -75,10 +68,7 @@ def live_of(gateway: Gateway) -> Live:
         heartbeats=heartbeats,
         held_beats=held_beats,
         wanted_revisions=wanted_revisions,
-        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.ports.staging, gateway.change_stamp)),
-        flux_namespace=FluxNamespace(gateway.ports.config),
         chart_values=ChartValues(gateway.ports.config, gateway.ports.git, gateway.offer.external_url),
-        git_guests=GitGuests(),
         event_streams=EventStreams(),
         searches=Searches(),
         edge_statuses=Allowance(

@@ -6,14 +6,18 @@ from api.access import Access
 from api.agent_room import AgentRoom
 from api.arrivals import Arrivals
 from api.bodies import edge_bodies
+from api.commit_watch import CommitWatch
 from api.edge_status import statuses_of
 from api.gateway import Gateway
 from api.git_callers import GitRoom
+from api.git_guests import GitGuests
 from api.live import Live
 from api.operator_time import OperatorTime
 from api.routes.health import HealthRoom
 from api.routes.webhook import WebhookRoom
+from api.secret_lane import SecretLanes
 from api.secret_room import SecretRoom
+from api.stored_flux import FluxNamespace
 from api.wrong_credentials import WrongCredentials
 
 
@@ -56,12 +60,13 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         door=gateway.offer.door,
         credential_age=gateway.offer.credential_age,
     )
+    flux_namespace = FluxNamespace(gateway.ports.config)  # what it has read serves both rooms
     app.state.secret_room = SecretRoom(
         clusters=gateway.clusters,
         git=gateway.ports.git,
         staging=gateway.ports.staging,
-        secret_lane=live.secret_lane,
-        flux_namespace=live.flux_namespace,
+        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.ports.staging, gateway.change_stamp)),
+        flux_namespace=flux_namespace,
         nudges=live.nudges,
         metrics=gateway.metrics,
     )
@@ -70,8 +75,8 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         clusters=gateway.clusters,
         audit=gateway.ports.audit,
         git_http=gateway.git_http,
-        git_guests=live.git_guests,
-        flux_namespace=live.flux_namespace,
+        git_guests=GitGuests(),
+        flux_namespace=flux_namespace,
         nudges=live.nudges,
     )
     app.state.health_room = HealthRoom(

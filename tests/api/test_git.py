@@ -285,7 +285,7 @@ async def test_who_sends_a_request_slowly_holds_no_git_process(
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 held.append(writer)
                 writer.write(head.encode())
-            while len(centre.app.state.live.git_guests) < OF_ONE_TOKEN:
+            while len(centre.app.state.git_room.git_guests) < OF_ONE_TOKEN:
                 await asyncio.sleep(0.05)
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=edge.as_flux) as client:
                 answer = await client.post(f"/uuid/{cluster}/git-upload-pack", content=b"0000", headers=kind)
@@ -296,7 +296,7 @@ async def test_who_sends_a_request_slowly_holds_no_git_process(
 
 
 async def test_one_token_cannot_keep_the_others_from_git(centre: GatewayCentre, cluster: UUID) -> None:
-    guests = centre.app.state.live.git_guests
+    guests = centre.app.state.git_room.git_guests
     path, kind = f"/uuid/{cluster}/git-upload-pack", {"Content-Type": "application/x-git-upload-pack-request"}
     token = await centre.token(Permission.READ)
     client = centre.client(bearer(token.text))
