@@ -20,31 +20,17 @@ from temporalio.runtime import Runtime
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.workflow import NondeterminismError
 
-from activities.composition import NO_TRACES, WorkerPorts, build_activities
+from activities.composition import NO_TRACES, build_activities
 from activities.failures import FailureInterceptor
 from activities.heartbeat import HeartbeatInterceptor
 from activities.observation import ObservationInterceptor
 from edgewright import __version__
-from edgewright.adapters.database.access.accounts import SqlAccounts
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine.engine import Database, open_database
+from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.migrations import OtherSchema
-from edgewright.adapters.database.notifications.notifications import SqlNotifications
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
-from edgewright.adapters.git.bare import BareGitServer
-from edgewright.adapters.git.timed import TimedGit
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import WorkerMetrics, open_runtime
 from edgewright.adapters.tracing import open_tracer
-from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError, Waiting
@@ -53,6 +39,7 @@ from edgewright.held_loop import HeldLoop
 from edgewright.logs import configure_logs
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, INTERACTIVE_QUEUE, NOTIFICATIONS_QUEUE
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 from workflows.causes import WorkflowCauseInterceptor
 from workflows.plugin import WORKFLOWS
 
@@ -140,34 +127,19 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
     """Runs until ``stop`` is set; lets what is under way finish within the grace."""
     async with AsyncExitStack() as stack:
         tracer = stack.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-worker"))
-        database = await stack.enter_async_context(open_database(settings.effective_database_url))
-        await demand_schema(database)
+        opened = await stack.enter_async_context(open_ports(settings))
+        await demand_schema(opened.database)
         runtime = open_runtime(settings.worker_metrics_address)
         metrics = WorkerMetrics(runtime)
         held = HeldLoop()
         client = await connect_patiently(settings, stop, runtime)
         if client is None:
             return
-        directory = SqlClusterDirectory(database)
-        ports = WorkerPorts(
-            wishes=SqlClusterWishes(database),
-            directory=directory,
-            steps=SqlClusterSteps(database),
-            entries=SqlConfigStore(database),
-            access=SqlEdgeAccess(database),
-            reports=SqlEdgeReports(database),
-            accounts=SqlAccounts(database),
-            staging=SqlSecretStaging(database),
-            ended=SqlEndedRequests(database),
-            resealings=SqlResealings(database),
-            git=TimedGit(BareGitServer(settings.effective_git_root), metrics.git, metrics.git_memory_limit),
-            fleet=TemporalFleet(client, name_of=directory.name_of),
-            notifications=SqlNotifications(database),
-            signing=WebhookKeyFile(settings.home / FILE_NAME),
-            sender=await stack.enter_async_context(open_sender(ca_bundle=settings.ca_bundle)),
-        )
+        ports = opened.measured(metrics)
         activities = build_activities(
             ports,
+            TemporalFleet(client, name_of=ports.directory.name_of),
+            await stack.enter_async_context(open_sender(ca_bundle=settings.ca_bundle)),
             organisation=settings.organisation,
             external_url=settings.effective_external_url,
             commissioned=metrics.commissioned,
@@ -182,7 +154,7 @@ async def run(settings: Settings, stop: asyncio.Event) -> None:
         for watch in (watch_lag(metrics.loop_lag), held.watch(metrics.loop_held)):
             stack.callback(asyncio.create_task(watch).cancel)
         log.info("polling", temporal=settings.temporal_address, namespace=settings.temporal_namespace)
-        async with leaving_with_another_schema(database, stop):
+        async with leaving_with_another_schema(ports.database, stop):
             await stop.wait()
 
 

@@ -24,7 +24,7 @@ class CommissioningActivities:
         self,
         directory: ClusterDirectory,
         steps: ClusterSteps,
-        access: EdgeAccess,
+        edge_access: EdgeAccess,
         accounts: Accounts,
         git: GitServer,
         *,
@@ -32,7 +32,7 @@ class CommissioningActivities:
     ) -> None:
         self._directory = directory
         self._steps = steps
-        self._access = access
+        self._edge_access = edge_access
         self._accounts = accounts
         self._git = git
         self._organisation = organisation
@@ -51,7 +51,7 @@ class CommissioningActivities:
         row = await self._row(step.fence)
         await self._accounts.ensure(step.fence, accounts_of(row.uuid, row.spec.name))
         if row.commissioning > 1:  # nobody is let in before the first one
-            await self._access.resume(step.fence)
+            await self._edge_access.resume(step.fence)
         return StepResult()
 
     @activity.defn(name="publish_status")
@@ -74,7 +74,7 @@ class CommissioningActivities:
     @activity.defn(name="suspend_credentials")
     async def suspend_credentials(self, step: StepInput) -> StepResult:
         """Nobody gets in until the cluster is recreated."""
-        await self._access.suspend(step.fence)
+        await self._edge_access.suspend(step.fence)
         return StepResult()
 
     @activity.defn(name="begin_deletion")
@@ -88,7 +88,7 @@ class CommissioningActivities:
         """Revoked after a goodbye; without one, an edge that comes back is told to clean up and gets nothing else."""
         wanted = await self._steps.read_wanted(step.fence.cluster)
         said_goodbye = wanted is None or wanted.detached_at is not None or not wanted.bootstrapped
-        await self._access.retire(step.fence, said_goodbye=said_goodbye)
+        await self._edge_access.retire(step.fence, said_goodbye=said_goodbye)
         return StepResult(note="" if said_goodbye else "No goodbye was said: the credentials can only detach.")
 
     @activity.defn(name="remove_accounts")

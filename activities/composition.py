@@ -1,7 +1,6 @@
 """Every activity, built from ports."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry.trace import NoOpTracer, Tracer
@@ -17,46 +16,17 @@ from activities.upkeep import UpkeepActivities
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import StepName
-from edgewright.ports.accounts import Accounts
-from edgewright.ports.cluster_directory import ClusterDirectory
-from edgewright.ports.cluster_steps import ClusterSteps
-from edgewright.ports.cluster_wishes import ClusterWishes
-from edgewright.ports.config_store import ConfigStore
-from edgewright.ports.edge_access import EdgeAccess
-from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
-from edgewright.ports.git_server import GitServer
-from edgewright.ports.notifications import Notifications
-from edgewright.ports.resealing import Resealings
-from edgewright.ports.secret_staging import EndedRequests, SecretStaging
-from edgewright.ports.webhook_delivery import SigningSecrets, WebhookSender
+from edgewright.ports.stored import StoredPorts
+from edgewright.ports.webhook_delivery import WebhookSender
 
 NO_TRACES = NoOpTracer()
 
 
-@dataclass(frozen=True)
-class WorkerPorts:
-    """Everything that activities touch."""
-
-    wishes: ClusterWishes
-    directory: ClusterDirectory
-    steps: ClusterSteps
-    entries: ConfigStore
-    access: EdgeAccess
-    reports: EdgeReports
-    accounts: Accounts
-    staging: SecretStaging
-    ended: EndedRequests
-    resealings: Resealings
-    git: GitServer
-    fleet: Fleet
-    notifications: Notifications
-    signing: SigningSecrets
-    sender: WebhookSender
-
-
 def build_activities(
-    ports: WorkerPorts,
+    ports: StoredPorts,
+    fleet: Fleet,
+    sender: WebhookSender,
     *,
     organisation: str,
     external_url: str,
@@ -66,15 +36,15 @@ def build_activities(
 ) -> Sequence[Callable[..., Any]]:
     """The activities of a worker. ``commissioned``: see ``ClusterActivities``; ``notified``: how notifications
     ended."""
-    inputs = RenderInputs(ports.entries, external_url)
+    inputs = RenderInputs(ports.config, external_url)
     cluster = ClusterActivities(
         ports.wishes, ports.directory, ports.steps, ports.git, inputs, commissioned=commissioned
     )
     steps = CommissioningActivities(
-        ports.directory, ports.steps, ports.access, ports.accounts, ports.git, organisation=organisation
+        ports.directory, ports.steps, ports.edge_access, ports.accounts, ports.git, organisation=organisation
     )
     repository = RepositoryActivities(ports.directory, ports.steps, ports.git, inputs)
-    edge = EdgeActivities(EdgeStatusDoor(ports.directory, ports.reports, ports.entries))
+    edge = EdgeActivities(EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config))
     secrets = SecretActivities(ports.directory, ports.staging, ports.git)
     together = TogetherActivities(
         {
@@ -87,10 +57,8 @@ def build_activities(
         cluster.read_wanted,
         tracer,
     )
-    notifying = NotificationActivities(
-        ports.notifications, ports.signing, ports.sender, ports.fleet, counted=notified
-    )
-    upkeep = upkeep_of(ports)
+    notifying = NotificationActivities(ports.notifications, ports.signing, sender, fleet, counted=notified)
+    upkeep = upkeep_of(ports, fleet)
     return (
         cluster.read_wanted,
         cluster.publish,
@@ -125,15 +93,15 @@ def build_activities(
     )
 
 
-def upkeep_of(ports: WorkerPorts) -> UpkeepActivities:
+def upkeep_of(ports: StoredPorts, fleet: Fleet) -> UpkeepActivities:
     """The activities of the sweep."""
     return UpkeepActivities(
         ports.directory,
         ports.steps,
-        ports.access,
-        ports.reports,
+        ports.edge_access,
+        ports.edge_reports,
         ports.git,
-        fleet=ports.fleet,
-        ended=ports.ended,
+        fleet=fleet,
+        ended_requests=ports.ended_requests,
         resealings=ports.resealings,
     )

@@ -33,14 +33,14 @@ class NotificationActivities:
     def __init__(
         self,
         notifications: Notifications,
-        secrets: SigningSecrets,
+        signing: SigningSecrets,
         sender: WebhookSender,
         fleet: Fleet,
         *,
         counted: Counted = lambda _outcome, _number: None,
     ) -> None:
         self._notifications = notifications
-        self._secrets = secrets
+        self._signing = signing
         self._sender = sender
         self._fleet = fleet
         self._counted = counted
@@ -97,7 +97,7 @@ class NotificationActivities:
         Raises:
             Stalled: its key is not there, or is another one; a receiver would take no signature made with it.
         """
-        secret = self._secrets.secret_of(batch.webhook)
+        secret = self._signing.secret_of(batch.webhook)
         if not hmac.compare_digest(sha256(secret.reveal()).digest(), batch.secret_sha256):
             raise Stalled(
                 "The key that webhooks are signed with is not the one that this webhook was made with. "

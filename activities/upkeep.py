@@ -53,21 +53,21 @@ class UpkeepActivities:
         self,
         directory: ClusterDirectory,
         steps: ClusterSteps,
-        access: EdgeAccess,
-        reports: EdgeReports,
+        edge_access: EdgeAccess,
+        edge_reports: EdgeReports,
         git: GitServer,
         *,
         fleet: Fleet,
-        ended: EndedRequests,
+        ended_requests: EndedRequests,
         resealings: Resealings,
     ) -> None:
         self._directory = directory
         self._steps = steps
-        self._access = access
-        self._reports = reports
+        self._edge_access = edge_access
+        self._edge_reports = edge_reports
         self._git = git
         self._fleet = fleet
-        self._ended = ended
+        self._ended_requests = ended_requests
         self._resealings = resealings
         self._unfinished_since: dict[UUID, float] = {}
         self._looked_at: dict[UUID, float] = {}
@@ -78,11 +78,11 @@ class UpkeepActivities:
     @activity.defn(name="sweep_expire")
     async def expire(self) -> SweepResult:
         """Leases and registration tokens whose time has passed."""
-        mended = await self._reports.mend_future()
+        mended = await self._edge_reports.mend_future()
         if mended:
             log.warning("moments_in_the_future", of=mended)
-        expired = await self._reports.expire_leases()
-        tokens = await self._access.expire_tokens()
+        expired = await self._edge_reports.expire_leases()
+        tokens = await self._edge_access.expire_tokens()
         await nudge_all(self._fleet, expired)
         return SweepResult(leases=len(expired), tokens=tokens)
 
@@ -140,10 +140,10 @@ class UpkeepActivities:
     @activity.defn(name="sweep_upkeep")
     async def upkeep(self) -> SweepResult:
         """Notes the round; forgets old rounds and requests; begins re-sealings; keeps some repositories in shape."""
-        await self._reports.sweep_ended()
+        await self._edge_reports.sweep_ended()
         await self._forget_rounds()
         await self._reseal()
-        forgotten = await self._ended.forget()
+        forgotten = await self._ended_requests.forget()
         kept = 0
         for cluster in self._next_kept(await self._directory.open_clusters()):
             try:

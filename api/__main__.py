@@ -76,7 +76,7 @@ async def serve(settings: Settings) -> bool:
             host=settings.bind,
             port=settings.gateway_port,
             http=bounded_http(
-                app.state.live.places, _tls(settings), holder_known_by=KnownOperators(app.state.live.operator_time)
+                app.state.live.places, _tls(settings), holder_known_by=KnownOperators(app.state.access.operator_time)
             ),
             ws="none",
             log_config=None,

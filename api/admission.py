@@ -6,6 +6,7 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from api.access import Access, TheAccess
 from api.auth import (
     FRESH_LINE,
     LEAVE,
@@ -18,7 +19,7 @@ from api.auth import (
 )
 from api.bodies import charge_bodies
 from api.gateway import Gateway
-from api.live import Live, TheGateway, TheLive
+from api.live import TheGateway
 from api.log_context import about_cluster
 from api.lookup import open_cluster
 from edgewright.domain.cluster import Desired, TokenState
@@ -38,7 +39,7 @@ _REASONS = {
 
 
 async def admit(
-    request: Request, gateway: Gateway, live: Live, uuid: str, text: str
+    request: Request, access: Access, gateway: Gateway, uuid: str, text: str
 ) -> tuple[RegistrationToken, ClusterRow]:
     """The registration token with that text, and the cluster that it attaches; nothing is spent.
 
@@ -48,9 +49,9 @@ async def admit(
     Raises:
         Forbidden: the token is wrong, used up or another cluster's, or the cluster takes no edges any more.
     """
-    token = await match_registration_token(gateway, text)
+    token = await match_registration_token(access, text)
     if token is None:
-        count_wrong(request, live)
+        count_wrong(request, access)
         raise Forbidden("This registration token is not valid.", code="token_wrong", hint=FRESH_LINE)
     if str(token.cluster) != uuid.lower():
         raise Forbidden("This registration token belongs to another cluster.", code="token_foreign", hint=FRESH_LINE)
@@ -63,7 +64,7 @@ async def admit(
     return token, row
 
 
-async def registration_door(request: Request, gateway: TheGateway, live: TheLive) -> RegistrationToken:
+async def registration_door(request: Request, access: TheAccess) -> RegistrationToken:
     """The registration token that stands in ``Authorization: Bearer``, if it still attaches something.
 
     One that does not may repeat the registration that it was for: the answer may have been lost.
@@ -75,14 +76,14 @@ async def registration_door(request: Request, gateway: TheGateway, live: TheLive
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthenticated("This needs a registration token.", hint="Send it as Authorization: Bearer.")
-    token = await match_registration_token(gateway, text.strip())
+    token = await match_registration_token(access, text.strip())
     if token is None:
-        count_wrong(request, live)
+        count_wrong(request, access)
         raise Unauthenticated("The registration token is not valid.", hint=FRESH_LINE)
     about_cluster(token.cluster)
     if not _may_repeat(request):
         _refuse_dead(token)
-    charge_bodies(request, live.edge_bodies, payer_of(token))
+    charge_bodies(request, access.edge_bodies, payer_of(token))
     return token
 
 
@@ -102,7 +103,7 @@ def _refuse_dead(token: RegistrationToken) -> None:
         raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
 
 
-async def installer_door(uuid: UUID, request: Request, gateway: TheGateway, live: TheLive) -> ClusterRow:
+async def installer_door(uuid: UUID, request: Request, access: TheAccess, gateway: TheGateway) -> ClusterRow:
     """A cluster, for whoever installs something on it: its registration token, its own credentials, an operator.
 
     Raises:
@@ -111,8 +112,8 @@ async def installer_door(uuid: UUID, request: Request, gateway: TheGateway, live
     """
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and text.strip().startswith(f"{REGISTRATION_PREFIX}_"):
-        return await _registrant(request, gateway, live, uuid, text.strip())
-    caller = await identify(request, gateway, live)
+        return await _registrant(request, access, gateway, uuid, text.strip())
+    caller = await identify(request, access)
     if not isinstance(caller, EdgeCaller):
         require(caller, Permission.READ)
         return await open_cluster(gateway, uuid)
@@ -121,9 +122,9 @@ async def installer_door(uuid: UUID, request: Request, gateway: TheGateway, live
     return require_active(caller).row
 
 
-async def _registrant(request: Request, gateway: Gateway, live: Live, uuid: UUID, text: str) -> ClusterRow:
+async def _registrant(request: Request, access: Access, gateway: Gateway, uuid: UUID, text: str) -> ClusterRow:
     try:
-        _, row = await admit(request, gateway, live, str(uuid), text)
+        _, row = await admit(request, access, gateway, str(uuid), text)
     except Forbidden as error:
         if error.code == "token_wrong":
             raise Unauthenticated(error.detail, hint=error.hint) from None

@@ -11,10 +11,10 @@ from uuid import UUID
 from fastapi import Request
 from pydantic import BaseModel
 
+from api.access import Access
+from api.agent_room import AgentRoom, agent_room_in
 from api.auth import FRESH_LINE, counts, identified, matched, proven
 from api.bodies import JsonBody
-from api.gateway import Gateway
-from api.live import Live, gateway_in, live_in
 from edgewright.domain.cluster import CredentialState, Role
 from edgewright.domain.credentials import CredentialSecret
 from edgewright.errors import Forbidden, Unauthenticated
@@ -66,8 +66,7 @@ class AgentCall(Generic[Body]):
     agent: AgentCaller
     body: Body
     request: Request
-    gateway: Gateway
-    live: Live
+    room: AgentRoom
 
 
 class FromAgent:
@@ -85,39 +84,39 @@ class FromAgent:
         self._demand = demand
 
     async def __call__(self, request: Request) -> AgentCall[Any]:
-        gateway, live = gateway_in(request), live_in(request)
-        agent = await identify_agent(request, gateway, live)
+        room = agent_room_in(request)
+        agent = await identify_agent(request, room.access)
         self._demand(agent)
         said = None if self.body is None else await self.body(request)
-        return AgentCall(agent, said, request, gateway, live)
+        return AgentCall(agent, said, request, room)
 
 
-async def identify_agent(request: Request, gateway: Gateway, live: Live) -> AgentCaller:
+async def identify_agent(request: Request, access: Access) -> AgentCaller:
     """The agent of a cluster, whatever the state of its credential; raises like ``api.auth.identified``, too.
 
     Raises:
         Forbidden: an operator, or the other credential of the cluster.
     """
-    caller = await identified(request, gateway, live, _match_agent)
+    caller = await identified(request, access, _match_agent)
     if isinstance(caller, OperatorToken) or caller.credential.role is not Role.AGENT:
         raise Forbidden("Only a cluster's agent may do this.")
     return caller
 
 
-async def _match_agent(gateway: Gateway, cluster: UUID, spelled: CredentialSecret) -> AgentCaller | None:
-    orders = await gateway.edge_access.orders(cluster)
-    credential = None if orders is None else await matched(gateway, spelled, orders)
+async def _match_agent(access: Access, cluster: UUID, spelled: CredentialSecret) -> AgentCaller | None:
+    orders = await access.edge_access.orders(cluster)
+    credential = None if orders is None else await matched(access, spelled, orders)
     return None if orders is None or credential is None else AgentCaller(credential, orders)
 
 
-async def same_agent(gateway: Gateway, cluster: UUID, credential_id: UUID) -> AgentCaller:
+async def same_agent(access: Access, cluster: UUID, credential_id: UUID) -> AgentCaller:
     """A caller as it is now, with what has become of its cluster and its credential since.
 
     Raises:
         Unauthenticated: the cluster is gone, or the credential, or it is of earlier hardware by now.
     """
-    orders = await gateway.edge_access.orders(cluster)
+    orders = await access.edge_access.orders(cluster)
     for credential in () if orders is None else orders.credentials:
         if orders is not None and credential.id == credential_id and counts(credential, orders.generation):
-            return AgentCaller(await proven(gateway, credential, orders.acceptance), orders)
+            return AgentCaller(await proven(access, credential, orders.acceptance), orders)
     raise Unauthenticated("These credentials are not valid any more.", hint=FRESH_LINE)

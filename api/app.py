@@ -10,11 +10,12 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from api.access import Access
 from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
 from api.document import document
 from api.documentation import serve_documentation
-from api.gateway import Gateway
+from api.gateway import EdgeOffer, Gateway
 from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
 from api.lifespan import running
@@ -24,6 +25,7 @@ from api.metrics import Metrics
 from api.middleware import Envelope
 from api.operator_turns import OperatorTurns
 from api.problems import install_problems
+from api.rooms import access_to, furnish
 from api.routes import (
     agent,
     bootstrap,
@@ -45,30 +47,16 @@ from api.routes import (
     webhook,
 )
 from edgewright import __version__
-from edgewright.adapters.database.access.audit import SqlAuditLog
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.change_stamp import change_stamp
-from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.upkeep.census import SqlCensus
-from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
-from edgewright.adapters.git.timed import TimedGit
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import open_runtime
 from edgewright.adapters.tracing import open_tracer
-from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
 from edgewright.bootstrap import AgentPod
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 ROUTERS = tuple(
     part.router
@@ -118,16 +106,17 @@ class GatewayApplication(FastAPI):
 def create_app(gateway: Gateway) -> FastAPI:
     """The application of a gateway. Its lifespan runs the background tasks."""
     live = live_of(gateway)
+    access = access_to(gateway, live)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         async with running(gateway, live):
             yield
 
-    return _application(gateway, live, lifespan)
+    return _application(gateway, live, access, lifespan)
 
 
-def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
+def _application(gateway: Gateway, live: Live, access: Access, lifespan: Any) -> FastAPI:
     app = GatewayApplication(
         title="Edgewright",
         version=__version__,
@@ -138,8 +127,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
         # FastAPI's own spans hold query strings, and with them registration tokens.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.gateway = gateway
-    app.state.live = live
+    furnish(app, gateway, live, access)
     for router in sorted(ROUTERS, key=lambda each: each not in ASKED_MOST):
         # Not include_router: it would analyse every route once more, with the first request to any of a router's.
         app.router.routes.extend(router.routes)
@@ -155,7 +143,7 @@ def _application(gateway: Gateway, live: Live, lifespan: Any) -> FastAPI:
             allow_headers=("*",),
             expose_headers=EXPOSED,
         )
-    app.add_middleware(OperatorTurns, live=live)
+    app.add_middleware(OperatorTurns, access=access)
     app.add_middleware(HeldAnswers)
     app.add_middleware(ProxiedCallers, places=live.places)
     app.add_middleware(Envelope, metrics=gateway.metrics, tracer=gateway.tracer)
@@ -174,50 +162,36 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
         Stalled: code ``second_gateway``: another one serves from the same SQLite file.
     """
     async with AsyncExitStack() as opened:
-        database = await opened.enter_async_context(open_database(settings.effective_database_url))
+        stored = await opened.enter_async_context(open_ports(settings))
         alone = opened.enter_context(sole_gateway(settings.effective_database_url))
-        await database.migrate()
-        keys = SqlIdempotencyKeys(database)
+        await stored.database.migrate()
         if alone:
-            await keys.orphan()
+            await stored.idempotency.orphan()
         stamp = opened.enter_context(change_stamp(settings.effective_database_url))
         tracer = opened.enter_context(open_tracer(settings.otlp_endpoint, "edgewright-gateway"))
         metrics = Metrics()
-        git = BareGitServer(settings.effective_git_root)
+        ports = stored.measured(metrics)
         address = settings.temporal_address or f"127.0.0.1:{settings.temporal_port}"
         client = await connect(address, settings.temporal_namespace, lazy=True, runtime=open_runtime())
-        directory = SqlClusterDirectory(database)
         yield create_app(
             Gateway(
-                wishes=SqlClusterWishes(database),
-                directory=directory,
-                config=SqlConfigStore(database),
-                edge_access=SqlEdgeAccess(database),
-                edge_reports=SqlEdgeReports(database),
-                operators=SqlOperatorTokens(database),
-                idempotency=keys,
-                staging=SqlSecretStaging(database),
-                resealings=SqlResealings(database),
-                audit=SqlAuditLog(database),
-                census=SqlCensus(database),
-                git=TimedGit(git, metrics.git, metrics.git_memory_limit),
-                git_http=GitHttp(git, on_memory_limit=metrics.git_memory_limit),
-                fleet=TemporalFleet(client, name_of=directory.name_of),
-                webhooks=SqlWebhooks(database),
-                signing=WebhookKeyFile(settings.home / FILE_NAME),
-                external_url=settings.effective_external_url,
-                external_url_is_loopback=settings.external_url_is_loopback,
-                organisation=settings.organisation,
-                credential_age=settings.credential_age,
-                ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
-                door=settings.read_door(),
-                registry_mirror=settings.registry_mirror,
-                agent=_agent_pod(settings),
+                ports=ports,
+                git_http=GitHttp(ports.repositories, on_memory_limit=metrics.git_memory_limit),
+                fleet=TemporalFleet(client, name_of=ports.directory.name_of),
+                offer=EdgeOffer(
+                    external_url=settings.effective_external_url,
+                    external_url_is_loopback=settings.external_url_is_loopback,
+                    ca_bundle=settings.ca_bundle.read_text(encoding="utf-8") if settings.ca_bundle else None,
+                    door=settings.read_door(),
+                    registry_mirror=settings.registry_mirror,
+                    agent=_agent_pod(settings),
+                    credential_age=settings.credential_age,
+                ),
                 cors_origins=settings.allowed_origins,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
                 allow_plain_http=settings.allow_plain_http,
-                demand_schema=database.demand_schema,
+                demand_schema=ports.database.demand_schema,
                 sweep_every=timedelta(seconds=settings.sweep_seconds),
                 connections=limits_for(
                     descriptor_limit(),

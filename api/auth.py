@@ -19,11 +19,10 @@ from uuid import UUID
 import structlog
 from fastapi import Depends, Request
 
+from api.access import Access, TheAccess
 from api.bodies import charge_bodies
 from api.connections.callers import identify_caller
 from api.connections.places import source_of
-from api.gateway import Gateway
-from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
 from api.presented import Presented, presented_by
 from edgewright.domain import credentials as spelling
@@ -87,9 +86,9 @@ class OfEdge(Protocol):
 
 
 E = TypeVar("E", bound=OfEdge)
-MatchEdge = Callable[[Gateway, UUID, spelling.CredentialSecret], Awaitable[E | None]]
+MatchEdge = Callable[[Access, UUID, spelling.CredentialSecret], Awaitable[E | None]]
 """Finds whose secret this is, for a cluster that the caller names; None: nobody's."""
-MatchSession = Callable[[Gateway, OperatorToken], Awaitable[E | None]]
+MatchSession = Callable[[Access, OperatorToken], Awaitable[E | None]]
 """Finds the edge that has opened a session; None: the credential that opened it is gone."""
 
 
@@ -98,12 +97,12 @@ def actor_of(operator: OperatorToken) -> str:
     return f"token:{operator.name}"
 
 
-async def identify(request: Request, gateway: TheGateway, live: TheLive) -> Caller:
+async def identify(request: Request, access: TheAccess) -> Caller:
     """The caller, whoever it is; raises like ``identified``."""
-    return await identified(request, gateway, live, match_edge)
+    return await identified(request, access, match_edge)
 
 
-async def _refuse_session(_gateway: Gateway, _session: OperatorToken) -> None:
+async def _refuse_session(_access: Access, _session: OperatorToken) -> None:
     raise Forbidden(
         "The session of a cluster is for the Config Store alone.",
         code="edge_session",
@@ -113,8 +112,7 @@ async def _refuse_session(_gateway: Gateway, _session: OperatorToken) -> None:
 
 async def identified(
     request: Request,
-    gateway: Gateway,
-    live: Live,
+    access: Access,
     match_edge: MatchEdge[E],
     match_session: MatchSession[E] = _refuse_session,
 ) -> OperatorToken | E:
@@ -130,30 +128,30 @@ async def identified(
     presented = presented_by(request)
     if presented is None:
         raise Unauthenticated("This needs credentials.", hint="Send Authorization: Bearer with an operator token.")
-    _refuse_foreign_page(request, presented, gateway.cors_origins)
-    async with live.arrivals.turn(presented.secret):
+    _refuse_foreign_page(request, presented, access.cors_origins)
+    async with access.arrivals.turn(presented.secret):
         with _TO_A_STRANGER:
-            caller = await _match(gateway, presented, match_edge)
+            caller = await _match(access, presented, match_edge)
             if isinstance(caller, OperatorToken) and caller.name.startswith(EDGE_SESSION_PREFIX):
-                caller = await match_session(gateway, caller)
+                caller = await match_session(access, caller)
     if caller is None:
-        count_wrong(request, live)
+        count_wrong(request, access)
         hint = f"They are wrong, expired or revoked.{REATTACH if presented.is_of_an_edge else ''}"
         raise Unauthenticated("These credentials are not valid.", hint=hint)
     if isinstance(caller, OperatorToken):
-        live.operator_time.learn(presented.secret, asker(caller))
-        identify_caller(live.places, request.scope, cluster=None, token=asker(caller))
+        access.operator_time.learn(presented.secret, asker(caller))
+        identify_caller(access.places, request.scope, cluster=None, token=asker(caller))
         return caller
     about_cluster(caller.cluster)
-    identify_caller(live.places, request.scope, cluster=caller.cluster)
-    charge_bodies(request, live.edge_bodies, caller.cluster)
+    identify_caller(access.places, request.scope, cluster=caller.cluster)
+    charge_bodies(request, access.edge_bodies, caller.cluster)
     return caller
 
 
-def count_wrong(request: Request, live: Live) -> None:
+def count_wrong(request: Request, access: Access) -> None:
     """Counts one wrong credential against the caller's address; raises when there were too many of that."""
-    live.metrics.wrong_credentials.inc()
-    live.wrong_credentials.count(source_of(request.client.host) if request.client else "unknown")
+    access.metrics.wrong_credentials.inc()
+    access.wrong_credentials.count(source_of(request.client.host) if request.client else "unknown")
 
 
 class Needs:
@@ -211,14 +209,14 @@ def require_active(edge: E) -> E:
             )
 
 
-async def match_registration_token(gateway: Gateway, text: str) -> RegistrationToken | None:
+async def match_registration_token(access: Access, text: str) -> RegistrationToken | None:
     """The registration token with that text, in whatever state; None if there is none."""
     try:
         spelled = spelling.parse_registration_token(text)
     except Unauthenticated:
         return None
     with _TO_A_STRANGER:
-        token = await gateway.edge_access.token(spelled.id)
+        token = await access.edge_access.token(spelled.id)
     if token is None or not spelling.matches(text, token.secret_sha256):
         return None
     return token
@@ -264,32 +262,32 @@ def _refuse_foreign_page(request: Request, presented: Presented, allowed: Collec
         )
 
 
-async def _match(gateway: Gateway, presented: Presented, match_edge: MatchEdge[E]) -> OperatorToken | E | None:
+async def _match(access: Access, presented: Presented, match_edge: MatchEdge[E]) -> OperatorToken | E | None:
     if presented.secret.startswith(f"{spelling.OPERATOR_PREFIX}_"):
-        return await _match_operator(gateway, presented.secret)
+        return await _match_operator(access, presented.secret)
     try:
         cluster = UUID(presented.user or "")
         spelled = spelling.parse_cluster_secret(presented.secret)
     except (ValueError, Unauthenticated):
         return None
-    return await match_edge(gateway, cluster, spelled)
+    return await match_edge(access, cluster, spelled)
 
 
-async def _match_operator(gateway: Gateway, text: str) -> OperatorToken | None:
+async def _match_operator(access: Access, text: str) -> OperatorToken | None:
     try:
         spelled = spelling.parse_operator_token(text)
     except Unauthenticated:
         return None
-    token = await gateway.operators.find(spelled.id)
+    token = await access.operators.find(spelled.id)
     if token is None or not spelling.matches(text, token.secret_sha256):
         return None
-    return token if await still_granted(gateway, token) else None
+    return token if await still_granted(access, token) else None
 
 
-async def still_granted(gateway: Gateway, token: OperatorToken) -> bool:
+async def still_granted(access: Access, token: OperatorToken) -> bool:
     """Whether what a token rests on still lives: a session dies with the token that opened it."""
     root = session_root(token)
-    return root is None or await gateway.operators.find(root) is not None
+    return root is None or await access.operators.find(root) is not None
 
 
 def session_root(token: OperatorToken) -> str | None:
@@ -304,17 +302,17 @@ def asker(operator: OperatorToken) -> str:
     return session_root(operator) or operator.id
 
 
-async def match_edge(gateway: Gateway, cluster: UUID, spelled: spelling.CredentialSecret) -> EdgeCaller | None:
-    known = await gateway.edge_access.with_credentials(cluster)
+async def match_edge(access: Access, cluster: UUID, spelled: spelling.CredentialSecret) -> EdgeCaller | None:
+    known = await access.edge_access.with_credentials(cluster)
     if known is None:
         return None
     row, held = known
     holder = Holder(row.spec.name, row.generation, row.acceptance, held)
-    credential = await matched(gateway, spelled, holder)
+    credential = await matched(access, spelled, holder)
     return None if credential is None else EdgeCaller(credential, row)
 
 
-async def matched(gateway: Gateway, spelled: spelling.CredentialSecret, holder: Holder) -> Credential | None:
+async def matched(access: Access, spelled: spelling.CredentialSecret, holder: Holder) -> Credential | None:
     """The credential with that secret, proven by this use; None if the cluster holds none that is valid."""
     for credential in holder.credentials:
         if (
@@ -322,7 +320,7 @@ async def matched(gateway: Gateway, spelled: spelling.CredentialSecret, holder: 
             and counts(credential, holder.generation)
             and spelling.matches(spelled.text, credential.secret_sha256)
         ):
-            return await proven(gateway, credential, holder.acceptance)
+            return await proven(access, credential, holder.acceptance)
     return None
 
 
@@ -331,13 +329,13 @@ def counts(credential: Credential, generation: int) -> bool:
     return credential.generation == generation and credential.state is not CredentialState.REVOKED
 
 
-async def proven(gateway: Gateway, credential: Credential, acceptance: Acceptance) -> Credential:
+async def proven(access: Access, credential: Credential, acceptance: Acceptance) -> Credential:
     """Records the first use of a credential that may be used; the successor of an active one becomes active."""
     succeeds = credential.state is CredentialState.PENDING and acceptance is Acceptance.ACCEPTED
     if credential.state is not CredentialState.ACTIVE and not succeeds:
         return credential
     if credential.proven_at is None:
-        await gateway.edge_access.record_use(credential.id)
+        await access.edge_access.record_use(credential.id)
     return replace(credential, state=CredentialState.ACTIVE) if succeeds else credential
 
 

@@ -35,8 +35,8 @@ class ChartValues:
         url: base of the centre's URLs, as templates are rendered with.
     """
 
-    def __init__(self, entries: ConfigStore, git: GitServer, url: str) -> None:
-        self._entries = entries
+    def __init__(self, config: ConfigStore, git: GitServer, url: str) -> None:
+        self._config = config
         self._charts = ChartSchemas(git)
         self._url = url
 
@@ -50,7 +50,7 @@ class ChartValues:
             return
         try:
             spec = await asyncio.to_thread(spec_from, body)
-            templates = await read_templates(self._entries, spec.chart)
+            templates = await read_templates(self._config, spec.chart)
         except (Invalid, Stalled):
             return
         found = await asyncio.to_thread(self._misfit, templates, cluster, spec)
@@ -68,7 +68,7 @@ class ChartValues:
         if await self._is_stored(APP_HELM_CHART_TEMPLATE, chart, body):
             return
         try:
-            templates = replace(await read_templates(self._entries, None), chart=body)
+            templates = replace(await read_templates(self._config, None), chart=body)
         except Stalled:
             return
         anybody = ClusterSpec(name="anybody", namespace=EDGEWRIGHT_NAMESPACE)
@@ -78,7 +78,7 @@ class ChartValues:
 
     async def _is_stored(self, app: UUID, object_: UUID, body: Mapping[str, Any]) -> bool:
         """Whether the entry has the chart and the values of a body already."""
-        entry = await self._entries.get(app, object_)
+        entry = await self._config.get(app, object_)
         before = entry.body if entry is not None else None
         return isinstance(before, Mapping) and all(same_json(before.get(at), body.get(at)) for at in DECIDING)
 

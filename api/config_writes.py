@@ -46,7 +46,7 @@ async def write_entry(
             schema of their chart refuses.
     """
     await _refuse_own(gateway, app, object_)
-    await refuse_without_effect(gateway, app, object_, body)
+    await refuse_without_effect(gateway.ports.config, app, object_, body)
     if app == APP_CLUSTER_CONFIGURATION:
         configuration = json_object(body)
         if isinstance(configuration.get("name"), str):
@@ -63,7 +63,7 @@ async def write_entry(
     else:
         if app == APP_HELM_CHART_TEMPLATE:
             await live.chart_values.check_template(object_, body)
-        await gateway.config.put(app, object_, body, actor=actor, precondition=precondition)
+        await gateway.ports.config.put(app, object_, body, actor=actor, precondition=precondition)
         await _nudge_users(gateway, live, app, object_)
 
 
@@ -102,7 +102,7 @@ async def delete_entry(
         if deleted:
             await live.nudges.nudge(object_)
         return deleted
-    deleted = await gateway.config.delete(app, object_, actor=actor, precondition=precondition)
+    deleted = await gateway.ports.config.delete(app, object_, actor=actor, precondition=precondition)
     if deleted:
         await _nudge_users(gateway, live, app, object_)
     return deleted
@@ -116,7 +116,7 @@ async def _nudge_users(gateway: Gateway, live: Live, app: UUID, object_: UUID) -
 async def _refuse_own(gateway: Gateway, app: UUID, object_: UUID) -> None:
     own = app in CENTRAL_APPS
     if app == APP_GIT_REPOSITORY:
-        own = await gateway.config.class_of(object_) == CLASS_EDGE_CLUSTER
+        own = await gateway.ports.config.class_of(object_) == CLASS_EDGE_CLUSTER
     elif app == APP_CONFIG_SCHEMA:
         own = object_ == APP_CONFIG_SCHEMA  # one mistake in the schema of schemas, and none could be corrected
     if own:

@@ -8,9 +8,8 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from api.access import Access, TheAccess
 from api.auth import EDGE_SESSION_PREFIX, Caller, EdgeCaller, identified, match_edge, proven
-from api.gateway import Gateway
-from api.live import TheGateway, TheLive
 from edgewright.domain.cluster import CredentialState, Role
 from edgewright.errors import Forbidden
 from edgewright.ports.operators import OperatorToken
@@ -27,21 +26,21 @@ def session_name(edge: EdgeCaller, own_id: str) -> str:
     return f"{EDGE_SESSION_PREFIX}{edge.cluster}:{edge.credential.id}:{own_id}"
 
 
-async def identify_for_store(request: Request, gateway: TheGateway, live: TheLive) -> Caller:
+async def identify_for_store(request: Request, access: TheAccess) -> Caller:
     """The caller, also by the session of an edge; raises like ``api.auth.identified``."""
-    return await identified(request, gateway, live, match_edge, _match_session)
+    return await identified(request, access, match_edge, _match_session)
 
 
-async def _match_session(gateway: Gateway, session: OperatorToken) -> EdgeCaller | None:
+async def _match_session(access: Access, session: OperatorToken) -> EdgeCaller | None:
     cluster, credential_id, _ = session.name.removeprefix(EDGE_SESSION_PREFIX).split(":")
-    known = await gateway.edge_access.with_credentials(UUID(cluster))
+    known = await access.edge_access.with_credentials(UUID(cluster))
     if known is None:
         return None
     row, held = known
     for credential in held:
         living = credential.state is not CredentialState.REVOKED and credential.generation == row.generation
         if str(credential.id) == credential_id and living:
-            return EdgeCaller(await proven(gateway, credential, row.acceptance), row)
+            return EdgeCaller(await proven(access, credential, row.acceptance), row)
     return None
 
 

@@ -42,7 +42,7 @@ def _with_certificate_of(stored: Mapping[str, Any], reported: Mapping[str, Any])
 
 
 async def take_status(
-    gateway: Gateway,
+    statuses: EdgeStatusDoor,
     row: ClusterRow,
     body: Mapping[str, Any],
     operator: OperatorToken,
@@ -60,13 +60,13 @@ async def take_status(
         PreconditionFailed: the present status is not the one that the request wants.
     """
     _demand_admin_for_another_certificate(row, body, operator)
-    return await _door(gateway).record(
+    return await statuses.record(
         row.uuid, body, merge=False, actor=actor_of(operator), generation=None, precondition=precondition
     )
 
 
 async def take_report(
-    gateway: Gateway,
+    statuses: EdgeStatusDoor,
     cluster: UUID,
     generation: int,
     body: Mapping[str, Any],
@@ -86,7 +86,7 @@ async def take_report(
         Invalid: the status does not fit its schema.
         PreconditionFailed: the present status is not the one that the request wants.
     """
-    return await _door(gateway).record(
+    return await statuses.record(
         cluster, body, merge=False, actor="agent", generation=generation, precondition=precondition
     )
 
@@ -105,16 +105,16 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
             code="certificate_not_proposed",
             hint="`certificate_proposed` of the cluster shows which one waits; one that is taken ends that.",
         )
-    parse_certificate(row.proposed_pem, now=await gateway.edge_reports.now())
-    door = _door(gateway)
+    parse_certificate(row.proposed_pem, now=await gateway.ports.edge_reports.now())
+    statuses = statuses_of(gateway)
     for _ in range(_MOST_RACES):
-        present = await gateway.config.get(APP_CLUSTER_STATUS, row.uuid)
+        present = await gateway.ports.config.get(APP_CLUSTER_STATUS, row.uuid)
         body = {**(present.body if present else {}), CERTIFICATE_FIELD: row.proposed_pem}
         unmoved = (
             Precondition(match=frozenset({present.etag})) if present else Precondition(none_match=frozenset("*"))
         )
         with suppress(PreconditionFailed):
-            await door.record(
+            await statuses.record(
                 row.uuid, body, merge=False, actor=actor_of(admin), generation=None, precondition=unmoved
             )
             return
@@ -123,8 +123,9 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
     )
 
 
-def _door(gateway: Gateway) -> EdgeStatusDoor:
-    return EdgeStatusDoor(gateway.directory, gateway.edge_reports, gateway.config)
+def statuses_of(gateway: Gateway) -> EdgeStatusDoor:
+    """Takes what an edge says of itself, from whomever it comes."""
+    return EdgeStatusDoor(gateway.directory, gateway.ports.edge_reports, gateway.ports.config)
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

@@ -13,20 +13,33 @@ from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.bootstrap import AgentPod
 from edgewright.domain.reach import Door
 from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
-from edgewright.ports.audit import AuditLog
-from edgewright.ports.census import Census
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_wishes import ClusterWishes
-from edgewright.ports.config_store import ConfigStore
-from edgewright.ports.edge_access import EdgeAccess
-from edgewright.ports.edge_reports import EdgeReports
 from edgewright.ports.fleet import Fleet
-from edgewright.ports.git_server import GitServer
-from edgewright.ports.notifications import Webhooks
-from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
-from edgewright.ports.resealing import Resealings
-from edgewright.ports.secret_staging import SecretStaging
-from edgewright.ports.webhook_delivery import SigningSecrets
+from edgewright.ports.stored import StoredPorts
+
+
+@dataclass(frozen=True)
+class EdgeOffer:
+    """What edges are told of this centre, and what they are given to run.
+
+    Args:
+        external_url: base of every URL that leaves the gateway; no trailing slash. ``Host`` never makes one.
+        external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
+        ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
+        door: where edges are to reach the gateways; None: wherever they do.
+        registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
+        agent: what edges run the agent from; None: they get no agent.
+        credential_age: at which an edge is asked to replace a credential; None: at none.
+    """
+
+    external_url: str
+    external_url_is_loopback: bool = True
+    ca_bundle: str | None = None
+    door: Door | None = None
+    registry_mirror: str | None = None
+    agent: AgentPod | None = None
+    credential_age: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -34,18 +47,9 @@ class Gateway:
     """One gateway, ready to be wired into an application by ``api.app.create_app``.
 
     Args:
-        git: blocks on disk; called in a thread.
         git_http: Git's smart HTTP protocol, streaming.
-        external_url: base of every URL that leaves the gateway; no trailing slash. ``Host`` never makes one.
-        external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
-        organisation: prefix of Sparkplug Group-IDs.
         service: what ``/ping`` says that this is.
-        credential_age: at which an edge is asked to replace a credential; None: at none.
-        ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
-        door: where edges are to reach the gateways; None: wherever they do.
-        registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
         cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.
-        agent: what edges run the agent from; None: they get no agent.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
         allow_plain_http: a webhook may be reached without TLS off loopback, too.
@@ -57,34 +61,14 @@ class Gateway:
         sweep_every: how often the sweep begins.
     """
 
-    wishes: ClusterWishes
-    directory: ClusterDirectory
-    config: ConfigStore
-    edge_access: EdgeAccess
-    edge_reports: EdgeReports
-    operators: OperatorTokens
-    idempotency: IdempotencyKeys
-    staging: SecretStaging
-    resealings: Resealings
-    audit: AuditLog
-    census: Census
-    git: GitServer
+    ports: StoredPorts
     git_http: GitHttp
     fleet: Fleet
-    webhooks: Webhooks
-    signing: SigningSecrets
-    external_url: str
-    external_url_is_loopback: bool = True
-    organisation: str = "Edgewright"
-    credential_age: timedelta | None = None
+    offer: EdgeOffer
     sweep_every: timedelta = timedelta(seconds=30)
     demand_schema: Callable[[], Awaitable[None]] | None = None
     service: UUID = SERVICE_CLUSTER_MANAGER
-    ca_bundle: str | None = None
-    door: Door | None = None
-    registry_mirror: str | None = None
     cors_origins: tuple[str, ...] = ("*",)
-    agent: AgentPod | None = None
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"
     allow_plain_http: bool = False
@@ -92,3 +76,13 @@ class Gateway:
     change_stamp: Callable[[], int | None] | None = None
     metrics: Metrics = field(default_factory=Metrics)
     tracer: Tracer = field(default_factory=NoOpTracer)
+
+    @property
+    def directory(self) -> ClusterDirectory:
+        """What most routes ask."""
+        return self.ports.directory
+
+    @property
+    def wishes(self) -> ClusterWishes:
+        """What routes that change a cluster write."""
+        return self.ports.wishes

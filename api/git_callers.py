@@ -6,11 +6,16 @@ from uuid import UUID
 
 from fastapi import Depends, Request
 
+from api.access import Access
 from api.auth import identified, matched
-from api.gateway import Gateway
-from api.live import Live, gateway_in, live_in
+from api.git_guests import GitGuests
+from api.nudges import Nudges
+from api.stored_flux import FluxNamespace
+from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.domain.cluster import CredentialState
 from edgewright.domain.credentials import CredentialSecret
+from edgewright.ports.audit import AuditLog
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.edge_access import Credential
 from edgewright.ports.operators import OperatorToken
 
@@ -34,28 +39,40 @@ class EdgeGuest:
 GitCaller = OperatorToken | EdgeGuest
 
 
+@dataclass(frozen=True)
+class GitRoom:
+    """What the Git routes of one gateway work with."""
+
+    access: Access
+    directory: ClusterDirectory
+    audit: AuditLog
+    git_http: GitHttp
+    git_guests: GitGuests
+    flux_namespace: FluxNamespace
+    nudges: Nudges
+
+
 @dataclass(frozen=True, slots=True)
 class GitCall:
     """One request for a repository; whether the caller may make it, the route decides."""
 
     caller: GitCaller
     request: Request
-    gateway: Gateway
-    live: Live
+    room: GitRoom
 
 
 async def identify_for_git(request: Request) -> GitCall:
     """The request with whoever makes it; raises like ``api.auth.identified``."""
-    gateway, live = gateway_in(request), live_in(request)
-    caller = await identified(request, gateway, live, _match_guest)
-    return GitCall(caller, request, gateway, live)
+    room: GitRoom = request.app.state.git_room
+    caller = await identified(request, room.access, _match_guest)
+    return GitCall(caller, request, room)
 
 
-async def _match_guest(gateway: Gateway, cluster: UUID, spelled: CredentialSecret) -> EdgeGuest | None:
-    holder = await gateway.edge_access.holder(cluster)
+async def _match_guest(access: Access, cluster: UUID, spelled: CredentialSecret) -> EdgeGuest | None:
+    holder = await access.edge_access.holder(cluster)
     if holder is None:
         return None
-    credential = await matched(gateway, spelled, holder)
+    credential = await matched(access, spelled, holder)
     return None if credential is None else EdgeGuest(credential, holder.name)
 
 

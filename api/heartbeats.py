@@ -24,8 +24,8 @@ _log = structlog.get_logger("edgewright.api")
 class HeartbeatBatch:
     """The newest heartbeat of each cluster that was not written yet."""
 
-    def __init__(self, reports: EdgeReports, nudges: Nudges) -> None:
-        self._reports = reports
+    def __init__(self, edge_reports: EdgeReports, nudges: Nudges) -> None:
+        self._edge_reports = edge_reports
         self._nudges = nudges
         self._waiting: dict[tuple[UUID, int], Heartbeat] = {}
         self._written_at = time.monotonic()
@@ -53,7 +53,7 @@ class HeartbeatBatch:
             keys = list(self._waiting)[:BATCH_LIMIT]
             beats = {key: self._waiting.pop(key) for key in keys}
             try:
-                transitions = await self._reports.heartbeats(list(beats.values()))
+                transitions = await self._edge_reports.heartbeats(list(beats.values()))
             except EdgewrightError as error:
                 for key, beat in beats.items():
                     newer = self._waiting.get(key)

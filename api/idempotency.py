@@ -14,10 +14,9 @@ from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
 from api.auth import asker
-from api.gateway import Gateway
 from edgewright.domain.json import canonical_json
 from edgewright.errors import EdgewrightError, Invalid, Waiting
-from edgewright.ports.operators import OperatorToken
+from edgewright.ports.operators import IdempotencyKeys, OperatorToken
 
 KEY_LIMIT = 255
 _REPLAYED = "Idempotency-Replayed"
@@ -86,12 +85,12 @@ def once_of(request: Request, operator: OperatorToken, wish: Any) -> IdempotentR
 
 
 async def first_answer(
-    gateway: Gateway, once: IdempotentRequest, act: Callable[[], Awaitable[RememberedAnswer]]
+    idempotency: IdempotencyKeys, once: IdempotentRequest, act: Callable[[], Awaitable[RememberedAnswer]]
 ) -> Response:
     """Acts, or gives the answer that the same key got first. An answer that refuses is not remembered."""
     if once.key is None:
         return (await act()).response()
-    remembered = await gateway.idempotency.claim(once.scope, once.key, once.digest)
+    remembered = await idempotency.claim(once.scope, once.key, once.digest)
     if remembered is not None:
         if remembered.status == 0:
             raise Waiting("The first request with this key is still under way.", code="first_request_under_way")
@@ -99,9 +98,9 @@ async def first_answer(
     try:
         outcome = await act()
     except EdgewrightError:
-        await gateway.idempotency.release(once.scope, once.key)
+        await idempotency.release(once.scope, once.key)
         raise
-    await gateway.idempotency.settle(once.scope, once.key, outcome.status, outcome.body, outcome.headers)
+    await idempotency.settle(once.scope, once.key, outcome.status, outcome.body, outcome.headers)
     return outcome.response()
 
 

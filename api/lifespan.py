@@ -64,7 +64,7 @@ async def _keep_listening(gateway: Gateway, live: Live) -> None:
     nothing."""
     while True:
         try:
-            await gateway.edge_reports.keep_listening()
+            await gateway.ports.edge_reports.keep_listening()
             live.unwritable.clear()
         except EdgewrightError as error:
             if not live.unwritable.is_set():

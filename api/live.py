@@ -7,25 +7,17 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.allowances import Allowance
-from api.arrivals import Arrivals
-from api.bodies import edge_bodies
 from api.chart_values import ChartValues
-from api.commit_watch import CommitWatch
 from api.connections.places import Places
 from api.event_streams import EventStreams
 from api.gateway import Gateway
-from api.git_guests import GitGuests
 from api.heartbeats import HeartbeatBatch
 from api.held_beats import HeldBeats
 from api.metrics import Metrics
 from api.nudges import Nudges
-from api.operator_time import OperatorTime
 from api.scrape import Scrape
 from api.searches import Searches
-from api.secret_lane import SecretLanes
-from api.stored_flux import FluxNamespace
 from api.wanted_revisions import WantedRevisions
-from api.wrong_credentials import WrongCredentials
 
 
 @dataclass(frozen=True)
@@ -34,7 +26,7 @@ class Live:
 
     Args:
         closing: set when the process is told to end; long answers end then.
-        edge_bodies, edge_statuses, edge_secrets: what each cluster may send, report and register in a while.
+        edge_statuses, edge_secrets: what each cluster may report and register in a while.
         sessions: what each operator token or cluster may open: as each lives for an hour, 120 live at most.
         broken: names of background tasks that ended by a defect; `/readyz` shows them.
         unwritable: set while the last write to the database has failed that this process makes every few seconds.
@@ -44,16 +36,9 @@ class Live:
     heartbeats: HeartbeatBatch
     held_beats: HeldBeats
     wanted_revisions: WantedRevisions
-    secret_lane: SecretLanes
-    flux_namespace: FluxNamespace
     chart_values: ChartValues
-    arrivals: Arrivals
-    operator_time: OperatorTime
-    wrong_credentials: WrongCredentials
-    git_guests: GitGuests
     event_streams: EventStreams
     searches: Searches
-    edge_bodies: Allowance
     edge_statuses: Allowance
     edge_secrets: Allowance
     sessions: Allowance
@@ -68,11 +53,11 @@ class Live:
 def live_of(gateway: Gateway) -> Live:
     """The empty state of a gateway that starts."""
     nudges = Nudges(gateway.fleet)
-    heartbeats = HeartbeatBatch(gateway.edge_reports, nudges)
+    heartbeats = HeartbeatBatch(gateway.ports.edge_reports, nudges)
     places = Places(gateway.connections, gateway.metrics)
-    wanted_revisions, closing = WantedRevisions(gateway.git), asyncio.Event()
+    wanted_revisions, closing = WantedRevisions(gateway.ports.git), asyncio.Event()
     held_beats = HeldBeats(
-        gateway.audit,
+        gateway.ports.audit,
         stamp=gateway.change_stamp,
         charts=wanted_revisions.charts,
         room=gateway.connections.waiting_edges,
@@ -83,16 +68,9 @@ def live_of(gateway: Gateway) -> Live:
         heartbeats=heartbeats,
         held_beats=held_beats,
         wanted_revisions=wanted_revisions,
-        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.staging, gateway.change_stamp)),
-        flux_namespace=FluxNamespace(gateway.config),
-        chart_values=ChartValues(gateway.config, gateway.git, gateway.external_url),
-        arrivals=Arrivals(),
-        operator_time=OperatorTime(),
-        wrong_credentials=WrongCredentials(),
-        git_guests=GitGuests(),
+        chart_values=ChartValues(gateway.ports.config, gateway.ports.git, gateway.offer.external_url),
         event_streams=EventStreams(),
         searches=Searches(),
-        edge_bodies=edge_bodies(),
         edge_statuses=Allowance(
             burst=30,
             per_second=1,

@@ -1,26 +1,34 @@
 """Finding what a request names."""
 
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from pydantic import ValidationError
 
-from api.gateway import Gateway
 from edgewright.domain.cluster import ClusterSettings
 from edgewright.domain.ended import cluster_deleted, left_on_edge
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
 from edgewright.errors import Invalid, NotFound
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.config_store import ConfigStore
 
 
-async def open_cluster(gateway: Gateway, cluster: UUID) -> ClusterRow:
+class KnowsClusters(Protocol):
+    """Whatever a route works with, as far as its clusters go."""
+
+    @property
+    def directory(self) -> ClusterDirectory: ...
+
+
+async def open_cluster(room: KnowsClusters, cluster: UUID) -> ClusterRow:
     """The row of a cluster whose deletion has not finished.
 
     Raises:
         NotFound: code ``cluster_unknown``.
         Gone: code ``cluster_deleted``.
     """
-    row = await gateway.directory.get(cluster)
+    row = await room.directory.get(cluster)
     if row is None:
         raise cluster_unknown(cluster)
     refuse_deleted(row)
@@ -45,7 +53,7 @@ def cluster_unknown(cluster: UUID) -> NotFound:
     )
 
 
-async def chart_uuid(gateway: Gateway, chart: str) -> UUID:
+async def chart_uuid(config: ConfigStore, chart: str) -> UUID:
     """The Helm chart template that a UUID or a name means.
 
     Raises:
@@ -55,8 +63,8 @@ async def chart_uuid(gateway: Gateway, chart: str) -> UUID:
         return UUID(chart)
     except ValueError:
         pass
-    for template in await gateway.config.objects(APP_HELM_CHART_TEMPLATE):
-        info = await gateway.config.get(APP_OBJECT_INFO, template)
+    for template in await config.objects(APP_HELM_CHART_TEMPLATE):
+        info = await config.get(APP_OBJECT_INFO, template)
         if info is not None and isinstance(info.body, dict) and info.body.get("name") == chart:
             return template
     raise Invalid("No Helm chart template has that name.", code="chart_unknown", where="/chart")

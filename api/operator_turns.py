@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.access import Access
 from api.connections.callers import connection_of, holder_of, identify_caller
 from api.connections.places import Holder
-from api.live import Live
 from api.operator_time import METER, Meter, OperatorTime, metered
 from api.presented import Presented, presented_by, presented_in
 from api.problems import answer_error
@@ -20,9 +20,9 @@ from edgewright.errors import Waiting
 class OperatorTurns:
     """Wraps the application. What an edge sends, or somebody without credentials, passes untouched."""
 
-    def __init__(self, app: ASGIApp, live: Live) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
-        self._live = live
+        self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         secret = _operator_secret(scope)
@@ -32,7 +32,7 @@ class OperatorTurns:
         try:
             meter = await self._turn(scope, secret)
         except Waiting as error:
-            self._live.metrics.limited.labels(error.code).inc()
+            self._access.metrics.limited.labels(error.code).inc()
             await answer_error(Request(scope), error)(scope, receive, send)
             return
         if meter is None:
@@ -46,13 +46,13 @@ class OperatorTurns:
 
     async def _turn(self, scope: Scope, secret: str) -> Meter | None:
         """Whom to charge; None: the client has gone away."""
-        known = self._live.operator_time.known(secret)
+        known = self._access.operator_time.known(secret)
         if known is not None:
-            identify_caller(self._live.places, scope, cluster=None, token=known)
+            identify_caller(self._access.places, scope, cluster=None, token=known)
         connection = connection_of(scope)
         with _ending_with_client(scope):
             try:
-                return await self._live.operator_time.turn(secret)
+                return await self._access.operator_time.turn(secret)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if connection is None or connection.has_place or task is None:

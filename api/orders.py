@@ -11,14 +11,14 @@ from typing import Any
 from starlette.responses import Response
 
 from api.agent_callers import AgentCaller, same_agent
-from api.gateway import Gateway
+from api.agent_room import AgentRoom
 from api.held_beats import Seat
-from api.live import Live
 from api.reach import reach_of, told_when, told_where
 from api.rotation import wanted_rotations
 from api.schemas.edge import DetachOrder, HeartbeatAnswer, HeartbeatWish
 from edgewright.domain.cluster import CredentialState, Desired, Order
 from edgewright.errors import Conflict
+from edgewright.ports.resealing import Resealings
 
 SHORTEST_INTERVAL = 5
 """Seconds between two heartbeats, however short the lease."""
@@ -30,7 +30,7 @@ _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
 """What an answer says that is no wish, differs each time, or is compared by itself."""
 
 
-async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, live: Live) -> HeartbeatAnswer:
+async def told_to(agent: AgentCaller, wish: HeartbeatWish, room: AgentRoom) -> HeartbeatAnswer:
     """The answer to a heartbeat as things are now."""
     told: dict[str, Any] = {
         "state": agent.state.value,
@@ -45,11 +45,13 @@ async def told_to(agent: AgentCaller, wish: HeartbeatWish, gateway: Gateway, liv
             told["suspended"] = True
         case CredentialState.ACTIVE:
             flux = bytes.fromhex(wish.flux_sha256) if wish.flux_sha256 else None
-            told |= _wanted(agent, wish) | told_where(gateway, agent, reach_of(wish))
-            told["rotate"] = await wanted_rotations(gateway, agent, flux_sha256=flux)
-            told["reseal"] = await _stale(gateway, agent)
+            told |= _wanted(agent, wish) | told_where(room.door, agent, reach_of(wish))
+            told["rotate"] = await wanted_rotations(
+                room.edge_access, agent, flux_sha256=flux, oldest=room.credential_age
+            )
+            told["reseal"] = await _stale(room.resealings, agent)
             if wish.wait > 0:
-                told["revisions"] = dict(await live.wanted_revisions.of(agent.cluster))
+                told["revisions"] = dict(await room.wanted_revisions.of(agent.cluster))
         case _:
             return HeartbeatAnswer(**told, detach=True, detach_order=detach_order(agent))
     answer = HeartbeatAnswer(**told)
@@ -96,21 +98,19 @@ class HeldOrders:
         told: what is answered if nothing else is wanted until the time is over.
     """
 
-    __slots__ = ("_cluster", "_credential", "_gateway", "_is_over", "_live", "_seat", "_told", "_until", "_wish")
+    __slots__ = ("_cluster", "_credential", "_is_over", "_room", "_seat", "_told", "_until", "_wish")
 
-    def __init__(
-        self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, gateway: Gateway, live: Live
-    ) -> None:
+    def __init__(self, agent: AgentCaller, wish: HeartbeatWish, told: HeartbeatAnswer, room: AgentRoom) -> None:
         self._cluster, self._credential = agent.cluster, agent.credential.id
         self._wish = wish
         self._told = heartbeat_json(told)
         self._until = time.monotonic() + min(wish.wait, LONGEST_WAIT, told.interval)
-        self._gateway, self._live = gateway, live
+        self._room = room
         self._seat: Seat | None = None
         self._is_over = False
 
     async def answer(self) -> Response:
-        with self._live.held_beats.seat(self._cluster) as self._seat:
+        with self._room.held_beats.seat(self._cluster) as self._seat:
             while self._seat is not None and not self._is_over:
                 if not await self._seat.has_news(self._until - time.monotonic()) or await self._is_wanted():
                     break
@@ -125,8 +125,8 @@ class HeldOrders:
         """Whether something else is wanted by now."""
         # Who has reported a new status meanwhile is not asked for it.
         later = self._wish.model_copy(update={"status_digest": None})
-        agent = await same_agent(self._gateway, self._cluster, self._credential)
-        told = await told_to(agent, later, self._gateway, self._live)
+        agent = await same_agent(self._room.access, self._cluster, self._credential)
+        told = await told_to(agent, later, self._room)
         self._told = heartbeat_json(told)
         return not may_wait(told, self._wish)
 
@@ -136,11 +136,11 @@ def _digest(told: HeartbeatAnswer) -> str:
     return hashlib.sha256(wants.encode()).hexdigest()[:32]
 
 
-async def _stale(gateway: Gateway, agent: AgentCaller) -> list[str]:
+async def _stale(resealings: Resealings, agent: AgentCaller) -> list[str]:
     """Secrets that the edge is to re-seal now."""
     if agent.orders.resealing is None or agent.orders.desired is not Desired.PRESENT:
         return []
-    return list(await gateway.resealings.wanted(agent.cluster, limit=MOST_WANTED))
+    return list(await resealings.wanted(agent.cluster, limit=MOST_WANTED))
 
 
 def _wanted(agent: AgentCaller, wish: HeartbeatWish) -> dict[str, Any]:

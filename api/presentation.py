@@ -102,7 +102,7 @@ def links_of(gateway: Gateway, row: ClusterRow) -> Links:
     workflow = None
     if gateway.temporal_ui_url:
         workflow = f"{gateway.temporal_ui_url}/namespaces/{gateway.temporal_namespace}/workflows/cluster-{row.uuid}"
-    return Links(repository=f"{gateway.external_url}/git/cluster/{row.spec.name}", temporal_ui=workflow)
+    return Links(repository=f"{gateway.offer.external_url}/git/cluster/{row.spec.name}", temporal_ui=workflow)
 
 
 def _hosts(row: ClusterRow) -> list[dict[str, object]]:

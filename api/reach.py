@@ -4,13 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from api.agent_callers import AgentCaller
-from api.gateway import Gateway
 from api.schemas.edge import CheckInSpan, HeartbeatWish, NewDoor
 from edgewright.adapters.time_zones import timetable
 from edgewright.domain.check_in import CheckIn
 from edgewright.domain.cluster import Desired
 from edgewright.domain.identity import Link
-from edgewright.domain.reach import Reach
+from edgewright.domain.reach import Door, Reach
 
 
 def link_of(wish: HeartbeatWish) -> Link | None:
@@ -27,9 +26,8 @@ def reach_of(wish: HeartbeatWish) -> Reach | None:
     return Reach(url, wish.centre_ca_sha256, problem or None, holds_former=wish.holds_former)
 
 
-def told_where(gateway: Gateway, agent: AgentCaller, reach: Reach | None) -> dict[str, Any]:
+def told_where(door: Door | None, agent: AgentCaller, reach: Reach | None) -> dict[str, Any]:
     """What the answer to a heartbeat says of where to call: nothing to an agent that does not say where it does."""
-    door = gateway.door
     if door is None or reach is None or agent.orders.desired is not Desired.PRESENT:
         return {}
     if not door.is_used(reach):

@@ -6,10 +6,9 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from api.agent_callers import AgentCaller
-from api.gateway import Gateway
 from edgewright.domain.cluster import CredentialState, Desired, Role
 from edgewright.errors import Conflict
-from edgewright.ports.edge_access import Credential
+from edgewright.ports.edge_access import Credential, EdgeAccess
 
 AGE_SPREAD = 0.1
 """Credentials get up to this part older than they should, each cluster's another: a fleet that was attached in one
@@ -22,7 +21,9 @@ time of day only must have its turn, too."""
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 
 
-async def wanted_rotations(gateway: Gateway, agent: AgentCaller, *, flux_sha256: bytes | None) -> list[Role]:
+async def wanted_rotations(
+    edge_access: EdgeAccess, agent: AgentCaller, *, flux_sha256: bytes | None, oldest: timedelta | None
+) -> list[Role]:
     """The roles whose credential the edge should replace by a new one.
 
     What an edge uses and has no right to here is replaced, too: a backup of the centre may be older than it. A
@@ -31,6 +32,7 @@ async def wanted_rotations(gateway: Gateway, agent: AgentCaller, *, flux_sha256:
     Args:
         agent: whose credential is active.
         flux_sha256: of the secret that Flux uses there; None: the agent does not say, and cannot replace it.
+        oldest: how old a credential gets; None: of any age.
     """
     active = {agent.credential}
     wanted = set()
@@ -46,26 +48,24 @@ async def wanted_rotations(gateway: Gateway, agent: AgentCaller, *, flux_sha256:
         if used is not None and used.state is CredentialState.ACTIVE:
             active.add(used)
     wanted |= {each.role for each in active if each.rotation_asked_at is not None}
-    old = {each.role for each in active if _is_too_old(each, gateway.credential_age)} - wanted
-    if old and agent.orders.desired is Desired.PRESENT and await _ask(gateway, agent.cluster, old):
-        wanted |= old
+    if oldest is not None and agent.orders.desired is Desired.PRESENT:
+        old = {each.role for each in active if _is_too_old(each, oldest)} - wanted
+        if old and await _ask(edge_access, agent.cluster, old, oldest):
+            wanted |= old
     return sorted(wanted)
 
 
-async def _ask(gateway: Gateway, cluster: UUID, roles: Collection[Role]) -> bool:
+async def _ask(edge_access: EdgeAccess, cluster: UUID, roles: Collection[Role], oldest: timedelta) -> bool:
     """Whether it could be asked: the cluster may have changed since it was read."""
-    assert gateway.credential_age is not None  # noqa: S101 - for the type checker: nothing is too old without
-    reason = f"They are older than {gateway.credential_age.days} days."
+    reason = f"They are older than {oldest.days} days."
     with suppress(Conflict):
-        await gateway.edge_access.ask_rotation(cluster, roles, actor="centre", reason=reason)
+        await edge_access.ask_rotation(cluster, roles, actor="centre", reason=reason)
         return True
     return False
 
 
-def _is_too_old(credential: Credential, longest: timedelta | None) -> bool:
+def _is_too_old(credential: Credential, longest: timedelta) -> bool:
     """By the gateway's clock."""
-    if longest is None:
-        return False
     now = datetime.now(UTC)
     is_old = now - credential.created_at > age_limit(credential.cluster, longest)
     return is_old and has_its_turn(credential.cluster, now)

@@ -56,7 +56,7 @@ class Scrape:
     async def _census(self) -> Counted | None:
         async with self._turn:
             if self._clock() - self._counted_at >= CENSUS_SECONDS:
-                self._counted = await _or_none(self._gateway.census.count())
+                self._counted = await _or_none(self._gateway.ports.census.count())
                 self._counted_at = self._clock()
             return self._counted
 

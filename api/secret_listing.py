@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from api.gateway import Gateway
 from api.schemas.secrets import ListedSecret, SealedKey, SecretList
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.edge_status import EdgeStatus
@@ -12,10 +11,11 @@ from edgewright.domain.rendering.layout import SECRETS_FOLDER
 from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import NotFound, Stalled
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.git_server import GitServer
 from edgewright.sealing import SealedValue, ciphertext_digest, read_sealed
 
 
-def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
+def list_secrets(git: GitServer, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
     """Of one cluster, by namespace and name; reads its repository.
 
     Args:
@@ -25,7 +25,7 @@ def list_secrets(gateway: Gateway, row: ClusterRow, *, namespace: str | None, na
     items: list[SealedKey] = []
     secrets: list[ListedSecret] = []
     unreadable: list[str] = []
-    for path, secret, document in _files(gateway, row):
+    for path, secret, document in _files(git, row):
         if namespace not in {None, secret.namespace} or name not in {None, secret.name}:
             continue
         try:
@@ -50,17 +50,17 @@ def _listed(secret: SecretReference, template: SecretTemplate) -> ListedSecret:
     )
 
 
-def _files(gateway: Gateway, row: ClusterRow) -> Iterator[tuple[str, SecretReference, bytes]]:
+def _files(git: GitServer, row: ClusterRow) -> Iterator[tuple[str, SecretReference, bytes]]:
     """Path, Secret and content of each of their files."""
     try:
-        head = gateway.git.head(row.uuid)
+        head = git.head(row.uuid)
     except NotFound:
         return
-    for path in gateway.git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []:
+    for path in git.list(row.uuid, SECRETS_FOLDER.rstrip("/"), at=head) if head else []:
         namespace, _, file = path.removeprefix(SECRETS_FOLDER).partition("/")
         if file.endswith(".yaml") and head is not None:
             secret = SecretReference(namespace, file.removesuffix(".yaml"))
-            yield path, secret, gateway.git.read(row.uuid, path, at=head) or b""
+            yield path, secret, git.read(row.uuid, path, at=head) or b""
 
 
 class _Edge:

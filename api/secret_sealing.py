@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-from api.gateway import Gateway
 from api.secret_namespaces import check_namespaces
+from api.secret_room import SecretRoom
 from api.secret_templates import Templates, check_form
 from api.unapplied_deletions import UnappliedDeletions
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import SecretTemplate, secret_is_gone
 from edgewright.errors import Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.git_server import CommitId
+from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.sealing import (
     Plaintext,
     Scope,
@@ -69,16 +69,16 @@ def sealing_certificate(row: ClusterRow) -> SealingCertificate:
         ) from None
 
 
-def _seal(gateway: Gateway, change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
+def _seal(room: SecretRoom, change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
     if change.value is None or certificate is None:
         return None
-    with gateway.metrics.seal.time():
+    with room.metrics.seal.time():
         ciphertext = seal(change.value, certificate, scope=Scope.STRICT, secret=change.place.secret)
     return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
 
 
 def sealed_changes(
-    gateway: Gateway,
+    room: SecretRoom,
     row: ClusterRow,
     changes: Sequence[KeyChange],
     *,
@@ -87,11 +87,11 @@ def sealed_changes(
     given_up: Collection[str],
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
-    head = head_of(gateway, row.uuid)
+    head = head_of(room.git, row.uuid)
     valued = {change.place.namespace for change in changes if change.value is not None}
-    check_namespaces(gateway.git, row.uuid, head, valued)
-    unapplied = UnappliedDeletions(gateway.git, row.uuid, row.spec.name, head, row.observed_revision)
-    sealed = [_seal(gateway, change, certificate) for change in changes]
+    check_namespaces(room.git, row.uuid, head, valued)
+    unapplied = UnappliedDeletions(room.git, row.uuid, row.spec.name, head, row.observed_revision)
+    sealed = [_seal(room, change, certificate) for change in changes]
     by_secret: dict[SecretReference, dict[SecretKey, tuple[KeyChange, SealedValue | None]]] = {}
     labelled = {change.place for change in changes if isinstance(change.place, SecretReference)}
     for change, value in zip(changes, sealed, strict=True):
@@ -100,7 +100,7 @@ def sealed_changes(
             wanted[change.place] = (change, value)
     for secret, wanted in by_secret.items():
         path, template = secret.path, templates.get(secret)
-        document = gateway.git.read(row.uuid, path, at=head) if head else None
+        document = room.git.read(row.uuid, path, at=head) if head else None
         there = SealedFile({}, SecretTemplate()) if document is None else read_sealed(document, where=path)
         if secret in labelled and document is None:
             raise secret_is_gone(secret)
@@ -119,9 +119,9 @@ def sealed_changes(
     return sealed
 
 
-def head_of(gateway: Gateway, cluster: UUID) -> CommitId | None:
+def head_of(git: GitServer, cluster: UUID) -> CommitId | None:
     """The newest commit of a cluster's repository; None: it has none yet."""
     try:
-        return gateway.git.head(cluster)
+        return git.head(cluster)
     except NotFound:
         return None

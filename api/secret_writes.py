@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID, uuid4, uuid5
 
-from api.gateway import Gateway
-from api.live import Live
 from api.lookup import open_cluster
 from api.secret_namespaces import namespace_warnings
+from api.secret_room import SecretRoom
 from api.secret_sealing import KeyChange, head_of, sealed_changes, sealing_certificate
 from api.secret_templates import Templates
+from api.stored_flux import FluxNamespace
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
 from edgewright.domain.edge_status import EdgeStatus
@@ -34,8 +34,8 @@ from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNE
 from edgewright.errors import Conflict, Invalid, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
-from edgewright.ports.git_server import CommitId
-from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.ports.git_server import CommitId, GitServer
+from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
 
 
 @dataclass(frozen=True)
@@ -76,33 +76,33 @@ class SecretWish:
 
 
 async def change_keys(
-    gateway: Gateway, live: Live, wish: SecretWish, changes: Callable[[], Awaitable[Sequence[KeyChange]]]
+    room: SecretRoom, wish: SecretWish, changes: Callable[[], Awaitable[Sequence[KeyChange]]]
 ) -> ChangedKeys:
     """Makes the changes, or finds what has become of them. ``changes`` is asked only if they are needed.
 
     Raises:
         NotFound, Conflict, Waiting, Invalid: see the functions below.
     """
-    row = await open_cluster(gateway, wish.cluster)
+    row = await open_cluster(room, wish.cluster)
     request = request_id(wish.cluster, wish.asker, wish.path, wish.key)
-    repeated = not wish.dry_run and wish.key is not None and await first_result(gateway, request, wish.places)
+    repeated = not wish.dry_run and wish.key is not None and await first_result(room.staging, request, wish.places)
     if not repeated:
         check_writable(row)
         wanted = await changes()
-        reserved = await reserved_namespaces(live, row)
+        reserved = await reserved_namespaces(room.flux_namespace, row)
         refuse_reserved(wanted, wish.templates, reserved)
         given_up = {
             place
             for place in row.must_reenter
             if _is_reserved(SecretReference(*place.split("/")[:2]), reserved=reserved)
         }
-        await stage(gateway, row, request, wanted, wish, given_up=given_up)
-    warnings = await asyncio.to_thread(_warnings, gateway, row, wish.expected)
+        await stage(room, row, request, wanted, wish, given_up=given_up)
+    warnings = await asyncio.to_thread(_warnings, room.git, row, wish.expected)
     if wish.dry_run:
         return ChangedKeys(None, warnings)
-    commit = await commit_of(gateway, live, wish.cluster, request, repeated=repeated)
+    commit = await commit_of(room, wish.cluster, request, repeated=repeated)
     if not set(wish.places).isdisjoint(_lost(row)):
-        await live.nudges.nudge(wish.cluster)  # a condition says that it is lost: its workflow has to look again
+        await room.nudges.nudge(wish.cluster)  # a condition says that it is lost: its workflow has to look again
     return ChangedKeys(commit, warnings)
 
 
@@ -119,13 +119,13 @@ def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
     return uuid4() if key is None else uuid5(cluster, f"{asker}\n{path}\n{key}")
 
 
-async def first_result(gateway: Gateway, request: UUID, places: Sequence[SecretPlace]) -> bool:
+async def first_result(staging: SecretStaging, request: UUID, places: Sequence[SecretPlace]) -> bool:
     """Whether a request was staged before.
 
     Raises:
         Invalid: code ``idempotency_key_reused``: it was for other keys.
     """
-    staged = await gateway.staging.request(request)
+    staged = await staging.request(request)
     if staged and Counter(row.place for row in staged) != Counter(places):
         raise Invalid("This Idempotency-Key was used for another request.", code="idempotency_key_reused")
     return bool(staged)
@@ -149,7 +149,7 @@ OWN_PREFIX = "edgewright-"
 """Secrets of the product itself begin so, on every edge; but ``FLUX_SECRET``."""
 
 
-async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
+async def reserved_namespaces(flux_namespace: FluxNamespace, row: ClusterRow) -> Mapping[str, str]:
     """Namespaces of the edge that are not the operator's, into which nothing is sealed -> whose they are.
 
     Programs there have all rights on the edge, or hold its sealing key and its credentials, and read what to do from
@@ -158,7 +158,7 @@ async def reserved_namespaces(live: Live, row: ClusterRow) -> Mapping[str, str]:
     return {
         row.spec.namespace: EDGEWRIGHT,  # first: whoever names another's namespace for a cluster opens nothing of it
         FLUX_NAMESPACE: FLUX,
-        await live.flux_namespace.read(): FLUX,
+        await flux_namespace.read(): FLUX,
         KUBERNETES_NAMESPACE: KUBERNETES,
     }
 
@@ -191,7 +191,7 @@ def refuse_reserved(changes: Sequence[KeyChange], templates: Templates, reserved
 
 
 async def stage(
-    gateway: Gateway,
+    room: SecretRoom,
     row: ClusterRow,
     request: UUID,
     changes: Sequence[KeyChange],
@@ -218,7 +218,7 @@ async def stage(
     certificate = sealing_certificate(row) if sealing else None
     sealed = await asyncio.to_thread(
         sealed_changes,
-        gateway,
+        room,
         row,
         changes,
         templates=wish.templates,
@@ -227,7 +227,7 @@ async def stage(
     )
     if not wish.dry_run:
         templates = dict(wish.templates)
-        await gateway.staging.stage(
+        await room.staging.stage(
             [
                 StagedChange(
                     request=request,
@@ -247,7 +247,7 @@ async def stage(
         )
 
 
-async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID, *, repeated: bool) -> CommitId:
+async def commit_of(room: SecretRoom, cluster: UUID, request: UUID, *, repeated: bool) -> CommitId:
     """Has the workflow commit a staged request, and returns the commit that holds it.
 
     Args:
@@ -258,13 +258,13 @@ async def commit_of(gateway: Gateway, live: Live, cluster: UUID, request: UUID, 
         Conflict: why the request can never be committed.
     """
     try:
-        if not repeated or not _settled(await gateway.staging.request(request)):
-            commit = await live.secret_lane.change(cluster, request)
+        if not repeated or not _settled(await room.staging.request(request)):
+            commit = await room.secret_lane.change(cluster, request)
             if commit is not None:
                 return commit
     except FleetUnavailable:
         pass  # the rows may tell all the same
-    return outcome_of(await gateway.staging.request(request))
+    return outcome_of(await room.staging.request(request))
 
 
 def outcome_of(rows: Sequence[StagedChange]) -> CommitId:
@@ -292,5 +292,5 @@ def _settled(rows: Sequence[StagedChange]) -> bool:
     return bool(rows) and rows[0].state is not StagedState.STAGED
 
 
-def _warnings(gateway: Gateway, row: ClusterRow, expected: AbstractSet[str]) -> Sequence[str]:
-    return namespace_warnings(gateway.git, row, head_of(gateway, row.uuid), expected)
+def _warnings(git: GitServer, row: ClusterRow, expected: AbstractSet[str]) -> Sequence[str]:
+    return namespace_warnings(git, row, head_of(git, row.uuid), expected)

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from api.gateway import Gateway
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.own_objects import ObjectKey
@@ -45,9 +44,9 @@ class FluxNamespace:
         return self._known_objects[1]
 
 
-async def stored_flux(gateway: Gateway) -> tuple[ImportedFlux, Entry] | None:
+async def stored_flux(config: ConfigStore) -> tuple[ImportedFlux, Entry] | None:
     """The bundle and its entry; None: nobody has imported one."""
-    entry = await gateway.config.get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
+    entry = await config.get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
     return None if entry is None else (ImportedFlux.model_validate(entry.body), entry)
 
 

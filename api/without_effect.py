@@ -3,7 +3,6 @@
 from typing import Any, NoReturn
 from uuid import UUID
 
-from api.gateway import Gateway
 from edgewright.domain.json import same_json
 from edgewright.domain.wellknown import (
     APP_BOOTSTRAP_SCRIPT,
@@ -17,6 +16,7 @@ from edgewright.domain.wellknown import (
     OBJECT_HELM_RELEASE_TEMPLATE,
 )
 from edgewright.errors import Invalid
+from edgewright.ports.config_store import ConfigStore
 
 _ONLY_OBJECTS = {
     APP_FLUX_TEMPLATE: OBJECT_FLUX_TEMPLATE,
@@ -26,7 +26,7 @@ _ONLY_OBJECTS = {
 """Applications of which Edgewright reads the entry of one object."""
 
 
-async def refuse_without_effect(gateway: Gateway, app: UUID, object_: UUID, body: Any) -> None:
+async def refuse_without_effect(config: ConfigStore, app: UUID, object_: UUID, body: Any) -> None:
     """Lets every entry pass that Edgewright acts on, and those of Applications that it does not know.
 
     Raises:
@@ -37,7 +37,7 @@ async def refuse_without_effect(gateway: Gateway, app: UUID, object_: UUID, body
             "Edgewright deploys nothing from an Edge deployments entry.",
             hint="Push manifests to by-hand/ of the cluster's driving repository, or set values of its chart.",
         )
-    if app == APP_GIT_REPOSITORY and not await _is_there(gateway, app, object_, body):
+    if app == APP_GIT_REPOSITORY and not await _is_there(config, app, object_, body):
         _refuse(
             "Edgewright makes, moves and mirrors no repository because of an entry.",
             hint="Each cluster has its driving repository; shared/helm-charts is the only other one.",
@@ -56,8 +56,8 @@ async def refuse_without_effect(gateway: Gateway, app: UUID, object_: UUID, body
         )
 
 
-async def _is_there(gateway: Gateway, app: UUID, object_: UUID, body: Any) -> bool:
-    entry = await gateway.config.get(app, object_)
+async def _is_there(config: ConfigStore, app: UUID, object_: UUID, body: Any) -> bool:
+    entry = await config.get(app, object_)
     return entry is not None and same_json(entry.body, body)
 
 

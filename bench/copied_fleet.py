@@ -20,15 +20,14 @@ from sqlalchemy import Table, Uuid, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bench.edge_identities import secret_of
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.adapters.database.tables import accounts, feed, metadata
 from edgewright.adapters.git.layout import repository_folder
 from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import Role
 from edgewright.domain.credentials import sha256_of
 from edgewright.ports.clusters import ClusterRow
+from edgewright.settings import Settings
+from edgewright.wiring import OpenPorts, open_ports
 
 AT_ONCE = 200
 """Clusters that are written in one transaction."""
@@ -59,9 +58,9 @@ def copy_cluster(home: Path, original: UUID, count: int, *, external_url: str) -
 
 
 async def _copy(home: Path, uuid: UUID, count: int, external_url: str) -> None:
-    async with open_database(f"sqlite+aiosqlite:///{home / 'edgewright.db'}") as database:
-        inputs = RenderInputs(SqlConfigStore(database), external_url)
-        original = await _read(database, uuid)
+    async with open_ports(Settings(home=home, database_url=None)) as ports:
+        inputs = RenderInputs(ports.config, external_url)
+        original = await _read(ports, uuid)
         for first in range(0, count, AT_ONCE):
             names = [f"{original.row.spec.name}-{uuid4().hex[:12]}" for _ in range(min(AT_ONCE, count - first))]
             copies: dict[str, list[Row]] = {}
@@ -72,16 +71,16 @@ async def _copy(home: Path, uuid: UUID, count: int, external_url: str) -> None:
                 for table, row in _copied(original, new, name, digest):
                     copies.setdefault(table, []).append(row)
                 await asyncio.to_thread(_copy_repository, home / "repositories", uuid, new)
-            async with database.write() as connection:
+            async with ports.database.write() as connection:
                 await _write(connection, copies)
 
 
-async def _read(database: Database, uuid: UUID) -> _Original:
-    row = await SqlClusterDirectory(database).get(uuid)
+async def _read(ports: OpenPorts, uuid: UUID) -> _Original:
+    row = await ports.directory.get(uuid)
     assert row is not None
     assert row.projection is not None
     assert row.projection.done.rendered_digest
-    async with database.read() as connection:
+    async with ports.database.read() as connection:
         own = {uuid, *await connection.scalars(select(accounts.c.uuid).where(accounts.c.cluster == uuid))}
         rows = {table.name: [found async for found in _rows_of(connection, table, own)] for table in _tables()}
     return _Original(row, row.projection.done.rendered_digest, frozenset(own), rows)

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from api.agent_callers import AgentCall, AgentCaller, FromAgent
+from api.agent_room import AgentRoom
 from api.auth import require_active
 from api.bodies import STATUS_JSON, JsonBody, json_object, json_value
 from api.edge_status import status_digest, take_report
-from api.gateway import Gateway
 from api.held_answers import HeldAnswer
 from api.orders import HeldOrders, detach_order, heartbeat_json, may_wait, not_detaching, told_to
 from api.reach import link_of, reach_of
@@ -40,15 +40,15 @@ async def heartbeat(
     call: Annotated[AgentCall[HeartbeatWish], Depends(FromAgent(JsonBody(HeartbeatWish, optional=True)))],
 ) -> Response:
     """Renews the lease, and says what the centre wants: with `wait`, once that has changed."""
-    agent, wish, gateway, live = call.agent, call.body, call.gateway, call.live
+    agent, wish, room = call.agent, call.body, call.room
     if agent.state is CredentialState.ACTIVE:
-        live.heartbeats.add(_beat(gateway, agent, wish, reach_of(wish)))
+        room.heartbeats.add(_beat(room, agent, wish, reach_of(wish)))
         if wish.inventory_empty and agent.orders.desired is Desired.DELETED:
-            await gateway.edge_reports.inventory_empty(agent.cluster, agent.generation)
-            await live.nudges.nudge(agent.cluster)
-    told = await told_to(agent, wish, gateway, live)
+            await room.edge_reports.inventory_empty(agent.cluster, agent.generation)
+            await room.nudges.nudge(agent.cluster)
+    told = await told_to(agent, wish, room)
     if may_wait(told, wish):
-        return HeldAnswer(HeldOrders(agent, wish, told, gateway, live))
+        return HeldAnswer(HeldOrders(agent, wish, told, room))
     return Response(heartbeat_json(told), media_type="application/json")
 
 
@@ -66,15 +66,15 @@ async def heartbeat(
 async def put_status(call: Annotated[AgentCall[None], Depends(FromAgent(demand=require_active))]) -> Response:
     """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens. `Edgewright-Status-Digest`
     is for the next heartbeat."""
-    agent, gateway, live = call.agent, call.gateway, call.live
-    live.edge_statuses.spend(agent.cluster, 1)
+    agent, room = call.agent, call.room
+    room.edge_statuses.spend(agent.cluster, 1)
     body = json_object(await json_value(call.request, STATUS_JSON))
     applied = observed_commit(body.get("observed_revision"))
     if applied is not None:
-        live.heartbeats.add(Heartbeat(agent.cluster, agent.generation, observed_revision=applied))
-    if await take_report(gateway, agent.cluster, agent.generation, body):
-        await live.nudges.nudge(agent.cluster)
-    stored = await gateway.config.get(APP_CLUSTER_STATUS, agent.cluster)
+        room.heartbeats.add(Heartbeat(agent.cluster, agent.generation, observed_revision=applied))
+    if await take_report(room.statuses, agent.cluster, agent.generation, body):
+        await room.nudges.nudge(agent.cluster)
+    stored = await room.config.get(APP_CLUSTER_STATUS, agent.cluster)
     return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(stored, body)})
 
 
@@ -83,12 +83,12 @@ async def rotate_credential(
     call: Annotated[AgentCall[NewCredential], Depends(FromAgent(JsonBody(NewCredential), demand=require_active))],
 ) -> CredentialBody:
     """Pending until its first use, which revokes the older one; until then both work."""
-    agent, wish, gateway, live = call.agent, call.body, call.gateway, call.live
-    live.edge_secrets.spend(agent.cluster, 1)
+    agent, wish, room = call.agent, call.body, call.room
+    room.edge_secrets.spend(agent.cluster, 1)
     secret = parse_cluster_secret(wish.secret)
     if secret.role is not wish.role:
         raise Invalid("The secret is spelled for the other role.", code="request_invalid", where="/secret")
-    state = await gateway.edge_access.add_rotated(agent.cluster, wish.role, secret.sha256, actor="agent")
+    state = await room.edge_access.add_rotated(agent.cluster, wish.role, secret.sha256, actor="agent")
     return CredentialBody(role=wish.role, state=state.value)
 
 
@@ -101,9 +101,9 @@ async def detached(
     if detach_order(agent) is None:
         raise not_detaching()
     purge = Purge(done=said.purged, problem=" ".join((said.purge_problem or "").split()))
-    await call.gateway.edge_reports.goodbye(agent.cluster, agent.generation, purge)
+    await call.room.edge_reports.goodbye(agent.cluster, agent.generation, purge)
     if not agent.orders.closed:
-        await call.live.nudges.nudge(agent.cluster)
+        await call.room.nudges.nudge(agent.cluster)
     return Response(status_code=204)
 
 
@@ -122,7 +122,7 @@ def observed_commit(revision: object) -> str | None:
     return match[1] if match else None
 
 
-def _beat(gateway: Gateway, agent: AgentCaller, wish: HeartbeatWish, reach: Reach | None) -> Heartbeat:
+def _beat(room: AgentRoom, agent: AgentCaller, wish: HeartbeatWish, reach: Reach | None) -> Heartbeat:
     offset = None
     if wish.sent_at is not None and wish.sent_at.tzinfo is not None:
         offset = (wish.sent_at - datetime.now(UTC)).total_seconds()
@@ -133,7 +133,7 @@ def _beat(gateway: Gateway, agent: AgentCaller, wish: HeartbeatWish, reach: Reac
         observed_revision=observed_commit(wish.observed_revision),
         link=link_of(wish),
         reach=reach,
-        is_where_wanted=reach is not None and gateway.door is not None and gateway.door.is_used(reach),
-        is_usual=reach is not None and reach.url == gateway.external_url,
+        is_where_wanted=reach is not None and room.door is not None and room.door.is_used(reach),
+        is_usual=reach is not None and reach.url == room.external_url,
         asks_flux=wish.asks_flux,
     )

@@ -12,10 +12,10 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
+from api.access import TheAccess
 from api.admission import admit
 from api.document_headers import declared
-from api.gateway import Gateway
-from api.live import TheGateway, TheLive
+from api.live import TheGateway
 from api.stored_flux import stored_flux
 from edgewright.bootstrap import (
     BootstrapInput,
@@ -31,6 +31,8 @@ from edgewright.domain.templates import expand
 from edgewright.domain.wellknown import APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT, REPOSITORY_HELM_CHARTS
 from edgewright.errors import Invalid, Stalled
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.git_server import GitServer
 
 PATH = "/v1/cluster/{uuid}/bootstrap"
 UNINSTALL_PATH = "/v1/uninstall.sh"
@@ -57,32 +59,34 @@ async def bootstrap_script(
     *,
     uuid: str,
     request: Request,
+    access: TheAccess,
     gateway: TheGateway,
-    live: TheLive,
     token: str = "",
     wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
     """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
-    registration, row = await admit(request, gateway, live, uuid, token)
-    files, hooks = await _installation(gateway, row)
-    stored = None if row.spec.bare else await stored_flux(gateway)
+    registration, row = await admit(request, access, gateway, uuid, token)
+    files, hooks = await _installation(gateway.ports.config, gateway.offer.external_url, row)
+    stored = None if row.spec.bare else await stored_flux(gateway.ports.config)
     flux = stored[0] if stored else None
     meant = BootstrapInput(
         cluster=row.uuid,
         name=row.spec.name,
         namespace=row.spec.namespace,
-        external_url=gateway.external_url,
+        external_url=gateway.offer.external_url,
         token=token,
         expires_at=registration.expires_at,
         generation=row.generation,
-        ca_bundle=gateway.ca_bundle,
-        files={**files, **await asyncio.to_thread(_own_files, gateway, row.uuid)},
+        ca_bundle=gateway.offer.ca_bundle,
+        files={**files, **await asyncio.to_thread(_own_files, gateway.ports.git, row.uuid)},
         before=hooks.get("before", ""),
         after=hooks.get("after", ""),
         **({"flux": flux.named, "flux_namespace": flux.namespace} if flux else {}),
-        agent=gateway.agent,
+        agent=gateway.offer.agent,
     )
-    return PlainTextResponse(await asyncio.to_thread(_rendered, gateway, meant, flux, wanted), headers=HEADERS)
+    return PlainTextResponse(
+        await asyncio.to_thread(_rendered, gateway.offer.registry_mirror, meant, flux, wanted), headers=HEADERS
+    )
 
 
 @router.get(UNINSTALL_PATH, summary="The script that takes Edgewright off any edge", response_class=PlainTextResponse)
@@ -100,29 +104,32 @@ def _uninstall_script() -> str:
     return render_uninstall()
 
 
-def _rendered(gateway: Gateway, meant: BootstrapInput, flux: ImportedFlux | None, wanted: str) -> str:
+def _rendered(mirror: str | None, meant: BootstrapInput, flux: ImportedFlux | None, wanted: str) -> str:
     match wanted:
         case "":
             return render_script(meant)
         case "uninstall":
             return render_uninstall(meant)
         case "manifests":
-            labels, mirror = installed_labels(meant), gateway.registry_mirror
-            return render_manifests(meant, flux=flux.labelled(labels, mirror=mirror) if flux else b"")
+            return render_manifests(
+                meant, flux=flux.labelled(installed_labels(meant), mirror=mirror) if flux else b""
+            )
     raise Invalid("There is no such format of the bootstrap script.", code="format_unknown", where="format")
 
 
-async def _installation(gateway: Gateway, row: ClusterRow) -> tuple[Mapping[str, str], Mapping[str, str]]:
+async def _installation(
+    config: ConfigStore, external_url: str, row: ClusterRow
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Files, expanded, and hooks that the installation's Bootstrap entry brings."""
-    entry = await gateway.config.get(APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT)
+    entry = await config.get(APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT)
     body = entry.body if entry is not None else {}
     context: dict[str, Json] = {
         "uuid": str(row.uuid),
         "name": row.spec.name,
         "namespace": row.spec.namespace,
         "url": {
-            "self": f"{gateway.external_url}/uuid/{row.uuid}",
-            "helm": f"{gateway.external_url}/uuid/{REPOSITORY_HELM_CHARTS}",
+            "self": f"{external_url}/uuid/{row.uuid}",
+            "helm": f"{external_url}/uuid/{REPOSITORY_HELM_CHARTS}",
         },
     }
     expanded = expand({"files": body.get("files", {})}, context, where="Bootstrap script")
@@ -132,12 +139,10 @@ async def _installation(gateway: Gateway, row: ClusterRow) -> tuple[Mapping[str,
     return {name: str(text) for name, text in files.items()}, body.get("hooks", {})
 
 
-def _own_files(gateway: Gateway, cluster: UUID) -> dict[str, str]:
+def _own_files(git: GitServer, cluster: UUID) -> dict[str, str]:
     """What makes Flux read this cluster's repository, as its newest commit has it."""
-    head = gateway.git.head(cluster)
+    head = git.head(cluster)
     if head is None:
         return {}
-    found = {
-        file: gateway.git.read(cluster, CLUSTER_FOLDER + file, at=head) for file in (SELF_LINK_FILE, FLUX_SYSTEM_FILE)
-    }
+    found = {file: git.read(cluster, CLUSTER_FOLDER + file, at=head) for file in (SELF_LINK_FILE, FLUX_SYSTEM_FILE)}
     return {file: text.decode() for file, text in found.items() if text is not None}

@@ -104,7 +104,7 @@ async def create_cluster(
         await live.nudges.nudge(row.uuid)
         return _outcome(gateway, row, 201)
 
-    return await first_answer(gateway, once, create)
+    return await first_answer(gateway.ports.idempotency, once, create)
 
 
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
@@ -174,7 +174,7 @@ async def delete_cluster(
         await live.nudges.nudge(uuid)
         return _outcome(gateway, row, 202)
 
-    return await first_answer(gateway, once, delete)
+    return await first_answer(gateway.ports.idempotency, once, delete)
 
 
 @router.post("/v1/cluster/{uuid}/undelete", summary="Take a deletion back", response_model=ClusterBody)
@@ -204,7 +204,7 @@ async def recreate_cluster(
 
     async def recreate() -> RememberedAnswer:
         if changes.get("chart"):
-            changes["chart"] = str(await chart_uuid(gateway, changes["chart"]))
+            changes["chart"] = str(await chart_uuid(gateway.ports.config, changes["chart"]))
         if changes.keys() & DECIDING:
             present = (await open_cluster(gateway, uuid)).spec
             body: dict[str, Any] = {"name": present.name, "namespace": present.namespace, "values": present.values}
@@ -221,7 +221,7 @@ async def recreate_cluster(
         await live.nudges.nudge(uuid)
         return _outcome(gateway, row, 202)
 
-    return await first_answer(gateway, once, recreate)
+    return await first_answer(gateway.ports.idempotency, once, recreate)
 
 
 def shown(gateway: Gateway, row: ClusterRow) -> Response:
@@ -235,7 +235,7 @@ async def _create(
 ) -> ClusterRow:
     body: dict[str, Any] = {"name": wish.name, "namespace": wish.namespace}
     if wish.chart is not None:
-        body["chart"] = str(await chart_uuid(gateway, wish.chart))
+        body["chart"] = str(await chart_uuid(gateway.ports.config, wish.chart))
     if wish.bare:
         body["bare"] = True
     if wish.values:
@@ -277,7 +277,7 @@ async def _patch(
     settings = None
     if settings_patch:
         settings = json_object(apply_merge_patch(row.settings.entry(), settings_patch))
-    entry = await gateway.config.get(APP_CLUSTER_CONFIGURATION, uuid)
+    entry = await gateway.ports.config.get(APP_CLUSTER_CONFIGURATION, uuid)
     if entry is None:
         if row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted.", code="deleting")
@@ -288,7 +288,7 @@ async def _patch(
         await gateway.wishes.write_settings(uuid, settings, actor=actor_of(operator))
         return await open_cluster(gateway, uuid)
     if entry_patch.get("chart"):
-        entry_patch["chart"] = str(await chart_uuid(gateway, entry_patch["chart"]))
+        entry_patch["chart"] = str(await chart_uuid(gateway.ports.config, entry_patch["chart"]))
     if "namespace" in entry_patch and entry_patch["namespace"] is None:
         entry_patch["namespace"] = NewCluster.model_fields["namespace"].default
     body = json_object(apply_merge_patch(entry.body, entry_patch))

@@ -13,8 +13,9 @@ from starlette.responses import JSONResponse, Response
 from api.auth import Caller, ClusterOperator, EdgeCaller, Reader, actor_of, require, require_active
 from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
 from api.config_writes import delete_entry, demand_admin_for_schema, write_entry
+from api.dependencies import TheConfig
 from api.edge_sessions import KnownToStore
-from api.edge_status import take_report, take_status
+from api.edge_status import statuses_of, take_report, take_status
 from api.gateway import Gateway
 from api.idempotency import as_json
 from api.json_text import JsonLimits
@@ -27,7 +28,7 @@ from edgewright.domain.cluster import Role
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APP_CLUSTER_STATUS
 from edgewright.errors import Forbidden, NotFound, PreconditionFailed
-from edgewright.ports.config_store import Precondition
+from edgewright.ports.config_store import ConfigStore, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
 ENTRY = "/app/{app}/object/{object_uuid}"
@@ -47,21 +48,21 @@ router = APIRouter(tags=["config store"])
 
 @router.get("/v1/app/{app}/object", summary="Objects with an entry")
 @router.get("/v2/app/{app}/object", summary="Objects with an entry")
-async def list_entries(app: UUID, _operator: Reader, gateway: TheGateway) -> list[UUID]:
+async def list_entries(app: UUID, _operator: Reader, config: TheConfig) -> list[UUID]:
     """Those that have an entry for an Application, sorted."""
-    return list(await gateway.config.objects(await known_application(gateway, app)))
+    return list(await config.objects(await known_application(config, app)))
 
 
 @router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 @router.get("/v2" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 async def get_entry(
-    app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway
+    app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, config: TheConfig
 ) -> Response:
     """With its `ETag`; honours `If-None-Match`. An agent reads its cluster's status."""
     _admit(caller, app, object_uuid, Permission.READ)
-    entry = await gateway.config.get(app, object_uuid)
+    entry = await config.get(app, object_uuid)
     if entry is None:
-        await known_application(gateway, app)
+        await known_application(config, app)
         raise _no_entry(app, object_uuid)
     headers = {"ETag": quoted(entry.etag)}
     if not_modified(request, entry.etag):
@@ -79,9 +80,9 @@ async def put_entry(
     _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     body = await json_value(request, _limits(app))
-    existed = await gateway.config.get(app, object_uuid) is not None
+    existed = await gateway.ports.config.get(app, object_uuid) is not None
     await _write(gateway, live, app, object_uuid, body, caller=caller, precondition=precondition)
-    return await _written(gateway, app, object_uuid, 204 if existed else 201)
+    return await _written(gateway.ports.config, app, object_uuid, 204 if existed else 201)
 
 
 @router.patch("/v1" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
@@ -94,7 +95,7 @@ async def patch_entry(
     precondition = precondition_of(request)
     patch = await json_value(request, _limits(app))
     for attempt in range(PATCH_ATTEMPTS):
-        entry = await gateway.config.get(app, object_uuid)
+        entry = await gateway.ports.config.get(app, object_uuid)
         held = precondition
         if precondition.match is None and precondition.none_match is None:
             held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))
@@ -105,7 +106,7 @@ async def patch_entry(
         except PreconditionFailed:
             if held is precondition or attempt == PATCH_ATTEMPTS - 1:
                 raise
-    return await _written(gateway, app, object_uuid, 204)
+    return await _written(gateway.ports.config, app, object_uuid, 204)
 
 
 @router.delete("/v1" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
@@ -124,10 +125,10 @@ async def delete_entry_route(
 @router.post("/v1/object", status_code=201, summary="Register an object", response_model=ObjectBody, responses=_THERE)
 @router.post("/v2/object", status_code=201, summary="Register an object", response_model=ObjectBody, responses=_THERE)
 async def create_object(
-    _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], gateway: TheGateway
+    _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], config: TheConfig
 ) -> Response:
     """201 for a new one, 200 for one that is there, 409 `wrong_class` if of another class; 404 `class_unknown`."""
-    uuid, created = await gateway.config.create_object(await known_class(gateway, wish.klass), wish.uuid)
+    uuid, created = await config.create_object(await known_class(config, wish.klass), wish.uuid)
     return JSONResponse(as_json(ObjectBody(uuid=uuid, klass=wish.klass)), 201 if created else 200)
 
 
@@ -162,7 +163,7 @@ async def _write(
         await _write_status(gateway, live, object_, body, caller=caller, precondition=precondition)
     else:
         writer = require(caller, Permission.CLUSTERS)
-        await known_application(gateway, app)
+        await known_application(gateway.ports.config, app)
         if app in OF_A_CLUSTER:
             refuse_deleted(await gateway.directory.get(object_))  # before the schema has something to say
         await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)
@@ -174,16 +175,16 @@ async def _write_status(
     if isinstance(caller, EdgeCaller):
         live.edge_statuses.spend(cluster, 1)
         status, generation = json_object(body), caller.row.generation
-        differs = await take_report(gateway, cluster, generation, status, precondition=precondition)
+        differs = await take_report(statuses_of(gateway), cluster, generation, status, precondition=precondition)
     else:
         row = await open_cluster(gateway, cluster)
-        differs = await take_status(gateway, row, json_object(body), caller, precondition=precondition)
+        differs = await take_status(statuses_of(gateway), row, json_object(body), caller, precondition=precondition)
     if differs:
         await live.nudges.nudge(cluster)
 
 
-async def _written(gateway: Gateway, app: UUID, object_: UUID, status: int) -> Response:
-    entry = await gateway.config.get(app, object_)
+async def _written(config: ConfigStore, app: UUID, object_: UUID, status: int) -> Response:
+    entry = await config.get(app, object_)
     return Response(status_code=status, headers={"ETag": quoted(entry.etag)} if entry else {})
 
 

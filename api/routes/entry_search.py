@@ -9,10 +9,10 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 
 from api.auth import Reader, asker
+from api.dependencies import TheConfig, TheOffer
 from api.edge_sessions import KnownToStore
-from api.gateway import Gateway
 from api.known_names import known_application, known_class
-from api.live import TheGateway, TheLive
+from api.live import TheLive
 from api.schemas.config_store import ServiceBody
 from edgewright.domain.entry_query import ABSENT, Absent, EntryQuery, Scalar, path_of, value_at
 from edgewright.domain.wellknown import (
@@ -22,6 +22,7 @@ from edgewright.domain.wellknown import (
     SERVICE_GIT,
 )
 from edgewright.errors import Invalid, NotFound, TooLarge
+from edgewright.ports.config_store import ConfigStore
 
 PAGE = 32
 """Entries that are held at a time; each has at most 1 MiB."""
@@ -38,7 +39,7 @@ router = APIRouter(tags=["config store"])
 
 @router.get("/v1/app/{app}/search", summary="Search entries", response_model=list[Any])
 @router.get("/v2/app/{app}/search", summary="Search entries", response_model=list[Any])
-async def search(app: UUID, operator: Reader, request: Request, gateway: TheGateway, live: TheLive) -> Response:
+async def search(app: UUID, operator: Reader, request: Request, config: TheConfig, live: TheLive) -> Response:
     """Each parameter is a path into the entry, such as `flux.version`, and the JSON value that has to stand there.
 
     Answers with the UUIDs of the objects, sorted. Parameters called `@name` make each an object: its `uuid`, and
@@ -46,34 +47,34 @@ async def search(app: UUID, operator: Reader, request: Request, gateway: TheGate
     """
     query = _query(request)
     async with live.searches.turn(asker(operator)):
-        return await _found(gateway, await known_application(gateway, app), query, None)
+        return await _found(config, await known_application(config, app), query, None)
 
 
 @router.get("/v1/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
 @router.get("/v2/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
 async def search_class(
-    *, app: UUID, klass: UUID, operator: Reader, request: Request, gateway: TheGateway, live: TheLive
+    *, app: UUID, klass: UUID, operator: Reader, request: Request, config: TheConfig, live: TheLive
 ) -> Response:
     """Likewise, of the members of one class only."""
     query = _query(request)
     async with live.searches.turn(asker(operator)):
-        members = frozenset(await gateway.config.members(await known_class(gateway, klass)))
-        return await _found(gateway, await known_application(gateway, app), query, members)
+        members = frozenset(await config.members(await known_class(config, klass)))
+        return await _found(config, await known_application(config, app), query, members)
 
 
 @router.get("/v1/service/{service_uuid}", summary="Where a service of ACS is")
-async def find_service(service_uuid: UUID, _caller: KnownToStore, gateway: TheGateway) -> list[ServiceBody]:
+async def find_service(service_uuid: UUID, _caller: KnownToStore, offer: TheOffer) -> list[ServiceBody]:
     """The one record of a service that this gateway stands in for; 404 for any other."""
     if service_uuid not in SERVICES:
         raise NotFound(f"There is no service {service_uuid} here.", code="service_unknown")
-    return [ServiceBody(url=gateway.external_url)]
+    return [ServiceBody(url=offer.external_url)]
 
 
-async def _found(gateway: Gateway, app: UUID, query: EntryQuery, members: Collection[UUID] | None) -> Response:
+async def _found(config: ConfigStore, app: UUID, query: EntryQuery, members: Collection[UUID] | None) -> Response:
     found: list[bytes] = []
     size = 0
     after: UUID | None = None
-    while page := await gateway.config.bodies(app, after=after, limit=PAGE):
+    while page := await config.bodies(app, after=after, limit=PAGE):
         matching = await asyncio.to_thread(_matching, page, query, members)
         size += sum(map(len, matching))
         if size > MOST_FOUND:

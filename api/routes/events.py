@@ -19,11 +19,11 @@ from fastapi import APIRouter, Header, Query
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.types import Receive, Scope, Send
 
+from api.access import Access, TheAccess
 from api.auth import Reader, asker, still_granted
-from api.gateway import Gateway
 from api.live import Live, TheGateway, TheLive
 from edgewright.errors import EdgewrightError
-from edgewright.ports.audit import LAST_POSITION
+from edgewright.ports.audit import LAST_POSITION, AuditLog
 from edgewright.ports.operators import OperatorToken, Permission
 
 POLL_SECONDS = 0.5
@@ -50,6 +50,7 @@ _log = structlog.get_logger("edgewright.api")
 async def events(
     *,
     operator: Reader,
+    access: TheAccess,
     gateway: TheGateway,
     live: TheLive,
     cluster: Annotated[UUID | None, Query(description="Events of this cluster only.")] = None,
@@ -62,9 +63,10 @@ async def events(
     known = last_event_id if last_event_id is not None else after
     with ExitStack() as seat:
         seat.enter_context(live.event_streams.seat(asker(operator)))  # before the database is asked
-        position = await gateway.audit.last_position() if known is None else known
+        audit = gateway.ports.audit
+        position = await audit.last_position() if known is None else known
         opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
-        stream = _stream(gateway, live, operator, position=position, cluster=cluster, opening=opening)
+        stream = _stream(audit, access, live, operator, position=position, cluster=cluster, opening=opening)
         return _Seated(stream, seat.pop_all())
 
 
@@ -86,7 +88,8 @@ class _Seated(EventSourceResponse):
 
 
 async def _stream(
-    gateway: Gateway,
+    audit: AuditLog,
+    access: Access,
     live: Live,
     operator: OperatorToken,
     *,
@@ -98,10 +101,10 @@ async def _stream(
     while not live.closing.is_set():
         started = time.monotonic()
         try:
-            if not await live.event_streams.grants.of(operator.id, partial(_may_go_on, gateway, operator)):
+            if not await live.event_streams.grants.of(operator.id, partial(_may_go_on, access, operator)):
                 return
-            head = await live.event_streams.head.of("head", gateway.audit.last_position)
-            found = await gateway.audit.events(after=position, cluster=cluster) if head > position else []
+            head = await live.event_streams.head.of("head", audit.last_position)
+            found = await audit.events(after=position, cluster=cluster) if head > position else []
         except EdgewrightError as error:
             _log.warning("event stream waits", reason=error.detail)
             found = []
@@ -112,9 +115,9 @@ async def _stream(
             await _until_closing(live, POLL_SECONDS - (time.monotonic() - started))
 
 
-async def _may_go_on(gateway: Gateway, operator: OperatorToken) -> bool:
-    token = await gateway.operators.find(operator.id)
-    return token is not None and token.allows(Permission.READ) and await still_granted(gateway, token)
+async def _may_go_on(access: Access, operator: OperatorToken) -> bool:
+    token = await access.operators.find(operator.id)
+    return token is not None and token.allows(Permission.READ) and await still_granted(access, token)
 
 
 async def _until_closing(live: Live, seconds: float) -> None:

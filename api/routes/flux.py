@@ -9,8 +9,7 @@ from pydantic import ConfigDict
 
 from api.auth import Administrator, Reader, actor_of
 from api.bodies import bounded_body
-from api.gateway import Gateway
-from api.live import TheGateway
+from api.dependencies import TheConfig, TheOffer
 from api.schemas.base import Answer
 from api.stored_flux import not_imported, stored_flux
 from edgewright.domain.container_images import mirrored
@@ -67,28 +66,28 @@ async def import_flux(
     operator: Administrator,
     sha256: Annotated[str, Query(pattern="^[0-9A-Fa-f]{64}$", description="Of the file, as its release states it.")],
     request: Request,
-    gateway: TheGateway,
+    config: TheConfig,
+    offer: TheOffer,
 ) -> FluxBody:
     """Replaces the one before. Edges that are attached from now on get this one; others keep what they have."""
     content = await bounded_body(request, MAX_BUNDLE_BYTES)
     flux = await asyncio.to_thread(checked_import, content, sha256)
-    entry = await gateway.config.put(
+    entry = await config.put(
         APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE, flux.model_dump(mode="json"), actor=actor_of(operator)
     )
-    return _body(gateway, flux, entry)
+    return _body(offer.registry_mirror, flux, entry)
 
 
 @router.get("/v1/flux", summary="The Flux that edges get")
-async def show_flux(*, _operator: Reader, gateway: TheGateway) -> FluxBody:
+async def show_flux(*, _operator: Reader, config: TheConfig, offer: TheOffer) -> FluxBody:
     """404 `flux_not_imported` before the first import."""
-    stored = await stored_flux(gateway)
+    stored = await stored_flux(config)
     if stored is None:
         raise not_imported()
-    return _body(gateway, *stored)
+    return _body(offer.registry_mirror, *stored)
 
 
-def _body(gateway: Gateway, flux: ImportedFlux, entry: Entry) -> FluxBody:
-    mirror = gateway.registry_mirror
+def _body(mirror: str | None, flux: ImportedFlux, entry: Entry) -> FluxBody:
     return FluxBody(
         version=flux.version or None,
         sha256=flux.sha256,

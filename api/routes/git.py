@@ -13,10 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from api.auth import actor_of, asker, require, require_active
 from api.bodies import bounded_stream
-from api.gateway import Gateway
-from api.git_callers import GitCall, GitCaller, KnownToGit
+from api.git_callers import GitCall, GitCaller, GitRoom, KnownToGit
 from api.git_guests import GitGuests
-from api.live import Live
 from api.lookup import refuse_deleted
 from api.secret_writes import reserved_namespaces
 from edgewright.adapters.git.http_backend import GitAnswer
@@ -141,24 +139,22 @@ async def uuid_service(uuid: UUID, service: str, call: KnownToGit) -> Response:
 
 async def _refs(call: GitCall, repository: UUID | None) -> Response:
     service = call.request.query_params.get("service")
-    admitted = await _admit(call.gateway, call.caller, repository, pushes=service == RECEIVE)
-    answer = await call.gateway.git_http.info_refs(
+    admitted = await _admit(call.room, call.caller, repository, pushes=service == RECEIVE)
+    answer = await call.room.git_http.info_refs(
         admitted, service, guest=_guest(call.caller), git_protocol=call.request.headers.get("git-protocol")
     )
     return Response(answer.body, headers=dict(answer.headers))
 
 
 async def _rpc(call: GitCall, repository: UUID | None, service: str) -> Response:
-    caller, request, gateway, live = call.caller, call.request, call.gateway, call.live
-    admitted = await _admit(gateway, caller, repository, pushes=service == RECEIVE)
+    caller, request, room = call.caller, call.request, call.room
+    admitted = await _admit(room, caller, repository, pushes=service == RECEIVE)
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
-        push = PushContext(
-            on_pushed=_teller(gateway, live, admitted, actor_of(caller)), own=await _own(gateway, live, admitted)
-        )
+        push = PushContext(on_pushed=_teller(room, admitted, actor_of(caller)), own=await _own(room, admitted))
     with ExitStack() as visit:
-        visit.enter_context(_visit(live.git_guests, caller))
-        answer = await gateway.git_http.rpc(
+        visit.enter_context(_visit(room.git_guests, caller))
+        answer = await room.git_http.rpc(
             admitted,
             service,
             bounded_stream(request, REQUEST_LIMIT if push else FETCH_LIMIT),
@@ -183,7 +179,7 @@ def _guest(caller: GitCaller) -> Guest:
     return Guest(caller.cluster, is_edge=True)
 
 
-async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *, pushes: bool) -> UUID:
+async def _admit(room: GitRoom, caller: GitCaller, repository: UUID | None, *, pushes: bool) -> UUID:
     """The repository, if the caller may do that to it.
 
     Raises:
@@ -205,20 +201,20 @@ async def _admit(gateway: Gateway, caller: GitCaller, repository: UUID | None, *
     if pushes and shared:
         raise Forbidden("Shared repositories are published by the centre; nobody pushes to them.")
     if isinstance(caller, OperatorToken) and not shared:
-        row = await gateway.directory.get(repository)
+        row = await room.directory.get(repository)
         refuse_deleted(row)
         if pushes and row is not None and row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
     return repository
 
 
-async def _own(gateway: Gateway, live: Live, repository: UUID) -> OwnObjects:
+async def _own(room: GitRoom, repository: UUID) -> OwnObjects:
     """What a push must not take over on the edge; nothing if the repository is of no cluster."""
-    row = await gateway.directory.get(repository)
+    row = await room.directory.get(repository)
     if row is None:
         return NOTHING
-    spaces = {EDGEWRIGHT_NAMESPACE: EDGEWRIGHT, **await reserved_namespaces(live, row)}
-    flux = () if row.spec.bare else await live.flux_namespace.objects()
+    spaces = {EDGEWRIGHT_NAMESPACE: EDGEWRIGHT, **await reserved_namespaces(room.flux_namespace, row)}
+    flux = () if row.spec.bare else await room.flux_namespace.objects()
     return installed_objects(row.spec.namespace, spaces, flux)
 
 
@@ -226,7 +222,7 @@ async def _cluster_named(call: GitCall, name: str) -> UUID | None:
     """The cluster with that name; for a cluster's own credential no name but its own is looked up."""
     bare = name.removesuffix(".git")
     if isinstance(call.caller, OperatorToken):
-        return await call.gateway.directory.find(bare)
+        return await call.room.directory.find(bare)
     return call.caller.cluster if bare.lower() == call.caller.name.lower() else None
 
 
@@ -246,7 +242,7 @@ class _AnswerToGuest(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _teller(gateway: Gateway, live: Live, repository: UUID, actor: str) -> Callable[[Pushed], Awaitable[None]]:
+def _teller(room: GitRoom, repository: UUID, actor: str) -> Callable[[Pushed], Awaitable[None]]:
     """What is done when ``main`` has moved: it is told in the timeline, and the workflow looks at it."""
 
     async def tell(pushed: Pushed) -> None:
@@ -260,11 +256,11 @@ def _teller(gateway: Gateway, live: Live, repository: UUID, actor: str) -> Calla
         )
         for attempt in range(EVENT_ATTEMPTS):
             try:
-                await gateway.audit.append(event)
+                await room.audit.append(event)
                 break
             except EdgewrightError as error:
                 _log.error("a push is not in the audit log yet", attempt=attempt, reason=error.detail, **event.detail)
                 await asyncio.sleep(0.2)
-        await live.nudges.nudge(repository)
+        await room.nudges.nudge(repository)
 
     return tell

@@ -1,21 +1,27 @@
 """Health: who this is, whether it lives, whether it can work, and what it counts."""
 
 import asyncio
-from typing import Literal
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Literal
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 from starlette.responses import Response
 
 from api.auth import Reader
-from api.live import TheGateway, TheLive
 from api.metrics import CONTENT_TYPE
 from api.schemas.base import Answer
+from api.scrape import Scrape
 from edgewright import __version__
 from edgewright.domain.conditions import late_sweep
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import EdgewrightError, Waiting
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.fleet import Fleet
+from edgewright.ports.git_server import GitServer
 
 PROBE_SECONDS = 3.0
 
@@ -41,11 +47,41 @@ class Health(Answer):
     degraded: list[str] = Field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class HealthRoom:
+    """What tells whether a gateway can work.
+
+    Args:
+        service: what ``/ping`` says that this is.
+        sweep_every: how often the sweep begins.
+        broken: names of background tasks that ended by a defect.
+        unwritable: set while the database takes nothing.
+    """
+
+    edge_reports: EdgeReports
+    git: GitServer
+    fleet: Fleet
+    service: UUID
+    sweep_every: timedelta
+    broken: AbstractSet[str]
+    unwritable: asyncio.Event
+    scrape: Scrape
+
+
+async def health_room_of(request: Request) -> HealthRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: HealthRoom = request.app.state.health_room
+    return room
+
+
+TheHealthRoom = Annotated[HealthRoom, Depends(health_room_of)]
+
+
 @router.get("/ping", summary="Who this is")
-async def ping(gateway: TheGateway) -> Ping:
+async def ping(room: TheHealthRoom) -> Ping:
     """What ACS clients ask first; open."""
     return Ping(
-        service=gateway.service,
+        service=room.service,
         version=__version__,
         software=Software(vendor="Edgewright", application="edgewright", revision=__version__),
     )
@@ -58,73 +94,73 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", summary="The gateway can work", responses={503: {"description": "A part is out of reach."}})
-async def readyz(gateway: TheGateway, live: TheLive) -> Health:
+async def readyz(room: TheHealthRoom) -> Health:
     """503 names the part: database (also one that cannot be written) or Git storage. Without Temporal, or while the
     sweep does not run or is paused, everything that is written is still taken."""
-    if live.broken:
-        raise Waiting(f"A background task has ended: {', '.join(sorted(live.broken))}.", code="gateway_broken")
+    if room.broken:
+        raise Waiting(f"A background task has ended: {', '.join(sorted(room.broken))}.", code="gateway_broken")
     async with asyncio.TaskGroup() as probes:
-        database = probes.create_task(_reaches_database(gateway))
-        storage = probes.create_task(_reaches_git(gateway))
-        temporal = probes.create_task(_reaches_temporal(gateway))
-        sweeps = probes.create_task(_sweeps(gateway))
-        paused = probes.create_task(_is_sweep_paused(gateway))
+        database = probes.create_task(_reaches_database(room))
+        storage = probes.create_task(_reaches_git(room))
+        temporal = probes.create_task(_reaches_temporal(room))
+        sweeps = probes.create_task(_sweeps(room))
+        paused = probes.create_task(_is_sweep_paused(room))
     reached = {"database": database.result(), "git": storage.result()}
     away = [part for part, there in reached.items() if not there]
     if away:
         raise Waiting(f"Out of reach: {' and '.join(away)}.", code="not_serving", where=away[0])
-    if live.unwritable.is_set():
+    if room.unwritable.is_set():
         raise Waiting("The database answers, but cannot be written.", code="not_serving", where="database")
     working = {"temporal": temporal.result(), "sweep": sweeps.result(), "sweep_paused": not paused.result()}
     return Health(degraded=[part for part, works in working.items() if not works])
 
 
 @router.get("/metrics", summary="Prometheus", response_class=Response)
-async def metrics(_operator: Reader, live: TheLive) -> Response:
+async def metrics(_operator: Reader, room: TheHealthRoom) -> Response:
     """Series of this gateway, and of the fleet as the database has it."""
-    return Response(await live.scrape.exposition(), media_type=CONTENT_TYPE)
+    return Response(await room.scrape.exposition(), media_type=CONTENT_TYPE)
 
 
-async def _reaches_database(gateway: TheGateway) -> bool:
+async def _reaches_database(room: HealthRoom) -> bool:
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            await gateway.edge_reports.now()
+            await room.edge_reports.now()
     except (EdgewrightError, TimeoutError):
         return False
     return True
 
 
-async def _reaches_git(gateway: TheGateway) -> bool:
+async def _reaches_git(room: HealthRoom) -> bool:
     """Whether our Git storage is there, and not only the empty folder at which its volume is not mounted."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            return await asyncio.to_thread(gateway.git.exists, REPOSITORY_HELM_CHARTS)
+            return await asyncio.to_thread(room.git.exists, REPOSITORY_HELM_CHARTS)
     except (EdgewrightError, TimeoutError):
         return False
 
 
-async def _reaches_temporal(gateway: TheGateway) -> bool:
+async def _reaches_temporal(room: HealthRoom) -> bool:
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            return await gateway.fleet.healthy()
+            return await room.fleet.healthy()
     except (EdgewrightError, TimeoutError):
         return False
 
 
-async def _sweeps(gateway: TheGateway) -> bool:
+async def _sweeps(room: HealthRoom) -> bool:
     """Whether the sweep runs; nobody can tell before a gateway has listened for a while."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            age = await gateway.edge_reports.sweep_age()
+            age = await room.edge_reports.sweep_age()
     except (EdgewrightError, TimeoutError):
         return True  # the database is what is away, and is named
-    return age is None or age < late_sweep(gateway.sweep_every)
+    return age is None or age < late_sweep(room.sweep_every)
 
 
-async def _is_sweep_paused(gateway: TheGateway) -> bool:
+async def _is_sweep_paused(room: HealthRoom) -> bool:
     """Whether somebody has paused its schedule: that is told at once, not only after the rounds that it misses."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            return await gateway.fleet.sweep_is_paused()
+            return await room.fleet.sweep_is_paused()
     except (EdgewrightError, TimeoutError):
         return False  # Temporal is what is away, and is named

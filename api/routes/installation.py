@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from api.admission import installer_door
-from api.live import TheGateway
+from api.dependencies import TheConfig, TheOffer
 from api.stored_flux import not_imported, stored_flux
 from edgewright.bootstrap import render_agent, render_fetching_policy, render_fetching_right
 from edgewright.errors import NotFound
@@ -29,12 +29,12 @@ router = APIRouter(tags=["bootstrap"])
     response_class=Response,
     responses=MANIFESTS,
 )
-async def flux_manifests(*, _cluster: Installed, gateway: TheGateway) -> Response:
+async def flux_manifests(*, _cluster: Installed, config: TheConfig, offer: TheOffer) -> Response:
     """The imported bundle without its Namespace, its images from the mirror; 404 `flux_not_imported`."""
-    stored = await stored_flux(gateway)
+    stored = await stored_flux(config)
     if stored is None:
         raise not_imported()
-    text = await asyncio.to_thread(stored[0].for_script, mirror=gateway.registry_mirror)
+    text = await asyncio.to_thread(stored[0].for_script, mirror=offer.registry_mirror)
     return _manifests(text)
 
 
@@ -44,15 +44,15 @@ async def flux_manifests(*, _cluster: Installed, gateway: TheGateway) -> Respons
     response_class=Response,
     responses=MANIFESTS,
 )
-async def agent_manifests(*, cluster: Installed, gateway: TheGateway) -> Response:
+async def agent_manifests(*, cluster: Installed, offer: TheOffer) -> Response:
     """Its account, its rights, its pod; 404 `agent_image_unset`."""
-    if gateway.agent is None:
+    if offer.agent is None:
         raise NotFound(
             "This centre names no image of the agent.",
             code="agent_image_unset",
             hint="Build and push one, and set EDGEWRIGHT_AGENT_IMAGE where the gateway runs.",
         )
-    return _manifests(render_agent(gateway.agent, namespace=cluster.spec.namespace))
+    return _manifests(render_agent(offer.agent, namespace=cluster.spec.namespace))
 
 
 @router.get(

@@ -46,7 +46,7 @@ async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, gatew
 
     Honours `If-None-Match`.
     """
-    entry = await gateway.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
+    entry = await gateway.ports.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
     if entry is None:
         if (await open_cluster(gateway, uuid)).desired is not Desired.PRESENT:
             raise cluster_unknown(uuid)
@@ -102,7 +102,7 @@ async def timeline(
     after it happened.
     """
     row = await gateway.directory.get(uuid)
-    items = await gateway.audit.timeline(uuid, after=after, limit=limit)
+    items = await gateway.ports.audit.timeline(uuid, after=after, limit=limit)
     if row is None and not items and after == 0:
         raise cluster_unknown(uuid)
     projection = row.projection if row is not None and not row.closed else None

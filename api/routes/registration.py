@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from api.admission import Registrant, payer_of
 from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
-from api.gateway import Gateway
+from api.gateway import EdgeOffer, Gateway
 from api.idempotency import as_json
 from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
@@ -53,15 +53,15 @@ async def new_registration_token(
 ) -> Response:
     """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
     url, expires_at = await _issue(gateway, uuid, timedelta(seconds=wish.expires_in), operator)
-    stored = await stored_flux(gateway)
+    stored = await stored_flux(gateway.ports.config)
     line = RegistrationLine(
         url=url,
-        command=bootstrap_line(url, ca_bundle=gateway.ca_bundle),
+        command=bootstrap_line(url, ca_bundle=gateway.offer.ca_bundle),
         expires_at=expires_at,
-        warning=_warning(gateway),
+        warning=_warning(gateway.offer),
         flux=stored[0].named if stored else None,
-        agent_image=gateway.agent.image if gateway.agent else None,
-        ca_bundle=gateway.ca_bundle,
+        agent_image=gateway.offer.agent.image if gateway.offer.agent else None,
+        ca_bundle=gateway.offer.ca_bundle,
     )
     return JSONResponse(as_json(line), headers=NO_STORE)
 
@@ -76,7 +76,7 @@ async def register(
 ) -> Response:
     """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
     live.edge_secrets.spend(payer_of(token), 1)
-    registration = await gateway.edge_access.register(
+    registration = await gateway.ports.edge_access.register(
         token_id=token.id,
         secret_sha256=token.secret_sha256,
         kube_system_uid=wish.kube_system_uid,
@@ -99,16 +99,16 @@ async def _issue(
 ) -> tuple[str, datetime]:
     await open_cluster(gateway, cluster)
     token = registration_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
-    expires_at = await gateway.edge_access.issue_token(
+    expires_at = await gateway.ports.edge_access.issue_token(
         cluster, token_id=token.id, secret_sha256=token.sha256, expires_in=expires_in, actor=actor_of(operator)
     )
-    return f"{gateway.external_url}/v1/cluster/{cluster}/bootstrap?token={token.text}", expires_at
+    return f"{gateway.offer.external_url}/v1/cluster/{cluster}/bootstrap?token={token.text}", expires_at
 
 
-def _warning(gateway: Gateway) -> str | None:
-    if not gateway.external_url_is_loopback:
+def _warning(offer: EdgeOffer) -> str | None:
+    if not offer.external_url_is_loopback:
         return None
     return (
-        f"{gateway.external_url} reaches nobody but this machine. "
+        f"{offer.external_url} reaches nobody but this machine. "
         "Set EDGEWRIGHT_EXTERNAL_URL to the address under which edges reach it."
     )

@@ -70,8 +70,8 @@ async def reseal(
     row = await open_cluster(gateway, uuid)
     check_writable(row)
     certificate = sealing_certificate(row)
-    stale = await asyncio.to_thread(stale_secrets, gateway.git, uuid, certificate.fingerprint)
-    begun = await gateway.resealings.begin(
+    stale = await asyncio.to_thread(stale_secrets, gateway.ports.git, uuid, certificate.fingerprint)
+    begun = await gateway.ports.resealings.begin(
         uuid, row.generation, stale, actor=actor_of(operator), reason=wish.reason.strip()
     )
     if begun is None:
@@ -92,16 +92,16 @@ async def reseal(
 )
 async def resealed(call: Annotated[Answers, Depends(_FROM_ASKED_AGENT)]) -> ResealedAnswer:
     """Taken only where the driving repository still holds what a value replaces, and only for what was asked for."""
-    wish, gateway = call.body, call.gateway
-    row = await open_cluster(gateway, call.agent.cluster)
+    wish, room = call.body, call.room
+    row = await open_cluster(room, call.agent.cluster)
     certificate = sealing_certificate(row)
     answers = [_answer(secret) for secret in wish.secrets]
-    verdicts = await asyncio.to_thread(judge_answers, gateway.git, row.uuid, certificate, answers)
-    await gateway.resealings.take(row.uuid, row.generation, wish.fingerprint, verdicts)
-    await call.live.nudges.nudge(row.uuid)
+    verdicts = await asyncio.to_thread(judge_answers, room.git, row.uuid, certificate, answers)
+    await room.resealings.take(row.uuid, row.generation, wish.fingerprint, verdicts)
+    await room.nudges.nudge(row.uuid)
     return ResealedAnswer(
         ignored=[IgnoredSecret(secret=each.secret, problem=each.waits_for) for each in verdicts if each.waits_for],
-        reseal=list(await gateway.resealings.wanted(row.uuid, limit=MOST_WANTED)),
+        reseal=list(await room.resealings.wanted(row.uuid, limit=MOST_WANTED)),
     )
 
 

@@ -17,9 +17,9 @@ from api.auth import Reader, SecretOperator, actor_of, asker
 from api.bodies import KIB, JsonBody, bounded_body
 from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
-from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
+from api.secret_room import TheSecretRoom
 from api.secret_sealing import KeyChange
 from api.secret_templates import Templates, template_of_patch, template_of_query, templates_of_wishes
 from api.secret_writes import ChangedKeys, SecretWish, change_keys
@@ -87,8 +87,7 @@ async def put_secret(
     key: str,
     operator: SecretOperator,
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheSecretRoom,
     dryrun: DryRun = None,
     secret_type: SecretTypeQuery = None,
     labels: LabelQuery = [],  # noqa: B006 - FastAPI copies it
@@ -113,7 +112,7 @@ async def put_secret(
     async def change() -> Sequence[KeyChange]:
         return [KeyChange(place, await _plaintext(request), creates)]
 
-    return _committed(await change_keys(gateway, live, wish, change))
+    return _committed(await change_keys(room, wish, change))
 
 
 @router.patch(WHOLE_PATH, status_code=204, summary="Change labels and annotations of a Secret", responses=NO_CONTENT)
@@ -125,8 +124,7 @@ async def patch_secret(
     operator: SecretOperator,
     patch: Annotated[SecretPatch, Depends(JsonBody(SecretPatch, limits=TEMPLATE_JSON))],
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheSecretRoom,
     dryrun: DryRun = None,
 ) -> Response:
     """JSON merge patch; all values stay, sealed as they are. 204: committed. Honours `Idempotency-Key`.
@@ -142,7 +140,7 @@ async def patch_secret(
     async def change() -> Sequence[KeyChange]:
         return [KeyChange(secret, None)]
 
-    return _committed(await change_keys(gateway, live, wish, change))
+    return _committed(await change_keys(room, wish, change))
 
 
 @router.delete(PATH, status_code=204, summary="Delete one key of a Secret", responses=NO_CONTENT)
@@ -154,8 +152,7 @@ async def delete_secret(
     key: str,
     operator: SecretOperator,
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheSecretRoom,
     dryrun: DryRun = None,
 ) -> Response:
     """The file goes with its last key. Possible in reserved namespaces, too. Honours `Idempotency-Key`."""
@@ -165,7 +162,7 @@ async def delete_secret(
     async def change() -> Sequence[KeyChange]:
         return [KeyChange(place, None)]
 
-    return _committed(await change_keys(gateway, live, wish, change))
+    return _committed(await change_keys(room, wish, change))
 
 
 @router.post("/v1/cluster/{uuid}/secret", summary="Change many keys at once", response_model=Committed)
@@ -175,8 +172,7 @@ async def change_secrets(
     operator: SecretOperator,
     wish: Annotated[SecretChanges, Depends(JsonBody(SecretChanges, limits=BULK_JSON))],
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheSecretRoom,
     dryrun: DryRun = None,
 ) -> Response:
     """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
@@ -200,7 +196,7 @@ async def change_secrets(
     created = {change.place.namespace for change in changes if change.create_namespace}
     expected = {change.place.namespace for change in changes if change.value is not None} - created
     asked = _wish(request, uuid, operator, places, dryrun=dryrun, templates=templates, expected=expected)
-    changed = await change_keys(gateway, live, asked, these)
+    changed = await change_keys(room, asked, these)
     content = Committed(commit=changed.commit, warnings=list(changed.warnings))
     return JSONResponse(as_json(content), headers=_headers(changed))
 
@@ -210,13 +206,13 @@ async def list_secrets(
     *,
     uuid: UUID,
     _operator: Reader,
-    gateway: TheGateway,
+    room: TheSecretRoom,
     namespace: Annotated[str | None, Query(description="Only of this namespace.")] = None,
     name: Annotated[str | None, Query(description="Only Secrets of this name.")] = None,
 ) -> Response:
     """Names, keys, when and with which certificate they were sealed, how far each is on the edge. Never a value."""
-    row = await open_cluster(gateway, uuid)
-    listed = await asyncio.to_thread(secret_listing.list_secrets, gateway, row, namespace=namespace, name=name)
+    row = await open_cluster(room, uuid)
+    listed = await asyncio.to_thread(secret_listing.list_secrets, room.git, row, namespace=namespace, name=name)
     return JSONResponse(as_json(listed), headers=NO_STORE)
 
 

@@ -10,9 +10,10 @@ from starlette.responses import JSONResponse, Response
 
 from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, asker, require_active, session_root
 from api.bodies import JsonBody
+from api.dependencies import TheOperators
 from api.edge_sessions import session_name
 from api.idempotency import as_json
-from api.live import TheGateway, TheLive
+from api.live import TheLive
 from api.schemas.base import Answer, Wish
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, Token, operator_token
 from edgewright.errors import NotFound
@@ -66,14 +67,14 @@ class SessionToken(Answer):
 
 
 @router.get("/v1/token", summary="List operator tokens")
-async def list_tokens(*, _operator: Administrator, gateway: TheGateway) -> TokenList:
+async def list_tokens(*, _operator: Administrator, operators: TheOperators) -> TokenList:
     """All living tokens, without their secrets."""
-    return TokenList(items=[TokenBody(**_facts(token)) for token in await gateway.operators.list()])
+    return TokenList(items=[TokenBody(**_facts(token)) for token in await operators.list()])
 
 
 @router.post("/v1/token", status_code=201, summary="Make an operator token", response_model=NewTokenBody)
 async def create_token(
-    *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], gateway: TheGateway
+    *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], operators: TheOperators
 ) -> Response:
     """The secret is shown this once. `Location` is the token's."""
     now = datetime.now(UTC)
@@ -86,21 +87,21 @@ async def create_token(
         created_at=now,
         expires_at=None if wish.expires_in is None else now + timedelta(seconds=wish.expires_in),
     )
-    await gateway.operators.add(token, actor=actor_of(operator))
+    await operators.add(token, actor=actor_of(operator))
     body = NewTokenBody(**_facts(token), token=drawn.text)
     return JSONResponse(as_json(body), 201, {**NO_STORE, "Location": f"/v1/token/{token.id}"})
 
 
 @router.delete("/v1/token/{token_id}", status_code=204, summary="Revoke an operator token")
-async def revoke_token(*, token_id: str, operator: Administrator, gateway: TheGateway) -> Response:
+async def revoke_token(*, token_id: str, operator: Administrator, operators: TheOperators) -> Response:
     """Acts at once, on every gateway, also on the sessions that the token has opened."""
-    if not await gateway.operators.revoke(token_id, actor=actor_of(operator)):
+    if not await operators.revoke(token_id, actor=actor_of(operator)):
         raise NotFound("There is no such token.", code="token_unknown")
     return Response(status_code=204)
 
 
 @router.post("/token", summary="A session token, as ACS clients ask for it", response_model=SessionToken)
-async def create_session(*, caller: Known, gateway: TheGateway, live: TheLive) -> Response:
+async def create_session(*, caller: Known, operators: TheOperators, live: TheLive) -> Response:
     """A token with the same permissions that lives for an hour, and not longer than what opened it.
 
     Opened by a cluster's agent, it reads and writes that cluster's *Edge cluster status* and finds services.
@@ -124,7 +125,7 @@ async def create_session(*, caller: Known, gateway: TheGateway, live: TheLive) -
         expires_at=expires_at,
     )
     edge = None if isinstance(caller, OperatorToken) else caller.cluster
-    await gateway.operators.add(token, actor=actor, edge=edge)
+    await operators.add(token, actor=actor, edge=edge)
     body = SessionToken(token=drawn.text, expiry=int(expires_at.timestamp() * 1000))
     return JSONResponse(as_json(body), headers=NO_STORE)
 

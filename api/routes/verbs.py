@@ -66,7 +66,7 @@ async def confirm_proposed_certificate(
 async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, gateway: TheGateway, live: TheLive) -> Revoked:
     """At once, on every gateway; unspent registration tokens die too."""
     await open_cluster(gateway, uuid)
-    revoked = await gateway.edge_access.revoke(uuid, actor=actor_of(operator))
+    revoked = await gateway.ports.edge_access.revoke(uuid, actor=actor_of(operator))
     await live.nudges.nudge(uuid)
     return Revoked(revoked=revoked)
 
@@ -92,7 +92,7 @@ async def rotate_credentials(
     if obstacle is not None:
         raise Conflict(obstacle, code="rotation_impossible", hint=FRESH_LINE)
     reason = "An operator asked for it."
-    if await gateway.edge_access.ask_rotation(uuid, roles, actor=actor_of(operator), reason=reason):
+    if await gateway.ports.edge_access.ask_rotation(uuid, roles, actor=actor_of(operator), reason=reason):
         await live.nudges.nudge(uuid)
     return RotationWanted(roles=roles)
 
@@ -141,7 +141,7 @@ async def skip_step(
 
 async def _answer(gateway: Gateway, live: Live, uuid: UUID, operator: OperatorToken, *, accepted: bool) -> Response:
     await open_cluster(gateway, uuid)
-    await gateway.edge_access.answer(uuid, accepted=accepted, actor=actor_of(operator))
+    await gateway.ports.edge_access.answer(uuid, accepted=accepted, actor=actor_of(operator))
     await live.nudges.nudge(uuid)
     return shown(gateway, await open_cluster(gateway, uuid))
 

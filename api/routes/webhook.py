@@ -1,31 +1,52 @@
 """The webhook: where the operator's own system is told of joined, silent, recovered, blocked and deleted clusters."""
 
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated
 from uuid import uuid4
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from starlette.responses import JSONResponse, Response
 
 from api.auth import Administrator, actor_of
 from api.bodies import JsonBody
 from api.idempotency import as_json
-from api.live import TheGateway, TheLive
+from api.nudges import Nudges
 from api.schemas.webhook import DeliveryBody, NewWebhook, NewWebhookBody, WaitingBody, WebhookBody
 from edgewright.adapters.webhook.signature import shown
 from edgewright.domain.notifications import checked_url
 from edgewright.errors import NotFound
-from edgewright.ports.notifications import Backlog, LastDelivery, Webhook
+from edgewright.ports.notifications import Backlog, LastDelivery, Webhook, Webhooks
+from edgewright.ports.webhook_delivery import SigningSecrets
 
 NO_STORE = {"Cache-Control": "no-store"}
 
 router = APIRouter(tags=["webhook"])
 
 
+@dataclass(frozen=True)
+class WebhookRoom:
+    """What sets the webhook. ``allow_plain_http``: one may be reached without TLS off loopback, too."""
+
+    webhooks: Webhooks
+    signing: SigningSecrets
+    nudges: Nudges
+    allow_plain_http: bool
+
+
+async def webhook_room_of(request: Request) -> WebhookRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: WebhookRoom = request.app.state.webhook_room
+    return room
+
+
+TheWebhookRoom = Annotated[WebhookRoom, Depends(webhook_room_of)]
+
+
 @router.get("/v1/webhook", summary="Where notifications go", responses={404: {"description": "No webhook is set."}})
-async def get_webhook(*, _operator: Administrator, gateway: TheGateway) -> WebhookBody:
+async def get_webhook(*, _operator: Administrator, room: TheWebhookRoom) -> WebhookBody:
     """The webhook without its secret, its newest delivery, and what waits."""
-    webhook = await gateway.webhooks.get()
+    webhook = await room.webhooks.get()
     if webhook is None:
         raise _unknown()
     return WebhookBody.model_validate(_facts(webhook))
@@ -36,21 +57,20 @@ async def set_webhook(
     *,
     operator: Administrator,
     wish: Annotated[NewWebhook, Depends(JsonBody(NewWebhook))],
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheWebhookRoom,
 ) -> Response:
     """The signing secret is shown this once. `Location` is the webhook's.
 
     The first webhook is told of what happens from now on. Another one takes the place of the one before, with a
     secret of its own, and gets at once what that has not taken.
     """
-    url = checked_url(wish.url, allow_plain_http=gateway.allow_plain_http)
+    url = checked_url(wish.url, allow_plain_http=room.allow_plain_http)
     identity = uuid4()
-    secret = gateway.signing.secret_of(identity)
+    secret = room.signing.secret_of(identity)
     digest = sha256(secret.reveal()).digest()
-    webhook = await gateway.webhooks.put(identity, url, digest, actor=actor_of(operator))
+    webhook = await room.webhooks.put(identity, url, digest, actor=actor_of(operator))
     if webhook.waiting:
-        await live.nudges.deliver_notifications()
+        await room.nudges.deliver_notifications()
     body = NewWebhookBody.model_validate({**_facts(webhook), "secret": shown(secret)})
     return JSONResponse(as_json(body), 201, {**NO_STORE, "Location": "/v1/webhook"})
 
@@ -61,9 +81,9 @@ async def set_webhook(
     summary="Remove the webhook",
     responses={404: {"description": "No webhook is set."}},
 )
-async def remove_webhook(*, operator: Administrator, gateway: TheGateway) -> Response:
+async def remove_webhook(*, operator: Administrator, room: TheWebhookRoom) -> Response:
     """Nothing is sent any more, but for what is on its way at this moment; what waits is dropped."""
-    if not await gateway.webhooks.remove(actor=actor_of(operator)):
+    if not await room.webhooks.remove(actor=actor_of(operator)):
         raise _unknown()
     return Response(status_code=204)
 

@@ -18,10 +18,10 @@ from edgewright.sealing import parse_certificate
 class EdgeStatusDoor:
     """Decides about the certificate, then records the whole status in one transaction."""
 
-    def __init__(self, directory: ClusterDirectory, reports: EdgeReports, entries: ConfigStore) -> None:
+    def __init__(self, directory: ClusterDirectory, edge_reports: EdgeReports, config: ConfigStore) -> None:
         self._directory = directory
-        self._reports = reports
-        self._entries = entries
+        self._edge_reports = edge_reports
+        self._config = config
 
     async def record(
         self,
@@ -63,12 +63,12 @@ class EdgeStatusDoor:
             edge = left_on_edge(row.purge, row.acceptance, over=True)
             raise cluster_deleted(cluster, row.spec.name, row.closed_at, edge=edge)
         if merge:
-            present = await self._entries.get(APP_CLUSTER_STATUS, cluster)
+            present = await self._config.get(APP_CLUSTER_STATUS, cluster)
             body = {**(present.body if present else {}), **body}
         accepted, refusal = await self._judge(body.get("kubeseal_cert"))
         if refusal is not None and generation is None:
             raise refusal
-        return await self._reports.write_status(
+        return await self._edge_reports.write_status(
             cluster,
             body,
             certificate=accepted,
@@ -84,7 +84,7 @@ class EdgeStatusDoor:
         """The certificate that is reported, or why it cannot be used. (None, None): there is none."""
         if pem is None:
             return None, None
-        now = await self._reports.now()
+        now = await self._edge_reports.now()
         try:
             if not isinstance(pem, str):
                 raise Invalid("The sealing certificate is not a string.", code="certificate_malformed")

@@ -89,7 +89,7 @@ class Templates:
         )
 
 
-async def read_templates(entries: ConfigStore, chart: UUID | None) -> Templates:
+async def read_templates(config: ConfigStore, chart: UUID | None) -> Templates:
     """The present templates of clusters with a chart; None: the default.
 
     Raises:
@@ -100,7 +100,7 @@ async def read_templates(entries: ConfigStore, chart: UUID | None) -> Templates:
         (APP_KUBERNETES_TEMPLATE, OBJECT_HELM_RELEASE_TEMPLATE),
         (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE),
     )
-    found = await entries.get_each((*places, _INSTALLATION))
+    found = await config.get_each((*places, _INSTALLATION))
     return Templates(
         chart=_template(found[0], places[0], "Helm chart template"),
         helm_release=_template(found[1], places[1], "HelmRelease template"),
@@ -113,8 +113,8 @@ async def read_templates(entries: ConfigStore, chart: UUID | None) -> Templates:
 class RenderInputs:
     """Reads templates. ``external_url``: under which edges reach the gateway; no trailing slash."""
 
-    def __init__(self, entries: ConfigStore, external_url: str) -> None:
-        self._entries = entries
+    def __init__(self, config: ConfigStore, external_url: str) -> None:
+        self._config = config
         self._external_url = external_url
         self._rendered: dict[str, Mapping[str, bytes]] = {}
 
@@ -126,7 +126,7 @@ class RenderInputs:
             Stalled: a template is missing (code ``template_missing``).
             Waiting: ``renderer_not_in_force``: workers of another version render now.
         """
-        templates = await read_templates(self._entries, row.spec.chart)
+        templates = await read_templates(self._config, row.spec.chart)
         _demand_renderer_in_force(templates.installation)
         base = row.proven_url or self._external_url
         interval = FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF

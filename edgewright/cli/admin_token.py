@@ -10,7 +10,7 @@ from edgewright.errors import Unauthenticated
 from edgewright.ports.operators import OperatorToken, OperatorTokens, Permission
 
 
-async def ensure_admin_token(tokens: OperatorTokens, file: Path) -> bool:
+async def ensure_admin_token(operators: OperatorTokens, file: Path) -> bool:
     """Makes the file hold a token that is valid and may do everything; nobody else can read it.
 
     Args:
@@ -19,7 +19,7 @@ async def ensure_admin_token(tokens: OperatorTokens, file: Path) -> bool:
     Returns:
         Whether a new token was written.
     """
-    if await holds_valid_token(tokens, file):
+    if await holds_valid_token(operators, file):
         file.chmod(0o600)  # noqa: ASYNC240 - one small file at start; nothing else runs in this loop
         return False
     token = operator_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
@@ -32,16 +32,16 @@ async def ensure_admin_token(tokens: OperatorTokens, file: Path) -> bool:
         secret_sha256=token.sha256,
         created_at=datetime.now(UTC),
     )
-    await tokens.add(stored, actor="centre")
+    await operators.add(stored, actor="centre")
     return True
 
 
-async def holds_valid_token(tokens: OperatorTokens, file: Path) -> bool:
+async def holds_valid_token(operators: OperatorTokens, file: Path) -> bool:
     """Whether a file holds a living token with every permission."""
     try:
         text = file.read_text()  # noqa: ASYNC240 - as above
         token = parse_operator_token(text.strip())
     except (FileNotFoundError, UnicodeDecodeError, Unauthenticated):
         return False
-    stored = await tokens.find(token.id)
+    stored = await operators.find(token.id)
     return stored is not None and matches(token.text, stored.secret_sha256) and stored.allows(Permission.ADMIN)

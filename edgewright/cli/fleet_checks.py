@@ -8,7 +8,6 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.database.upkeep.presence import age_of_sweep
@@ -17,7 +16,7 @@ from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.invocation import typed
 from edgewright.domain.conditions import late_sweep
 from edgewright.domain.reach import Door
-from edgewright.ports.edge_reports import Elsewhere
+from edgewright.ports.edge_reports import EdgeReports, Elsewhere
 from edgewright.settings import Settings
 
 MOST_NAMES = 20
@@ -57,7 +56,7 @@ async def fleet_checks(database: Database, sweep_every: timedelta) -> AsyncItera
         yield Check("drift", CheckVerdict.WRONG, sentence, fix)
 
 
-async def door_checks(database: Database, settings: Settings) -> list[Check]:
+async def door_checks(edge_reports: EdgeReports, settings: Settings) -> list[Check]:
     """Which edges reach the centre elsewhere than they should; none where no URL was set: there is nowhere to be."""
     try:
         door = settings.read_door()
@@ -65,7 +64,7 @@ async def door_checks(database: Database, settings: Settings) -> list[Check]:
         return [
             Check(_DOOR, CheckVerdict.WRONG, "The CA bundle cannot be read.", "Correct its path, or the file's mode.")
         ]
-    return [] if door is None else [_door_finding(door, await SqlEdgeReports(database).elsewhere(door))]
+    return [] if door is None else [_door_finding(door, await edge_reports.elsewhere(door))]
 
 
 def _door_finding(door: Door, elsewhere: Sequence[Elsewhere]) -> Check:

@@ -15,10 +15,6 @@ from typing import Any, TypeVar
 from temporalio.client import Client
 
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
-from edgewright.adapters.database.access.operators import SqlOperatorTokens
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.adapters.temporal.client import connect
@@ -47,6 +43,7 @@ from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.config_store import ConfigStore, NewEntry
 from edgewright.ports.fleet import Fleet, FleetUnavailable
 from edgewright.settings import Settings
+from edgewright.wiring import OpenPorts, open_ports
 
 T = TypeVar("T")
 
@@ -82,9 +79,9 @@ async def initialise_storage(
 
 
 async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage: bool) -> InitialisedStorage:
-    async with open_database(settings.effective_database_url) as database:
-        await database.migrate()
-        config = SqlConfigStore(database)
+    async with open_ports(settings) as ports:
+        await ports.database.migrate()
+        config = ports.config
         if demo and await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER) is None:
             want_demo(settings.home)
         await _fix_organisation(config, settings.organisation)
@@ -92,12 +89,12 @@ async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage
         await config.install([NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in defaults])
         await _extend_settings_schema(config, defaults)
         if not new_git_storage:
-            await _demand_git_storage(SqlClusterDirectory(database), settings.effective_git_root)
+            await _demand_git_storage(ports, settings.effective_git_root)
         chart = SealedSecretsChart(settings.sealing_chart, settings.registry_mirror)
-        _publish(settings.effective_git_root, chart)
+        _publish(ports.repositories, chart)
         token_file = settings.home / "admin-token"
         ensure_webhook_key(settings.home / WEBHOOK_KEY)
-        written = await ensure_admin_token(SqlOperatorTokens(database), token_file)
+        written = await ensure_admin_token(ports.operators, token_file)
     return InitialisedStorage(token_file, written)
 
 
@@ -137,11 +134,10 @@ async def initialise_temporal(settings: Settings) -> None:
 async def rebuild_workflows(settings: Settings) -> int:
     """Starts the workflow of every cluster that has none, because Temporal's file was lost; returns how many, of a
     start that had to be tried again those of the last try."""
-    async with _temporal(settings) as client, open_database(settings.effective_database_url) as database:
-        directory = SqlClusterDirectory(database)
-        fleet = TemporalFleet(client, name_of=directory.name_of)
-        missing = await _once_it_serves(lambda: rebuild(fleet, directory))
-        await _render_anew(SqlConfigStore(database), directory, fleet, settings.effective_external_url)
+    async with _temporal(settings) as client, open_ports(settings) as ports:
+        fleet = TemporalFleet(client, name_of=ports.directory.name_of)
+        missing = await _once_it_serves(lambda: rebuild(fleet, ports.directory))
+        await _render_anew(ports.config, ports.directory, fleet, settings.effective_external_url)
         return missing
 
 
@@ -220,11 +216,11 @@ async def _fix_organisation(config: ConfigStore, organisation: str) -> None:
         )
 
 
-async def _demand_git_storage(directory: ClusterDirectory, root: Path) -> None:
+async def _demand_git_storage(ports: OpenPorts, root: Path) -> None:
     """An empty folder in the place of what clusters have is most often a volume that is not mounted."""
-    if BareGitServer(root).exists(REPOSITORY_HELM_CHARTS):
+    if ports.git.exists(REPOSITORY_HELM_CHARTS):
         return
-    known = len(await directory.open_clusters())
+    known = len(await ports.directory.open_clusters())
     if known:
         raise CliError(
             f"The database knows {known} cluster{'s' * (known > 1)}, and the Git storage {root} is empty.",
@@ -234,6 +230,6 @@ async def _demand_git_storage(directory: ClusterDirectory, root: Path) -> None:
         )
 
 
-def _publish(root: Path, sealed_secrets: SealedSecretsChart) -> None:
-    root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    publish_charts(BareGitServer(root), charts_path(), sealed_secrets)
+def _publish(repositories: BareGitServer, sealed_secrets: SealedSecretsChart) -> None:
+    repositories.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    publish_charts(repositories, charts_path(), sealed_secrets)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import and_, select
 
-from edgewright.adapters.database.engine.engine import open_database, sqlite_file
+from edgewright.adapters.database.engine.engine import sqlite_file
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bundles import repository_of
 from edgewright.adapters.git.inspection import damage_of, places
@@ -19,6 +19,7 @@ from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.cluster import Desired
 from edgewright.errors import EdgewrightError
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 AT_ONCE = 2
 MOST_NAMED = 20
@@ -58,7 +59,7 @@ async def _known(settings: Settings) -> Mapping[UUID, Known]:
     if file is not None and not file.exists():
         return {}
     with suppress(EdgewrightError, OSError):
-        async with open_database(settings.effective_database_url) as database, database.read(long=True) as connection:
+        async with open_ports(settings) as ports, ports.database.read(long=True) as connection:
             rows = await connection.execute(_KNOWN)
             return {
                 row.uuid: Known(row.name, (row.observed_revision or "")[-40:], lives=bool(row.lives)) for row in rows

@@ -13,9 +13,7 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from edgewright.adapters.database.access.operators import SqlOperatorTokens
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.engine.engine import Database, open_database
+from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.migrations import known_revisions, present_revisions
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
@@ -29,7 +27,10 @@ from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import EdgewrightError
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.operators import OperatorTokens
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 _CLOCK_SLACK_SECONDS = 5.0
 _LONG_POLL = timedelta(seconds=75)
@@ -58,16 +59,17 @@ async def _stored(settings: Settings) -> AsyncIterator[Check]:
         yield Check("database", CheckVerdict.OK, f"{url.database} is not there yet; `{typed('up')}` makes it.")
         return
     try:
-        async with open_database(settings.effective_database_url) as database:
-            findings = [check async for check in _database(database, timedelta(seconds=settings.sweep_seconds))]
+        async with open_ports(settings) as ports:
+            findings = [check async for check in _database(ports.database, timedelta(seconds=settings.sweep_seconds))]
             for check in findings:
                 yield check
             if findings[0].verdict is CheckVerdict.OK:  # else there is no table to look a token up in
-                yield await _token(database, settings.home / "admin-token")
-                yield await _flux(database)
-                for check in await door_checks(database, settings):
+                yield await _token(ports.operators, settings.home / "admin-token")
+                yield await _flux(ports.config)
+                for check in await door_checks(ports.edge_reports, settings):
                     yield check
-                async for check in values_checks(database, settings):
+                here = settings.effective_external_url
+                async for check in values_checks(ports.database, ports.config, ports.git, here):
                     yield check
     except EdgewrightError as error:
         yield _from_error("database", error)
@@ -91,11 +93,11 @@ async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator
         yield Check("database clock", CheckVerdict.WRONG, sentence, "Let NTP keep the clocks of both machines.")
 
 
-async def _token(database: Database, file: Path) -> Check:
+async def _token(operators: OperatorTokens, file: Path) -> Check:
     new = f"`{typed('admin init')}` writes a new one."
     try:
         mode = file.stat().st_mode & 0o777  # noqa: ASYNC240 - one look
-        valid = await holds_valid_token(SqlOperatorTokens(database), file)
+        valid = await holds_valid_token(operators, file)
     except FileNotFoundError:
         return Check("admin token", CheckVerdict.WRONG, f"{file} is not there.", new)
     except PermissionError:
@@ -110,8 +112,8 @@ async def _token(database: Database, file: Path) -> Check:
     return Check("admin token", CheckVerdict.OK, f"{file} is valid.")
 
 
-async def _flux(database: Database) -> Check:
-    entry = await SqlConfigStore(database).get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
+async def _flux(config: ConfigStore) -> Check:
+    entry = await config.get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
     if entry is None:
         fix = f"`{typed('flux import')} install.yaml --sha256 HEX`; docs/edge.md says where that file is."
         return Check("Flux for edges", CheckVerdict.WARNING, "None: edges have to bring their own.", fix)

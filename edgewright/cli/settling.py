@@ -5,14 +5,10 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
-from edgewright.adapters.database.engine.engine import Database, open_database, sqlite_file
+from edgewright.adapters.database.engine.engine import open_database, sqlite_file
 from edgewright.adapters.database.engine.sqlite_copy import check_sqlite
 from edgewright.adapters.database.migrations import OtherSchema
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
 from edgewright.adapters.database.upkeep.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
-from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.application.committed_requests import already_committed, by_request
 from edgewright.application.repository_ahead import PUT_BACK_TRAILER, removal_undone, taken_away
@@ -21,7 +17,9 @@ from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Fence
 from edgewright.errors import NotFound
 from edgewright.ports.git_server import CommitMessage
+from edgewright.ports.stored import StoredPorts
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 _EVERYTHING = 1_000_000
 
@@ -30,9 +28,9 @@ async def refuse_while_served(settings: Settings) -> None:
     """Raises ``CliError`` if a gateway somewhere serves from this database; for PostgreSQL, where no lock tells."""
     if sqlite_file(settings.effective_database_url) is not None:
         return
-    async with open_database(settings.effective_database_url) as database:
-        await database.migrate()
-        if await is_listened_to(database):
+    async with open_ports(settings) as ports:
+        await ports.database.migrate()
+        if await is_listened_to(ports.database):
             raise CliError(
                 "A gateway serves from this database, or did so until a moment ago.",
                 "Stop all gateways and workers, and wait 15 seconds.",
@@ -61,39 +59,37 @@ async def bring_up_to_date(copy: Path, manifest: Manifest) -> None:
 
 async def settle(settings: Settings, made_at: datetime) -> int:
     """Prepares the database in its place; returns how many repositories came back from the archive."""
-    git = BareGitServer(settings.effective_git_root)
-    async with open_database(settings.effective_database_url) as database:
-        wanted = await begin_anew(database, made_at=made_at)
-        back = sum(return_from_archive(git.root, cluster) for cluster in wanted)
-        for cluster in await clusters_with_staged_secrets(database):
-            await _find_committed(database, git, cluster)
+    async with open_ports(settings) as ports:
+        wanted = await begin_anew(ports.database, made_at=made_at)
+        back = sum(return_from_archive(ports.repositories.root, cluster) for cluster in wanted)
+        for cluster in await clusters_with_staged_secrets(ports.database):
+            await _find_committed(ports, cluster)
         for cluster in wanted:
-            await _put_back(database, git, cluster)
-            await _find_taken_away(database, git, cluster)
+            await _put_back(ports, cluster)
+            await _find_taken_away(ports, cluster)
     return back
 
 
-async def _find_committed(database: Database, git: BareGitServer, cluster: UUID) -> None:
+async def _find_committed(ports: StoredPorts, cluster: UUID) -> None:
     """Records the commits of requests that were staged when the backup was made, and committed after.
 
     Committed once more, each would put an old value in the place of whatever was written to its key since.
     """
-    staging = SqlSecretStaging(database)
-    requests = by_request(await staging.pending(cluster, limit=_EVERYTHING))
+    requests = by_request(await ports.staging.pending(cluster, limit=_EVERYTHING))
     try:
-        log = await asyncio.to_thread(git.log, cluster, limit=_EVERYTHING)
+        log = await asyncio.to_thread(ports.git.log, cluster, limit=_EVERYTHING)
     except NotFound:
         return
     for commit_id, of_commit in already_committed(reversed(log), requests).items():
-        await staging.committed(of_commit, commit_id)
+        await ports.staging.committed(of_commit, commit_id)
 
 
-async def _put_back(database: Database, git: BareGitServer, cluster: UUID) -> None:
+async def _put_back(ports: StoredPorts, cluster: UUID) -> None:
     """Undoes a removal commit that the database does not know: it wants the cluster as it was before."""
-    row = await SqlClusterDirectory(database).get(cluster)
+    row = await ports.directory.get(cluster)
     try:
-        undone = await asyncio.to_thread(removal_undone, git, cluster)
-        head = git.head(cluster)
+        undone = await asyncio.to_thread(removal_undone, ports.git, cluster)
+        head = ports.git.head(cluster)
     except NotFound:
         return
     if row is None or undone is None:
@@ -109,19 +105,19 @@ async def _put_back(database: Database, git: BareGitServer, cluster: UUID) -> No
             (PUT_BACK_TRAILER, removal),
         ),
     )
-    await asyncio.to_thread(git.commit, cluster, changes, message, expected_head=head)
+    await asyncio.to_thread(ports.git.commit, cluster, changes, message, expected_head=head)
 
 
-async def _find_taken_away(database: Database, git: BareGitServer, cluster: UUID) -> None:
+async def _find_taken_away(ports: StoredPorts, cluster: UUID) -> None:
     """Lists what a move to new hardware has taken away that was not known when the backup was made."""
-    row = await SqlClusterDirectory(database).get(cluster)
+    row = await ports.directory.get(cluster)
     if row is None:
         return
     known = row.projection.done.generation if row.projection else 0
     try:
-        taken = await asyncio.to_thread(taken_away, git, cluster, after=known)
+        taken = await asyncio.to_thread(taken_away, ports.git, cluster, after=known)
     except NotFound:
         return
     if taken:
         fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
-        await SqlClusterSteps(database).record_reentry(fence, taken=taken)
+        await ports.steps.record_reentry(fence, taken=taken)

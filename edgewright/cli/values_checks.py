@@ -14,17 +14,16 @@ from sqlalchemy import select
 
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.rows.cluster_rows import spec_from
 from edgewright.adapters.database.tables import clusters
-from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.rendering import Templates, read_templates
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.cluster import Desired
 from edgewright.domain.rendering import ChartRelease, releases_of_shared_charts
 from edgewright.errors import EdgewrightError
-from edgewright.settings import Settings
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.git_server import GitServer
 
 NAME, SCHEMA_NAME = "values of charts", "schemas of charts"
 MOST_NAMES = 20
@@ -44,10 +43,10 @@ class _Stored(NamedTuple):
 class _Verdicts:
     """Of one cluster after the other; charts and templates are read once."""
 
-    def __init__(self, database: Database, settings: Settings) -> None:
-        self._entries = SqlConfigStore(database)
-        self._url = settings.effective_external_url
-        self._charts = ChartSchemas(BareGitServer(settings.effective_git_root))
+    def __init__(self, config: ConfigStore, git: GitServer, external_url: str) -> None:
+        self._config = config
+        self._url = external_url
+        self._charts = ChartSchemas(git)
         self._templates: dict[Any, Templates | None] = {}
         self.misfits: list[str] = []
         self.unchecked: set[str] = set()
@@ -60,7 +59,7 @@ class _Verdicts:
     async def _read(self, chart: str | None) -> Templates | None:
         """None: a template is missing, and Blocked says so."""
         try:
-            return await read_templates(self._entries, UUID(chart) if chart else None)
+            return await read_templates(self._config, UUID(chart) if chart else None)
         except EdgewrightError:
             return None
 
@@ -83,9 +82,11 @@ class _Verdicts:
             return ()
 
 
-async def values_checks(database: Database, settings: Settings) -> AsyncIterator[Check]:
+async def values_checks(
+    database: Database, config: ConfigStore, git: GitServer, external_url: str
+) -> AsyncIterator[Check]:
     """Only what is wrong, or could not be seen."""
-    verdicts, until, left = _Verdicts(database, settings), time.monotonic() + MOST_SECONDS, 0
+    verdicts, until, left = _Verdicts(config, git, external_url), time.monotonic() + MOST_SECONDS, 0
     async for portion in _portions(database):
         if time.monotonic() < until:
             await verdicts.add(portion)

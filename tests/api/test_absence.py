@@ -28,11 +28,11 @@ async def report(centre: GatewayCentre, edge: Edge, **said: Any) -> None:
 
 async def reading(centre: GatewayCentre, edge: Edge) -> Wanted:
     """What the workflow reads of the cluster."""
-    inputs = RenderInputs(centre.gateway.config, "http://127.0.0.1:8484")
+    inputs = RenderInputs(centre.ports.config, "http://127.0.0.1:8484")
     activities = ClusterActivities(
-        centre.gateway.wishes,
-        centre.gateway.directory,
-        centre.steps,
+        centre.ports.wishes,
+        centre.ports.directory,
+        centre.ports.steps,
         centre.git,
         inputs,
         commissioned=lambda _seconds: None,

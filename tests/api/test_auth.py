@@ -240,7 +240,7 @@ async def test_a_stranger_is_not_told_where_the_database_is(centre: GatewayCentr
         token = find
 
     away: Any = Away()
-    app = create_app(replace(centre.gateway, operators=away, edge_access=away))
+    app = create_app(replace(centre.gateway, ports=replace(centre.ports, operators=away, edge_access=away)))
     header = bearer(operator_token(bytes(8), bytes(32)).text)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x", headers=header) as client:
         answer = await client.get(path)
@@ -280,10 +280,10 @@ async def test_another_address_is_not_limited(centre: GatewayCentre) -> None:
 async def test_the_first_use_of_a_credential_proves_it_and_spends_its_token(centre: GatewayCentre) -> None:
     cluster = await centre.create("proven")
     edge = await centre.register(cluster)
-    before = await centre.gateway.edge_access.credentials(cluster)
+    before = await centre.ports.edge_access.credentials(cluster)
     assert [credential.proven_at for credential in before] == [None, None]
     await centre.client(edge.as_agent).post("/v1/agent/heartbeat")
-    after = {each.role: each for each in await centre.gateway.edge_access.credentials(cluster)}
+    after = {each.role: each for each in await centre.ports.edge_access.credentials(cluster)}
     assert after[Role.AGENT].proven_at is not None
     assert after[Role.FLUX].proven_at is None
 
@@ -330,7 +330,7 @@ async def test_flux_is_told_why_it_must_wait(centre: GatewayCentre) -> None:
     refs = f"/uuid/{cluster}/info/refs?service=git-upload-pack"
     refused = await centre.client(edge.as_flux).get(refs)
     assert (refused.status_code, refused.json()["code"]) == (403, "pending_acceptance")
-    assert [each.state for each in await centre.gateway.edge_access.credentials(cluster)] == [
+    assert [each.state for each in await centre.ports.edge_access.credentials(cluster)] == [
         CredentialState.PENDING
     ] * 2
 

@@ -4,6 +4,7 @@ import json
 import secrets
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -184,7 +185,8 @@ async def test_an_edge_that_sends_too_much_slows_down_itself_alone(centre: Gatew
     allowance = Allowance(
         burst=4 * LEAST_CHARGE, per_second=LEAST_CHARGE, code="body_allowance_spent", sentence="Slowly.", clock=clock
     )
-    object.__setattr__(centre.app.state.live, "edge_bodies", allowance)
+    centre.app.state.access = replace(centre.app.state.access, edge_bodies=allowance)
+    centre.change()
     other = centre.client((await centre.register(await centre.create("other"), uid="other")).as_agent)
     agent = centre.client(edge.as_agent)
     for _ in range(4):
@@ -222,7 +224,8 @@ def test_an_allowance_remembers_a_bounded_number_of_callers() -> None:
 
 async def test_an_edge_that_reports_too_often_is_told_when_to_come_again(centre: GatewayCentre, edge: Edge) -> None:
     allowance = Allowance(burst=2, per_second=0.1, code="status_too_often", sentence="Slowly.", clock=Hand())
-    object.__setattr__(centre.app.state.live, "edge_statuses", allowance)
+    centre.app.state.live = replace(centre.app.state.live, edge_statuses=allowance)
+    centre.change()
     agent = centre.client(edge.as_agent)
     assert (await agent.put("/v1/agent/status", json={"hosts": []})).status_code == 204
     path = f"/v1/app/{STATUS_APP}/object/{edge.cluster}"
@@ -236,7 +239,8 @@ async def test_an_edge_that_reports_too_often_is_told_when_to_come_again(centre:
 
 async def test_an_edge_that_makes_credentials_without_end_has_to_wait(centre: GatewayCentre, edge: Edge) -> None:
     allowance = Allowance(burst=1, per_second=0.1, code="credentials_too_often", sentence="Slowly.", clock=Hand())
-    object.__setattr__(centre.app.state.live, "edge_secrets", allowance)
+    centre.app.state.live = replace(centre.app.state.live, edge_secrets=allowance)
+    centre.change()
     agent = centre.client(edge.as_agent)
     fresh = {"role": "flux", "secret": cluster_secret(Role.FLUX, secrets.token_bytes(32)).text}
     assert (await agent.post("/v1/agent/credential", json=fresh)).status_code == 200
@@ -248,7 +252,7 @@ async def test_a_caller_opens_a_bounded_number_of_sessions(
 ) -> None:
     clock = Hand()
     allowance = Allowance(burst=3, per_second=0.1, code="sessions_too_often", sentence="Slowly.", clock=clock)
-    object.__setattr__(centre.app.state.live, "sessions", allowance)
+    centre.app.state.live = replace(centre.app.state.live, sessions=allowance)
     opener = admin
     for _ in range(3):  # a session counts against the token that it comes from
         opener = centre.client(bearer((await opener.post("/token")).json()["token"]))

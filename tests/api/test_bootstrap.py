@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -64,7 +63,7 @@ async def test_the_line_of_a_centre_with_a_private_authority_carries_that(
     centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, tmp_path: Path
 ) -> None:
     bundle = Authority(tmp_path).identity.certificate.read_text()
-    centre.app.state.gateway = replace(centre.gateway, ca_bundle=bundle)
+    centre.offer(ca_bundle=bundle)
     line = (await admin.post(f"/v1/cluster/{cluster}/registration-token")).json()
     assert line["ca_bundle"] == bundle
     assert line["command"] == bootstrap_line(line["url"], ca_bundle=bundle)
@@ -88,7 +87,7 @@ async def test_reading_the_script_never_spends_the_token(
         head = await anybody.head(path, params={"token": token})
         assert (head.status_code, head.content) == (200, b"")
         assert (await anybody.get(f"{path}/", params={"token": token})).status_code == 200
-    stored = await centre.gateway.edge_access.token(token.split("_")[1])
+    stored = await centre.ports.edge_access.token(token.split("_")[1])
     assert stored is not None
     assert stored.state is TokenState.ISSUED
 

@@ -383,6 +383,6 @@ async def test_an_event_of_a_changed_template_names_its_fields(
     template = (await admin.get(entry)).json()
     changed = {**template, "values": {**template["values"], "password": "s3cr3t"}}
     assert (await admin.put(entry, json=changed)).is_success
-    [told] = [each for each in await centre.gateway.audit.events(after=0) if each.kind == "entry.put"]
+    [told] = [each for each in await centre.ports.audit.events(after=0) if each.kind == "entry.put"]
     assert told.message.endswith(f"for {OBJECT_DEFAULT_CHART} was changed: /values/password.")
     assert "s3cr3t" not in str(told)

@@ -167,10 +167,10 @@ async def test_a_status_is_due_until_the_centre_has_the_agents(centre: GatewayCe
 async def test_an_unchanged_status_does_nothing(centre: GatewayCentre, edge: Edge) -> None:
     agent, status = centre.client(edge.as_agent), {"hosts": [], "kubeseal_cert": certificate()}
     await agent.put("/v1/agent/status", json=status)
-    before = await centre.gateway.audit.last_position()
+    before = await centre.ports.audit.last_position()
     centre.fleet.nudged.clear()
     assert (await agent.put("/v1/agent/status", json=status)).status_code == 204
-    assert await centre.gateway.audit.last_position() == before
+    assert await centre.ports.audit.last_position() == before
     assert centre.fleet.nudged == []
 
 

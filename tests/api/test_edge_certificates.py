@@ -147,8 +147,8 @@ async def test_a_confirmed_certificate_is_laid_over_what_the_edge_has_reported_m
     proposed = (await admin.get(door)).json()["certificate_proposed"]["fingerprint"]
     seen = await centre.row(edge.cluster)
     await report("before it is read")
-    later = ReportedMeanwhile(centre.gateway.config, [lambda: report("while it is read")])
-    gateway = replace(centre.gateway, config=later)
+    later = ReportedMeanwhile(centre.ports.config, [lambda: report("while it is read")])
+    gateway = replace(centre.gateway, ports=replace(centre.ports, config=later))
     token = OperatorToken("t", "ann", frozenset({Permission.ADMIN}), b"", datetime.now(UTC), None)
     await confirm_certificate(gateway, seen, proposed, token)
 
@@ -180,6 +180,6 @@ async def test_a_bad_certificate_by_signal_is_refused_and_changes_nothing(
 
 async def signalled(centre: GatewayCentre, edge: Edge, body: dict[str, Any]) -> None:
     """What a worker does with the signal `edge_status`."""
-    gateway = centre.gateway
-    door = EdgeStatusDoor(gateway.directory, gateway.edge_reports, gateway.config)
+    ports = centre.ports
+    door = EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config)
     await door.record(edge.cluster, body, merge=False, actor="temporal", generation=None, proposes=True)

@@ -65,7 +65,7 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
     await admin.delete(f"/v1/cluster/{edge.cluster}", params={"force": "true"})
     row = await centre.row(edge.cluster)
     await centre.steps.begin_deletion(fence_of(row))
-    await centre.gateway.edge_access.retire(fence_of(await centre.row(edge.cluster)), said_goodbye=False)
+    await centre.ports.edge_access.retire(fence_of(await centre.row(edge.cluster)), said_goodbye=False)
     for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
         await centre.steps.remove_central_entries(fence_of(await centre.row(edge.cluster)), step)
     assert (await centre.row(edge.cluster)).closed

@@ -1,6 +1,5 @@
 """The Flux that edges get: imported by an administrator, fetched by whoever installs it."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import httpx
@@ -33,7 +32,7 @@ async def test_an_administrator_imports_it_and_readers_see_it(
     assert shown == imported.json()
     assert (shown["version"], shown["sha256"], shown["mirror"]) == (VERSION, KNOWN["sha256"], None)
     assert "ghcr.io/fluxcd/source-controller:v1.7.0" in shown["images"]
-    told = [event.message for event in await centre.gateway.audit.events(after=0) if event.kind == "entry.put"]
+    told = [event.message for event in await centre.ports.audit.events(after=0) if event.kind == "entry.put"]
     assert any("Flux bundle" in message for message in told)
 
 
@@ -107,7 +106,7 @@ async def test_the_agent_is_served_with_the_clusters_own_namespace(
     path = f"/v1/cluster/{cluster}/install/agent"
     unset = await admin.get(path)
     assert (unset.status_code, unset.json()["code"]) == (404, "agent_image_unset")
-    centre.app.state.gateway = replace(centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"))
+    centre.offer(agent=AgentPod("registry.example.com/edgewright:1"))
     fetched = await centre.client(bearer(await centre.bootstrap_token(cluster))).get(path)
     manifests = {one["kind"]: one for one in yaml.safe_load_all(fetched.text)}
     assert {one["metadata"].get("namespace", "plant") for one in manifests.values()} == {"plant"}
@@ -150,9 +149,7 @@ async def test_manifests_are_there_for_those_who_pipe_nothing_to_a_shell(
     centre: GatewayCentre, admin: httpx.AsyncClient, anybody: httpx.AsyncClient, cluster: UUID
 ) -> None:
     await admin.put("/v1/flux", params=KNOWN, content=FILE)
-    centre.app.state.gateway = replace(
-        centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"), registry_mirror="mirror.example"
-    )
+    centre.offer(agent=AgentPod("registry.example.com/edgewright:1"), registry_mirror="mirror.example")
     token = await centre.bootstrap_token(cluster)
     answer = await anybody.get(f"/v1/cluster/{cluster}/bootstrap", params={"token": token, "format": "manifests"})
     assert answer.status_code == 200

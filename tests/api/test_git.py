@@ -121,11 +121,11 @@ async def test_a_refused_push_changes_and_tells_nothing(
     work = tmp_path / "work"
     (work / "edo" / "cluster" / "self-link.yaml").write_text("kind: Nothing\n")
     await git("commit", "-q", "-a", "-m", "not mine", cwd=work)
-    before = centre.git.head(cluster), await centre.gateway.audit.last_position()
+    before = centre.git.head(cluster), await centre.ports.audit.last_position()
     pushed = await git("push", "origin", "HEAD:main", cwd=work)
     assert pushed.returncode != 0
     assert "by-hand" in pushed.stderr
-    assert (centre.git.head(cluster), await centre.gateway.audit.last_position()) == before
+    assert (centre.git.head(cluster), await centre.ports.audit.last_position()) == before
 
 
 @pytest.mark.parametrize("bare", [False, True])
@@ -233,7 +233,7 @@ async def test_a_clone_by_flux_proves_its_credential(
     url = f"http://{cluster}:{edge.flux}@127.0.0.1:{port}/uuid/{cluster}"
     cloned = await git("clone", "-q", url, "edge", cwd=tmp_path)
     assert cloned.returncode == 0, cloned.stderr
-    proven = [each.role for each in await centre.gateway.edge_access.credentials(cluster) if each.proven_at]
+    proven = [each.role for each in await centre.ports.edge_access.credentials(cluster) if each.proven_at]
     assert proven == ["flux"]
 
 
@@ -272,7 +272,7 @@ async def test_who_sends_a_request_slowly_holds_no_git_process(
     centre: GatewayCentre, port: int, cluster: UUID, service: str
 ) -> None:
     edge, token = await centre.register(cluster), await centre.token(Permission.READ, Permission.PUSH)
-    object.__setattr__(centre.gateway, "git_http", GitHttp(centre.git, processes=1, patience=1))
+    centre.change(git_http=GitHttp(centre.git, processes=1, patience=1))
     head = (
         f"POST /uuid/{cluster}/{service} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token.text}\r\n"
         f"Content-Type: application/x-{service}-request\r\nContent-Length: 100\r\n\r\n0011"
@@ -285,7 +285,7 @@ async def test_who_sends_a_request_slowly_holds_no_git_process(
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 held.append(writer)
                 writer.write(head.encode())
-            while len(centre.app.state.live.git_guests) < OF_ONE_TOKEN:
+            while len(centre.app.state.git_room.git_guests) < OF_ONE_TOKEN:
                 await asyncio.sleep(0.05)
             async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=edge.as_flux) as client:
                 answer = await client.post(f"/uuid/{cluster}/git-upload-pack", content=b"0000", headers=kind)
@@ -296,7 +296,7 @@ async def test_who_sends_a_request_slowly_holds_no_git_process(
 
 
 async def test_one_token_cannot_keep_the_others_from_git(centre: GatewayCentre, cluster: UUID) -> None:
-    guests = centre.app.state.live.git_guests
+    guests = centre.app.state.git_room.git_guests
     path, kind = f"/uuid/{cluster}/git-upload-pack", {"Content-Type": "application/x-git-upload-pack-request"}
     token = await centre.token(Permission.READ)
     client = centre.client(bearer(token.text))

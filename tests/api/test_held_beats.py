@@ -84,7 +84,7 @@ async def test_a_push_is_told_as_well(centre: GatewayCentre, edge: Edge) -> None
         pushed = await asyncio.to_thread(
             lambda: centre.git.commit(edge.cluster, {"by-hand/a.yaml": b"{}"}, BY_TEST, expected_head=head)
         )
-        await centre.gateway.audit.append(event(edge.cluster, EventKind.GIT_PUSHED))
+        await centre.ports.audit.append(event(edge.cluster, EventKind.GIT_PUSHED))
         assert (await answered(task))["revisions"]["self-link"] == pushed
 
 

@@ -37,7 +37,7 @@ class Hand:
 @pytest.fixture
 def census(centre: GatewayCentre) -> CensusThatFails:
     census = CensusThatFails()
-    object.__setattr__(centre.gateway, "census", census)
+    object.__setattr__(centre.ports, "census", census)
     return census
 
 

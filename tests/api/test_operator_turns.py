@@ -10,7 +10,7 @@ from edgewright.ports.operators import Permission
 
 async def overdraw(centre: GatewayCentre, secret: str, seconds: float) -> None:
     """Has a token owe the gateway time."""
-    (await centre.app.state.live.operator_time.turn(secret)).charge(operator_time.BURST_SECONDS + seconds)
+    (await centre.app.state.access.operator_time.turn(secret)).charge(operator_time.BURST_SECONDS + seconds)
 
 
 async def test_a_token_that_owes_much_time_is_refused_and_nobody_else(
@@ -33,7 +33,7 @@ async def test_a_token_that_owes_much_time_is_refused_and_nobody_else(
 
 async def test_a_token_that_owes_a_little_is_answered_later(centre: GatewayCentre) -> None:
     busy = await centre.token(Permission.READ)
-    accounts = centre.app.state.live.operator_time
+    accounts = centre.app.state.access.operator_time
     meter = await accounts.turn(busy.text)
     meter.charge(operator_time.BURST_SECONDS + operator_time.SHARE / 2)
     assert (await centre.client(bearer(busy.text)).get("/v1/cluster")).status_code == 200
@@ -56,7 +56,7 @@ async def test_a_large_body_costs_more_than_a_small_one(centre: GatewayCentre, a
     secret = admin.headers["Authorization"].removeprefix("Bearer ")
 
     async def price(name: str, values: int) -> float:
-        meter = await centre.app.state.live.operator_time.turn(secret)
+        meter = await centre.app.state.access.operator_time.turn(secret)
         before = meter.account.spent
         body = {"name": name, "namespace": "edge", "values": {f"k{number}": number for number in range(values)}}
         assert (await admin.post("/v1/cluster", json=body)).status_code == 201

@@ -121,7 +121,8 @@ async def test_an_unexpected_error_shows_nothing_of_itself(
         async def page(self, _filter: object) -> object:
             raise RuntimeError("marked-internal-text")
 
-    app: FastAPI = create_app(replace(centre.gateway, directory=Broken()))  # type: ignore[arg-type] # meant to break
+    ports = replace(centre.ports, directory=Broken())  # type: ignore[arg-type] # meant to break
+    app: FastAPI = create_app(replace(centre.gateway, ports=ports))
     client = await centre.operator(Permission.READ)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://x", headers=client.headers) as broken:
@@ -175,7 +176,8 @@ async def test_readiness_names_the_part_and_forgives_temporal(
         def exists(self, _repository: UUID) -> bool:
             raise Waiting("The disk is away.", code="git_unavailable")
 
-    app = create_app(replace(centre.gateway, git=Away()))  # type: ignore[arg-type] # only what the probe calls
+    ports = replace(centre.ports, git=Away())  # type: ignore[arg-type] # only what the probe calls
+    app = create_app(replace(centre.gateway, ports=ports))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x") as client:
         answer = await client.get("/readyz")
     assert (answer.status_code, answer.json()["where"]) == (503, "git")
@@ -202,7 +204,7 @@ async def test_a_database_that_cannot_be_written_makes_no_ready_gateway(
     centre: GatewayCentre, anybody: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifespan, "LISTENING_SECONDS", 0.01)
-    reports, live = centre.gateway.edge_reports, centre.app.state.live
+    reports, live = centre.ports.edge_reports, centre.app.state.live
     kept, full = reports.keep_listening, Stalled("edgewright.db cannot be written: its disk is full.")
     monkeypatch.setattr(reports, "keep_listening", AsyncMock(side_effect=full))  # no disk is filled for this
     async with lifespan.running(centre.gateway, live):
@@ -217,7 +219,7 @@ async def test_a_database_that_cannot_be_written_makes_no_ready_gateway(
 async def test_a_sweep_that_stands_still_is_told(
     centre: GatewayCentre, anybody: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reports = centre.gateway.edge_reports
+    reports = centre.ports.edge_reports
     await reports.keep_listening()
     assert (await anybody.get("/readyz")).json()["degraded"] == []
     six_minutes = AsyncMock(return_value=timedelta(minutes=6))  # they are not waited for

@@ -134,7 +134,7 @@ async def test_the_timeline_is_in_the_order_in_which_things_happened(
 ) -> None:
     """A workflow tells of its steps when it publishes: after the end of the cluster that the last one has written."""
     cluster = await centre.create("ending")
-    began = await centre.gateway.edge_reports.now()
+    began = await centre.ports.edge_reports.now()
     await admin.delete(f"/v1/cluster/{cluster}")
     fence = fence_of(await centre.row(cluster))
     await centre.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
@@ -147,7 +147,7 @@ async def test_the_timeline_is_in_the_order_in_which_things_happened(
             message=f"Step {number}.",
             happened_at=began - timedelta(seconds=3 - number),
         )
-        await centre.gateway.audit.append(step)
+        await centre.ports.audit.append(step)
     path = f"/v1/cluster/{cluster}/timeline"
     whole = (await admin.get(path)).json()["items"]
     assert [event["at"] for event in whole] == sorted(event["at"] for event in whole)

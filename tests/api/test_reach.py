@@ -1,7 +1,6 @@
 """When and where an edge is to call: what its agent is told, and what operators see of it."""
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,7 +39,7 @@ async def kinds(admin: httpx.AsyncClient, edge: Edge) -> list[str]:
 
 
 def wants(centre: GatewayCentre, door: Door | None) -> None:
-    centre.app.state.gateway = replace(centre.gateway, door=door)
+    centre.offer(door=door)
 
 
 async def test_an_agent_is_told_where_to_go_until_it_is_there(
@@ -52,12 +51,12 @@ async def test_an_agent_is_told_where_to_go_until_it_is_there(
     told = await beat(centre, edge, centre_url=OLD, centre_problem="It\n is untrusted.")
     assert told["move_to"] == {"url": NEW, "ca_bundle": PEM}
     assert (await shown(admin, edge))["reach"] == {"url": OLD, "ca_sha256": None, "problem": "It is untrusted."}
-    (missing,) = await centre.gateway.edge_reports.elsewhere(Door(NEW, PEM))
+    (missing,) = await centre.ports.edge_reports.elsewhere(Door(NEW, PEM))
     assert (missing.name, missing.reach and missing.reach.url) == ("edge", OLD)
     there = {"centre_url": NEW, "centre_ca_sha256": ca_digest(PEM), "holds_former": True}
     told = await beat(centre, edge, **there)
     assert "move_to" not in told and "forget_former" not in told
-    assert await centre.gateway.edge_reports.elsewhere(Door(NEW, PEM)) == []
+    assert await centre.ports.edge_reports.elsewhere(Door(NEW, PEM)) == []
     assert "edge.moved" in await kinds(admin, edge)
     row = await centre.gateway.directory.get(edge.cluster)
     assert row is not None and row.proven_url == NEW, "what is rendered for it names the new URL, too"
@@ -78,7 +77,7 @@ async def test_flux_looks_seldom_by_itself_where_the_agent_asks_it_to(
     async def interval() -> set[str]:
         row = await centre.gateway.directory.get(edge.cluster)
         assert row is not None
-        collected = await RenderInputs(centre.gateway.config, OLD).collect(row)
+        collected = await RenderInputs(centre.ports.config, OLD).collect(row)
         files = render_repository(collected.input)
         return set(re.findall(r"interval: (\S+)", files["edo/cluster/helm-charts.yaml"].decode()))
 
@@ -103,7 +102,7 @@ async def test_an_agent_that_does_not_say_where_it_is_is_not_told(centre: Gatewa
     assert "move_to" not in await beat(centre, edge, nonce="n")
     for wrong in ("ftp://x", "https://a b", "https://a\nb"):
         assert "move_to" not in await beat(centre, edge, centre_url=wrong)
-    (silent,) = await centre.gateway.edge_reports.elsewhere(Door(NEW))
+    (silent,) = await centre.ports.edge_reports.elsewhere(Door(NEW))
     assert silent.reach is None
     wants(centre, None)
     assert "move_to" not in await beat(centre, edge, centre_url=OLD)

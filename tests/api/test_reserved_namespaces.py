@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -50,7 +49,7 @@ async def operator(centre: GatewayCentre) -> httpx.AsyncClient:
 @pytest.fixture
 async def earlier(centre: GatewayCentre, edge: Edge) -> ResealingEdge:
     """The edge's controller, with a value of an earlier version in the cluster's own namespace."""
-    await centre.gateway.staging.stage(to_put(edge.cluster, EARLIER, {"password": b"s3cr3t"}, 1))
+    await centre.ports.staging.stage(to_put(edge.cluster, EARLIER, {"password": b"s3cr3t"}, 1))
     await centre.workflow.commit(edge.cluster, [])
     controller = ResealingEdge(centre.git, edge.cluster)
     assert controller.opened(EARLIER) == {"password": b"s3cr3t"}
@@ -97,7 +96,7 @@ async def test_every_door_refuses_a_reserved_namespace_and_stores_nothing(
         assert answer.json()["where"] == "namespace"
         assert f"namespace {namespace} " in answer.json()["detail"]
         assert "a namespace of your own workloads" in answer.json()["hint"]
-    assert await centre.gateway.staging.pending(edge.cluster) == []
+    assert await centre.ports.staging.pending(edge.cluster) == []
     assert centre.git.head(edge.cluster) == before
 
 
@@ -230,7 +229,7 @@ async def test_no_manifest_takes_a_whole_secret_for_an_environment(
 
 async def manifests(centre: GatewayCentre, cluster: UUID) -> list[str]:
     """All that an edge applies: what the script fetches, and what is there for those who pipe nothing to a shell."""
-    centre.app.state.gateway = replace(centre.gateway, agent=AgentPod("registry.example.com/edgewright:1"))
+    centre.offer(agent=AgentPod("registry.example.com/edgewright:1"))
     token = await centre.bootstrap_token(cluster)
     served = centre.client(bearer(token))
     answers = [await served.get(f"/v1/cluster/{cluster}/install/{part}") for part in ("agent", "flux")]

@@ -126,9 +126,9 @@ async def test_credentials_are_replaced_when_they_are_old(
     centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rotation, "ROUND", rotation.TURN)
-    centre.app.state.gateway = replace(centre.gateway, credential_age=timedelta(days=90))
+    centre.offer(credential_age=timedelta(days=90))
     assert await rotate(centre, edge) == []
-    centre.app.state.gateway = replace(centre.gateway, credential_age=timedelta(microseconds=1))
+    centre.offer(credential_age=timedelta(microseconds=1))
     assert await rotate(centre, edge) == ["agent", "flux"]
     assert await rotate(centre, edge) == ["agent", "flux"]
     centre.app.state.gateway = centre.gateway
@@ -141,6 +141,6 @@ async def test_credentials_are_replaced_when_they_are_old(
 async def test_a_cluster_that_is_deleted_is_not_asked_by_age(
     centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
 ) -> None:
-    centre.app.state.gateway = replace(centre.gateway, credential_age=timedelta(microseconds=1))
+    centre.offer(credential_age=timedelta(microseconds=1))
     await admin.delete(f"/v1/cluster/{edge.cluster}")
     assert await rotate(centre, edge) == []

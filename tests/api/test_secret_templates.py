@@ -146,7 +146,7 @@ async def test_the_type_of_a_secret_that_is_there_cannot_be_changed_until_it_was
 async def applied(centre: GatewayCentre, cluster: UUID, commit: str | None) -> None:
     """The edge says so."""
     row = await centre.row(cluster)
-    await centre.gateway.edge_reports.heartbeats([Heartbeat(cluster, row.generation, observed_revision=commit)])
+    await centre.ports.edge_reports.heartbeats([Heartbeat(cluster, row.generation, observed_revision=commit)])
 
 
 async def test_another_type_waits_until_the_edge_has_applied_the_deletion(
@@ -252,7 +252,7 @@ async def test_what_no_secret_may_have_is_refused_at_both_doors(
         answer = await post(operator, cluster, change("k"), secrets=[secret])
         assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
     assert centre.git.head(cluster) == before
-    assert await centre.gateway.staging.pending(cluster) == []
+    assert await centre.ports.staging.pending(cluster) == []
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 from gateway_centre import Edge, GatewayCentre, bearer
 from resealing_edge import status as edge_status
+from starlette.datastructures import State
 from tour import DOCUMENT, OPERATIONS
 
 from api.allowances import Allowance
-from api.live import Live
 from edgewright.domain.wellknown import APP_OBJECT_INFO
 from edgewright.errors import TooMany
 from edgewright.ports.operators import Permission
@@ -27,29 +27,29 @@ def stated(pattern: str) -> list[int]:
     return [int(number) * UNITS.get(unit, 1) for number, _, unit in figures]
 
 
-def sessions(live: Live) -> tuple[Allowance, list[int]]:
-    return live.sessions, [*stated(r"at most (\d+) sessions at once, then one a minute"), 1, 60]
+def sessions(state: State) -> tuple[Allowance, list[int]]:
+    return state.live.sessions, [*stated(r"at most (\d+) sessions at once, then one a minute"), 1, 60]
 
 
-def statuses(live: Live) -> tuple[Allowance, list[int]]:
-    return live.edge_statuses, [*stated(r"at most (\d+) statuses at once, then one a second"), 1, 1]
+def statuses(state: State) -> tuple[Allowance, list[int]]:
+    return state.live.edge_statuses, [*stated(r"at most (\d+) statuses at once, then one a second"), 1, 1]
 
 
-def credentials(live: Live) -> tuple[Allowance, list[int]]:
+def credentials(state: State) -> tuple[Allowance, list[int]]:
     burst, seconds = stated(r"at most (\d+) credentials at once, then one every (\d+) seconds")
-    return live.edge_secrets, [burst, 1, seconds]
+    return state.live.edge_secrets, [burst, 1, seconds]
 
 
-def bodies(live: Live) -> tuple[Allowance, list[int]]:
+def bodies(state: State) -> tuple[Allowance, list[int]]:
     each_second, burst = stated(r"at most (\d+ KiB) a second after a burst of (\d+ MiB)")
-    return live.edge_bodies, [burst, each_second, 1]
+    return state.access.edge_bodies, [burst, each_second, 1]
 
 
 @pytest.mark.parametrize("kind", [sessions, statuses, credentials, bodies])
 async def test_allowances_are_those_that_the_documents_state(
-    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch, kind: Callable[[Live], tuple[Allowance, list[int]]]
+    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch, kind: Callable[[State], tuple[Allowance, list[int]]]
 ) -> None:
-    allowance, (burst, amount, seconds) = kind(centre.app.state.live)
+    allowance, (burst, amount, seconds) = kind(centre.app.state)
     monkeypatch.setattr(allowance, "_clock", lambda: 0.0)
     payer = uuid4()
     allowance.spend(payer, burst)

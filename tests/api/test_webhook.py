@@ -11,7 +11,6 @@ from gateway_centre import GatewayCentre, gateway_centre
 from standardwebhooks import Webhook
 
 from api.app import create_app
-from edgewright.adapters.database.notifications.notifications import SqlNotifications
 from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.ports.notifications import Outcome
 from edgewright.ports.operators import Permission
@@ -29,7 +28,7 @@ async def make(admin: httpx.AsyncClient, url: str = URL) -> dict[str, object]:
 
 async def joined(centre: GatewayCentre, name: str) -> UUID:
     cluster = await centre.create(name)
-    await centre.gateway.edge_reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
     return cluster
@@ -57,7 +56,7 @@ async def test_the_database_holds_nothing_that_could_sign(
     for mark in (secret.encode(), secret.removeprefix("whsec_").encode(), key, key.hex().encode()):
         assert mark not in stored
     identity = UUID((await admin.get("/v1/webhook")).json()["id"])
-    assert sha256(centre.gateway.signing.secret_of(identity).reveal()).digest() in stored
+    assert sha256(centre.ports.signing.secret_of(identity).reveal()).digest() in stored
 
 
 async def test_the_newest_delivery_and_what_waits_are_told_in_words(
@@ -66,7 +65,7 @@ async def test_the_newest_delivery_and_what_waits_are_told_in_words(
     await make(admin)
     for name in ("press-shop", "paint-shop"):
         await joined(centre, name)
-    notifications = SqlNotifications(centre.database)
+    notifications = centre.ports.notifications
     await notifications.collect()
     batch = await notifications.due(2)
     assert batch is not None
@@ -97,7 +96,7 @@ async def test_what_waits_is_tried_at_once_when_another_one_is_set(
     await make(admin)
     assert centre.fleet.delivering == []  # nothing waits
     await joined(centre, "press-shop")
-    await SqlNotifications(centre.database).collect()
+    await centre.ports.notifications.collect()
     await make(admin)
     assert centre.fleet.delivering == [True]
     centre.fleet.available = False
@@ -151,14 +150,8 @@ async def test_private_addresses_may_be_told_and_this_machine_without_tls(admin:
 
 
 async def test_plain_http_wants_an_explicit_yes(centre: GatewayCentre) -> None:
-    allowing = GatewayCentre(
-        centre.gateway,
-        create_app(replace(centre.gateway, allow_plain_http=True)),
-        centre.fleet,
-        centre.workflow,
-        centre.database,
-        centre.git,
-    )
+    app = create_app(replace(centre.gateway, allow_plain_http=True))
+    allowing = GatewayCentre(centre.gateway, app, centre.fleet, centre.workflow, centre.ports)
     admin = await allowing.operator(Permission.ADMIN)
     try:
         await make(admin, "http://alerts.example.com/hook")
@@ -182,5 +175,5 @@ async def test_the_key_outlives_the_gateway(tmp_path: Path, fresh_database: Path
     identity = UUID(int=7)
     for _ in range(2):
         async with gateway_centre(tmp_path / "edgewright.db", tmp_path / "git") as centre:
-            secrets.add(centre.gateway.signing.secret_of(identity).reveal())
+            secrets.add(centre.ports.signing.secret_of(identity).reveal())
     assert len(secrets) == 1

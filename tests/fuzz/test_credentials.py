@@ -69,7 +69,7 @@ def stolen(live: LiveGateway, population: Population) -> dict[str, dict[str, str
 def wrong(live: LiveGateway, population: Population) -> dict[str, dict[str, str]]:
     """Credentials that are good for nothing."""
     revoked = live.run(live.centre.token(Permission.ADMIN))
-    live.run(live.centre.gateway.operators.revoke(revoked.id, actor="centre"))
+    live.run(live.centre.ports.operators.revoke(revoked.id, actor="centre"))
     made_up = cluster_secret(Role.AGENT, secrets.token_bytes(32)).text
     return {
         "none": {},
@@ -87,7 +87,7 @@ def wrong(live: LiveGateway, population: Population) -> dict[str, dict[str, str]
 @pytest.fixture(autouse=True)
 def patient(live: LiveGateway) -> None:
     """Wrong credentials by the hundred come from one address here; it is not turned away for that."""
-    live.centre.app.state.live.wrong_credentials._attempts.clear()
+    live.centre.app.state.access.wrong_credentials._attempts.clear()
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS, ids=str)

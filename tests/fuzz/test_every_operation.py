@@ -108,7 +108,7 @@ def live_a_life(tour: Tour, live: LiveGateway, population: Population) -> None:
     changes = [{"namespace": "default", "name": "more", "key": "k", "value_base64": "czNjcjN0"}]
     tour.visit("POST /v1/cluster/{uuid}/secret", fill={"uuid": population.active}, json={"changes": changes})
 
-    centre = live.centre.gateway
+    centre = live.centre.ports
     door = EdgeStatusDoor(centre.directory, centre.edge_reports, centre.config)
     signalled = door.record(
         population.active, dict(edge_status(3)), merge=False, actor="temporal", generation=None, proposes=True

@@ -21,16 +21,12 @@ from lone_gateway import FULL, LoneGateway, lone_gateway
 from sealing_keys import certificate_pem, private_key
 from supervised import eventually
 
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
-from edgewright.adapters.database.engine.engine import open_database
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.cli.commands import sending
 from edgewright.cli.home import holder
 from edgewright.domain.cluster import Fence, StepName
+from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENT = CHECKOUT / "docs" / "troubleshooting.md"
@@ -190,11 +186,11 @@ def test_unknown_cluster(edgewright: CommandLine) -> None:
 
 async def end(gateway: LoneGateway, cluster: UUID) -> str:
     """Ends a cluster, as the last step of its deletion does; returns when."""
-    async with open_database(f"sqlite+aiosqlite:///{gateway.home / 'edgewright.db'}") as database:
-        row = await SqlClusterWishes(database).request_deletion(cluster, actor="test", force=True)
+    async with open_ports(Settings(home=gateway.home)) as ports:
+        row = await ports.wishes.request_deletion(cluster, actor="test", force=True)
         fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
-        await SqlClusterSteps(database).remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
-        ended = await SqlClusterDirectory(database).get(cluster)
+        await ports.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS)
+        ended = await ports.directory.get(cluster)
     assert ended is not None
     assert ended.closed_at is not None
     return f"{ended.closed_at:%Y-%m-%dT%H:%M:%SZ}"
@@ -225,8 +221,8 @@ def test_reserved_namespace(edgewright: CommandLine, gateway: LoneGateway, tmp_p
 
 async def report_as_edge(gateway: LoneGateway, cluster: UUID, status: Mapping[str, object]) -> None:
     """Takes a status as that of an edge: none can be attached while Temporal is dead."""
-    async with open_database(f"sqlite+aiosqlite:///{gateway.home / 'edgewright.db'}") as database:
-        door = EdgeStatusDoor(SqlClusterDirectory(database), SqlEdgeReports(database), SqlConfigStore(database))
+    async with open_ports(Settings(home=gateway.home)) as ports:
+        door = EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config)
         await door.record(cluster, status, merge=False, actor="agent", generation=1)
 
 

@@ -7,7 +7,6 @@ from centre import eventually
 from walk import Faulty, Walk, away, path, through_several_runs
 from webhook_receiver import Receiver, set_webhook, takes
 
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
 from edgewright.messages import names
 from edgewright.messages.sweep import SweepResult
 
@@ -34,9 +33,9 @@ async def sweep_round(walk: Walk) -> str:
 
 async def sent(walk: Walk, receiver: Receiver) -> None:
     """An edge joins, and the sweep finds that somebody is to be told."""
-    await set_webhook(SqlWebhooks(walk.centre.database), walk.centre.ports.signing, receiver.url)
+    await set_webhook(walk.centre.ports.webhooks, walk.centre.ports.signing, receiver.url)
     cluster = await walk.create()
-    await walk.centre.ports.reports.write_status(
+    await walk.centre.ports.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
     await sweep(walk)

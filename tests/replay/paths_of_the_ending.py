@@ -110,7 +110,7 @@ async def deletion_by_signal(walk: Walk) -> UUID:
 @path
 async def deletion_with_goodbye(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, reports = await walk.active(), walk.centre.ports.reports
+        cluster, reports = await walk.active(), walk.centre.ports.edge_reports
         await walk.delete(cluster)
         await walk.until(cluster, at_step(StepName.AWAIT_EMPTY))
         await reports.inventory_empty(cluster, 1)
@@ -125,7 +125,7 @@ async def deletion_with_goodbye(walk: Walk) -> UUID:
 @path
 async def deletion_with_purge_by_signal(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, reports = await walk.active(), walk.centre.ports.reports
+        cluster, reports = await walk.active(), walk.centre.ports.edge_reports
         await walk.centre.handle(cluster).signal(names.SIGNAL_DELETE, {"force": True, "purge": True})  # refused
         await walk.centre.handle(cluster).signal(names.SIGNAL_DELETE, {"purge": True})
         await walk.until(cluster, at_step(StepName.AWAIT_EMPTY))
@@ -141,7 +141,7 @@ async def deletion_with_purge_by_signal(walk: Walk) -> UUID:
 @path
 async def deletion_that_raises_the_fence(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, git, reports = await walk.active(), walk.centre.ports.git, walk.centre.ports.reports
+        cluster, git, reports = await walk.active(), walk.centre.ports.git, walk.centre.ports.edge_reports
         before = await asyncio.to_thread(git.fence_number, cluster)
 
         async def is_raised() -> bool:
@@ -180,7 +180,7 @@ async def deletion_at_its_deadline(walk: Walk) -> UUID:
 @path
 async def deletion_with_skipped_steps(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, fleet = await walk.active(), walk.centre.ports.fleet
+        cluster, fleet = await walk.active(), walk.centre.fleet
         await walk.delete(cluster)
         for step in (StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE):
             await walk.until(cluster, at_step(step))
@@ -233,7 +233,7 @@ async def continue_as_new(walk: Walk) -> UUID:
 @through_several_runs
 async def continue_as_new_during_a_pause(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, fleet = await walk.create(), walk.centre.ports.fleet
+        cluster, fleet = await walk.create(), walk.centre.fleet
         await fleet.pause(cluster, reason="shift change", actor=ACTOR)
         writing = asyncio.create_task(change_secrets(walk, cluster, ["held"]))
         await into_the_next_run(walk, cluster)
@@ -245,13 +245,13 @@ async def continue_as_new_during_a_pause(walk: Walk) -> UUID:
 @through_several_runs
 async def continue_as_new_during_a_deletion(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, fleet = await walk.active(), walk.centre.ports.fleet
+        cluster, fleet = await walk.active(), walk.centre.fleet
         await walk.delete(cluster)
         await walk.until(cluster, at_step(StepName.AWAIT_EMPTY))
         await fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor=ACTOR)
         await walk.until(cluster, at_step(StepName.AWAIT_GOODBYE))
         await into_the_next_run(walk, cluster)
-        await walk.centre.ports.reports.goodbye(cluster, 1)
+        await walk.centre.ports.edge_reports.goodbye(cluster, 1)
         await walk.nudge(cluster)
         await walk.gone(cluster)
         return cluster
@@ -280,7 +280,7 @@ async def history_lost_during_a_deletion(walk: Walk) -> UUID:
         await walk.centre.handle(cluster).terminate()
         await walk.nudge(cluster)
         await walk.told(cluster)
-        await walk.centre.ports.reports.goodbye(cluster, 1)
+        await walk.centre.ports.edge_reports.goodbye(cluster, 1)
         await walk.nudge(cluster)
         await walk.gone(cluster)
         return cluster

@@ -88,7 +88,7 @@ async def change_that_the_edge_has_not_applied(walk: Walk) -> UUID:
     async def applied(cluster: UUID, ready: str) -> None:
         commit = await asyncio.to_thread(walk.centre.git.head, cluster)
         release = {"name": "edge-cluster", "conditions": [{"type": "Ready", "status": ready, "message": "no"}]}
-        await walk.centre.ports.reports.write_status(
+        await walk.centre.ports.edge_reports.write_status(
             cluster,
             {"flux": {"releases": [release]}},
             certificate=None,
@@ -96,7 +96,7 @@ async def change_that_the_edge_has_not_applied(walk: Walk) -> UUID:
             generation=1,
             actor="agent",
         )
-        await walk.centre.ports.reports.heartbeats([Heartbeat(cluster, 1, observed_revision=commit)])
+        await walk.centre.ports.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision=commit)])
         await walk.nudge(cluster)
 
     async with walk.working():
@@ -129,7 +129,7 @@ async def change_overtakes_a_step(walk: Walk) -> UUID:
 
 @path
 async def template_blocked_then_mended(walk: Walk) -> UUID:
-    entries, chart = walk.centre.ports.entries, (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    entries, chart = walk.centre.ports.config, (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     sound = await entries.get(*chart)
     assert sound is not None
     async with walk.working():
@@ -152,7 +152,7 @@ async def failing_step_with_backoff_and_retry(walk: Walk) -> UUID:
         cluster = await walk.begin()
         await walk.until(cluster, fails_again_and_again)
         git.fault = None
-        await walk.centre.ports.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor=ACTOR)
+        await walk.centre.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor=ACTOR)
         await walk.until(cluster, lambda row: bool(row.projection and row.projection.ready))
         await walk.told(cluster)
         return cluster
@@ -189,7 +189,7 @@ async def database_away(walk: Walk) -> UUID:
 @path
 async def pause_and_resume(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, fleet = await walk.create(), walk.centre.ports.fleet
+        cluster, fleet = await walk.create(), walk.centre.fleet
         await fleet.pause(cluster, reason="shift change", actor=ACTOR)
         await walk.centre.write(cluster, walk.name, values={"held": True})
         await walk.until(
@@ -209,9 +209,9 @@ async def pause_that_raises_the_fence(walk: Walk) -> UUID:
         async def is_raised() -> bool:
             return await asyncio.to_thread(git.fence_number, cluster) > 0
 
-        await walk.centre.ports.fleet.pause(cluster, reason="shift change", actor=ACTOR)
+        await walk.centre.fleet.pause(cluster, reason="shift change", actor=ACTOR)
         await eventually(is_raised)
-        await walk.centre.ports.fleet.resume(cluster, actor=ACTOR)
+        await walk.centre.fleet.resume(cluster, actor=ACTOR)
         await walk.told(cluster)
         return cluster
 
@@ -330,18 +330,18 @@ async def edge_status_and_sealing_key(walk: Walk) -> UUID:
 @path
 async def resealing(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, ports = await walk.active(), walk.centre.ports
-        edge = ResealingEdge(walk.centre.git, cluster)
-        await certify(ports, cluster, 1)
+        cluster, centre = await walk.active(), walk.centre
+        edge = ResealingEdge(centre.git, cluster)
+        await certify(centre, cluster, 1)
         for secret in ("default/db", "other/more"):
             changes = to_put(cluster, secret, {"password": b"s3cr3t"}, 1)
-            await ports.staging.stage(changes)
-            await ports.fleet.change_secrets(cluster, [changes[0].request])
-        await certify(ports, cluster, 2)
-        await ask(ports, cluster)
+            await centre.ports.staging.stage(changes)
+            await centre.fleet.change_secrets(cluster, [changes[0].request])
+        await certify(centre, cluster, 2)
+        await ask(centre, cluster)
         await walk.told(cluster)
         for _ in range(2):
-            await answer(ports, edge, most=1)
+            await answer(centre, edge, most=1)
             await walk.told(cluster)
         await eventually(lambda: is_committed(walk, cluster))
         await walk.told(cluster)
@@ -360,7 +360,7 @@ async def registration_that_is_accepted(walk: Walk) -> UUID:
         cluster = await walk.create(ClusterSettings(accept=AcceptancePolicy.MANUAL))
         await walk.centre.bootstrap(cluster)
         await walk.until(cluster, at_phase(Phase.PENDING_ACCEPTANCE))
-        await walk.centre.ports.access.answer(cluster, accepted=True, actor=ACTOR)
+        await walk.centre.ports.edge_access.answer(cluster, accepted=True, actor=ACTOR)
         await walk.nudge(cluster)
         await walk.until(cluster, at_phase(Phase.ACTIVE))
         await walk.told(cluster)
@@ -374,7 +374,7 @@ def is_available(status: ConditionStatus) -> Callable[[ClusterRow], bool]:
 @path
 async def lease_expires_and_is_renewed(walk: Walk) -> UUID:
     async with walk.working():
-        cluster, reports = await walk.active(), walk.centre.ports.reports
+        cluster, reports = await walk.active(), walk.centre.ports.edge_reports
         for status in (ConditionStatus.TRUE, ConditionStatus.UNKNOWN, ConditionStatus.TRUE):
             if status is ConditionStatus.TRUE:
                 await reports.heartbeats([Heartbeat(cluster, 1, clock_offset=0.5)])

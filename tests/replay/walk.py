@@ -69,7 +69,7 @@ class Walk:
         return cluster
 
     async def nudge(self, cluster: UUID) -> None:
-        await self.centre.ports.fleet.nudge(cluster)
+        await self.centre.fleet.nudge(cluster)
 
     async def until(self, cluster: UUID, holds: Callable[[ClusterRow], bool]) -> ClusterRow:
         return await self.centre.until(cluster, holds)
@@ -167,5 +167,5 @@ def is_blocked(row: ClusterRow) -> bool:
 
 async def change_secrets(walk: Walk, cluster: UUID, keys: Sequence[str]) -> None:
     changes = [await stage(walk.centre, cluster, key) for key in keys]
-    await asyncio.gather(*(walk.centre.ports.fleet.change_secrets(cluster, [c.request]) for c in changes))
+    await asyncio.gather(*(walk.centre.fleet.change_secrets(cluster, [c.request]) for c in changes))
     await walk.told(cluster)

@@ -14,9 +14,6 @@ from uuid import UUID, uuid4
 import pytest
 from stopped_home import StoppedHome
 
-from edgewright.adapters.database.access.operators import SqlOperatorTokens
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal import nudging
@@ -30,6 +27,7 @@ from edgewright.domain.wellknown import APP_CLUSTER_SETTINGS, APP_CONFIG_SCHEMA,
 from edgewright.errors import Waiting
 from edgewright.ports.fleet import FleetUnavailable
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 
 @pytest.fixture
@@ -39,9 +37,8 @@ def settings(tmp_path: Path) -> Settings:
 
 async def content(settings: Settings) -> dict[str, str]:
     """Every entry with its revision."""
-    async with open_database(settings.effective_database_url) as database:
-        config = SqlConfigStore(database)
-        entries = [await config.get(entry.app, entry.object) for entry in default_entries("Acme")]
+    async with open_ports(settings) as ports:
+        entries = [await ports.config.get(entry.app, entry.object) for entry in default_entries("Acme")]
     return {f"{entry.app}/{entry.object}": entry.etag for entry in entries if entry}
 
 
@@ -50,8 +47,8 @@ async def test_first_start_makes_entries_charts_and_token(settings: Settings) ->
     assert storage.token_written
     assert len(await content(settings)) == len(default_entries("Acme"))
     assert BareGitServer(settings.effective_git_root).head(REPOSITORY_HELM_CHARTS)
-    async with open_database(settings.effective_database_url) as database:
-        [token] = await SqlOperatorTokens(database).list()
+    async with open_ports(settings) as ports:
+        [token] = await ports.operators.list()
     text = storage.token_file.read_text().strip()
     assert token.secret_sha256 == hashlib.sha256(text.encode()).digest()
 
@@ -74,8 +71,8 @@ def test_starts_at_once_make_one_token(settings: Settings) -> None:
     assert sorted(storage.token_written for storage in started) == [False, False, False, True]
 
     async def tokens() -> int:
-        async with open_database(settings.effective_database_url) as database:
-            return len(await SqlOperatorTokens(database).list())
+        async with open_ports(settings) as ports:
+            return len(await ports.operators.list())
 
     assert asyncio.run(tokens()) == 2  # the one whose file was lost, and one new
 
@@ -116,8 +113,8 @@ async def test_repositories_that_are_not_there_are_not_begun_anew_unasked(tmp_pa
 async def test_a_home_of_an_earlier_version_takes_the_settings_that_clusters_have_by_now(settings: Settings) -> None:
     await initialise_storage(settings)
     place = (APP_CONFIG_SCHEMA, APP_CLUSTER_SETTINGS)
-    async with open_database(settings.effective_database_url) as database:
-        config = SqlConfigStore(database)
+    async with open_ports(settings) as ports:
+        config = ports.config
         entry = await config.get(*place)
         assert entry is not None
         properties = {**entry.body["properties"], "labels": {"type": "object", "maxProperties": 3}}
@@ -176,12 +173,10 @@ async def test_one_wedged_cluster_keeps_no_start_and_no_other_cluster_from_what_
 ) -> None:
     await initialise_storage(settings)
     wedged, *others = clusters = [uuid4() for _ in range(4)]
-    async with open_database(settings.effective_database_url) as database:
+    async with open_ports(settings) as ports:
         for number, cluster in enumerate(clusters):
             body = {"name": f"edge-{number}", "namespace": "edgewright"}
-            await SqlClusterWishes(database).write_configuration(
-                cluster, body, actor="token:test", create_object=True
-            )
+            await ports.wishes.write_configuration(cluster, body, actor="token:test", create_object=True)
     fleet = OneRefuses(wedged, clusters)
 
     @asynccontextmanager
@@ -257,7 +252,7 @@ async def test_doctor_finds_a_clock_that_is_not_the_databases(
     await initialise_storage(settings)
     assert not [check for check in await service_checks(settings) if check.name == "database clock"]
     elsewhere = partial(open_database, clock=lambda: datetime.now(UTC) - timedelta(seconds=ahead))
-    monkeypatch.setattr("edgewright.cli.service_checks.open_database", elsewhere)
+    monkeypatch.setattr("edgewright.wiring.open_database", elsewhere)
     [check] = [check for check in await service_checks(settings) if check.name == "database clock"]
     assert check.verdict == "wrong"
     assert f"This machine's clock is {ahead:+d} s off the database's" in check.sentence

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,24 +18,13 @@ from shared_statements import open_database
 from supervised import pause
 from temporalio.client import Client, WorkflowHandle
 
-from activities.composition import WorkerPorts, build_activities
-from edgewright.adapters.database.access.accounts import SqlAccounts
+from activities.composition import build_activities
 from edgewright.adapters.database.access.audit import SqlAuditLog
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database
-from edgewright.adapters.database.notifications.notifications import SqlNotifications
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
-from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain.default_entries import default_entries
@@ -46,6 +35,10 @@ from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import NewEntry
+from edgewright.ports.fleet import Fleet
+from edgewright.ports.stored import StoredPorts
+from edgewright.ports.webhook_delivery import WebhookSender
+from edgewright.wiring import OpenPorts, ports_on
 from worker import build_workers
 
 EXTERNAL_URL = "http://127.0.0.1:8484"
@@ -58,8 +51,14 @@ class Centre:
 
     database: Database
     client: Client
-    ports: WorkerPorts
-    audit: SqlAuditLog
+    ports: StoredPorts
+    fleet: Fleet
+    sender: WebhookSender
+
+    @property
+    def audit(self) -> SqlAuditLog:
+        assert isinstance(self.ports.audit, SqlAuditLog)
+        return self.ports.audit
 
     @property
     def wishes(self) -> ClusterWishes:
@@ -85,7 +84,7 @@ class Centre:
         """Writes the configuration entry, as any door does, and nudges."""
         body = {"name": name, "namespace": "edgewright", **more}
         await self.wishes.write_configuration(cluster, body, actor="token:test", create_object=True)
-        await self.ports.fleet.nudge(cluster)
+        await self.fleet.nudge(cluster)
 
     async def create(self, name: str, **more: Any) -> UUID:
         """Creates a cluster and waits until it is ready."""
@@ -115,10 +114,10 @@ class Centre:
         uid = kube_uid or str(uuid4())
         token_id, secret = secrets.token_hex(8), secrets.token_bytes(32)
         sha = hashlib.sha256(secret).digest()
-        await self.ports.access.issue_token(
+        await self.ports.edge_access.issue_token(
             cluster, token_id=token_id, secret_sha256=sha, expires_in=timedelta(hours=1), actor="token:test"
         )
-        await self.ports.access.register(
+        await self.ports.edge_access.register(
             token_id=token_id,
             secret_sha256=sha,
             kube_system_uid=uid,
@@ -126,7 +125,7 @@ class Centre:
             flux_sha256=secrets.token_bytes(32),
             agent_sha256=secrets.token_bytes(32),
         )
-        await self.ports.fleet.nudge(cluster)
+        await self.fleet.nudge(cluster)
         return uid
 
 
@@ -158,29 +157,12 @@ async def open_centre(
         open_database(f"sqlite+aiosqlite:///{file}", clock=clock) as database,
         open_sender() as sender,
     ):
-        entries = await _started(database)
+        ports = ports_on(database, BareGitServer(folder / "repositories"), folder / FILE_NAME)
+        await _started(ports)
         client = await connect(temporal, "default")
         ensure_webhook_key(folder / FILE_NAME)
-        git = BareGitServer(folder / "repositories")
-        git.create_repository(REPOSITORY_HELM_CHARTS)
-        ports = WorkerPorts(
-            wishes=SqlClusterWishes(database),
-            directory=SqlClusterDirectory(database),
-            steps=SqlClusterSteps(database),
-            entries=entries,
-            access=SqlEdgeAccess(database),
-            reports=SqlEdgeReports(database),
-            accounts=SqlAccounts(database),
-            staging=SqlSecretStaging(database),
-            ended=SqlEndedRequests(database),
-            resealings=SqlResealings(database),
-            git=git,
-            fleet=TemporalFleet(client),
-            notifications=SqlNotifications(database),
-            signing=WebhookKeyFile(folder / FILE_NAME),
-            sender=sender,
-        )
-        yield Centre(database=database, client=client, ports=ports, audit=SqlAuditLog(database))
+        ports.git.create_repository(REPOSITORY_HELM_CHARTS)
+        yield Centre(database=database, client=client, ports=ports, fleet=TemporalFleet(client), sender=sender)
 
 
 async def _first_start() -> bytes:
@@ -189,29 +171,34 @@ async def _first_start() -> bytes:
         with TemporaryDirectory() as folder:
             file = Path(folder) / "edgewright.db"
             async with open_database(f"sqlite+aiosqlite:///{file}") as database:
-                await _started(database)
+                await _started(ports_on(database, BareGitServer(Path(folder)), Path(folder) / FILE_NAME))
             _FIRST_STARTS.append(file.read_bytes())
     return _FIRST_STARTS[0]
 
 
-async def _started(database: Database) -> SqlConfigStore:
+async def _started(ports: OpenPorts) -> None:
     """Brings a database to where each start brings it; nothing to do when it is there."""
-    await database.migrate()
-    store = SqlConfigStore(database)
+    await ports.database.migrate()
     entries = default_entries("ACME")
-    await store.install([NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in entries])
-    return store
+    await ports.config.install([NewEntry(app=e.app, object=e.object, klass=e.klass, body=e.body) for e in entries])
 
 
 @asynccontextmanager
-async def working(centre: Centre, *, but: str = "", **replaced: Any) -> AsyncIterator[None]:
-    """Runs a worker for the centre; ``replaced`` swaps single ports for faulty ones.
+async def working(
+    centre: Centre, *, but: str = "", fleet: Fleet | None = None, sender: WebhookSender | None = None, **replaced: Any
+) -> AsyncIterator[None]:
+    """Runs a worker for the centre; ``fleet``, ``sender`` and ``replaced`` swap single ports for faulty ones.
 
     Args:
         but: a queue that it stops to poll before anything stands there.
     """
-    ports = WorkerPorts(**(vars(centre.ports) | replaced))
-    activities = build_activities(ports, organisation="ACME", external_url=EXTERNAL_URL)
+    activities = build_activities(
+        replace(centre.ports, **replaced),
+        fleet or centre.fleet,
+        sender or centre.sender,
+        organisation="ACME",
+        external_url=EXTERNAL_URL,
+    )
     workers = build_workers(centre.client, activities, slots=16, runner=sandboxed())
     async with AsyncExitStack() as polling:
         for one in workers:

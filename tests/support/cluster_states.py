@@ -98,7 +98,7 @@ async def is_told(centre: Centre, cluster: UUID) -> bool:
     if now.pending_activities or now.HasField("pending_workflow_task"):
         return False
     try:
-        answer = await centre.ports.fleet.readiness(cluster)
+        answer = await centre.fleet.readiness(cluster)
     except FleetUnavailable:
         return False
     return answer.waiting_for != "the first reading" and answer == (await centre.row(cluster)).projection

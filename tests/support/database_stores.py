@@ -1,48 +1,27 @@
 """All database ports of one process, and the short cuts that their tests share."""
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 from uuid import UUID, uuid4
 
 import pytest
 
-from edgewright.adapters.database.access.accounts import SqlAccounts
-from edgewright.adapters.database.access.audit import SqlAuditLog
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
-from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database
-from edgewright.adapters.database.notifications.notifications import SqlNotifications
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.upkeep.census import SqlCensus
+from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.cluster import ClusterSettings, CredentialState, Fence, Phase, Role, TokenState, Wanted
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import EdgewrightError
-from edgewright.ports.accounts import Accounts
-from edgewright.ports.audit import AuditLog
-from edgewright.ports.census import Census
-from edgewright.ports.cluster_directory import ClusterDirectory
-from edgewright.ports.cluster_steps import ClusterSteps
-from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.clusters import ClusterRow, Written
-from edgewright.ports.config_store import ConfigStore, Entry
-from edgewright.ports.edge_access import Credential, EdgeAccess, Registration
-from edgewright.ports.edge_reports import EdgeReports
-from edgewright.ports.notifications import Notifications, Webhooks
-from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
-from edgewright.ports.resealing import Resealings
-from edgewright.ports.secret_staging import EndedRequests, SecretStaging, StagedChange
+from edgewright.ports.config_store import Entry
+from edgewright.ports.edge_access import Credential, Registration
+from edgewright.ports.secret_staging import StagedChange
+from edgewright.wiring import OpenPorts, ports_on
 
 ACTOR = "token:test"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -61,46 +40,16 @@ class Clock:
         self.at += timedelta(**span)
 
 
-@dataclass
-class Store:
-    """All ports on one database, as one process has them."""
+@dataclass(frozen=True, kw_only=True)
+class Store(OpenPorts):
+    """All ports on one database, as one process has them; no repositories and no key."""
 
-    database: Database
     clock: Clock
-    wishes: ClusterWishes = field(init=False)
-    directory: ClusterDirectory = field(init=False)
-    steps: ClusterSteps = field(init=False)
-    entries: ConfigStore = field(init=False)
-    access: EdgeAccess = field(init=False)
-    reports: EdgeReports = field(init=False)
-    staging: SecretStaging = field(init=False)
-    ended: EndedRequests = field(init=False)
-    resealings: Resealings = field(init=False)
-    operators: OperatorTokens = field(init=False)
-    keys: IdempotencyKeys = field(init=False)
-    accounts: Accounts = field(init=False)
-    audit: AuditLog = field(init=False)
-    census: Census = field(init=False)
-    webhooks: Webhooks = field(init=False)
-    notifications: Notifications = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.wishes = SqlClusterWishes(self.database)
-        self.directory = SqlClusterDirectory(self.database)
-        self.steps = SqlClusterSteps(self.database)
-        self.entries = SqlConfigStore(self.database)
-        self.access = SqlEdgeAccess(self.database)
-        self.reports = SqlEdgeReports(self.database)
-        self.staging = SqlSecretStaging(self.database)
-        self.ended = SqlEndedRequests(self.database)
-        self.resealings = SqlResealings(self.database)
-        self.operators = SqlOperatorTokens(self.database)
-        self.keys = SqlIdempotencyKeys(self.database)
-        self.accounts = SqlAccounts(self.database)
-        self.audit = SqlAuditLog(self.database)
-        self.census = SqlCensus(self.database)
-        self.webhooks = SqlWebhooks(self.database)
-        self.notifications = SqlNotifications(self.database)
+    @classmethod
+    def on(cls, database: Database, clock: Clock | None = None) -> Self:
+        nowhere = Path(os.devnull)
+        return cls(**vars(ports_on(database, BareGitServer(nowhere), nowhere)), clock=clock or Clock())
 
     async def write(self, cluster: UUID, name: str = "press-shop", **more: Any) -> Written:
         body = {"name": name, "namespace": "edgewright", **more}
@@ -135,7 +84,7 @@ class Store:
         await self.steps.project(cluster, projection, [])
 
     async def token(self, cluster: UUID, token_id: str = "t1", *, expires_in: timedelta = timedelta(hours=1)) -> str:
-        await self.access.issue_token(
+        await self.edge_access.issue_token(
             cluster, token_id=token_id, secret_sha256=digest(token_id), expires_in=expires_in, actor=ACTOR
         )
         return token_id
@@ -147,7 +96,7 @@ class Store:
         return [event.kind for event in await self.audit.timeline(cluster)]
 
     async def register(self, token_id: str, *, uid: str = "uid-1", secrets: str = "first") -> Registration:
-        return await self.access.register(
+        return await self.edge_access.register(
             token_id=token_id,
             secret_sha256=digest(token_id),
             kube_system_uid=uid,
@@ -158,7 +107,7 @@ class Store:
 
     async def credential(self, cluster: UUID, role: Role, secret: str | None = None) -> Credential:
         """The newest living credential of a role, or the one of a secret."""
-        for credential in await self.access.credentials(cluster):
+        for credential in await self.edge_access.credentials(cluster):
             if credential.role is role and (secret is None or credential.secret_sha256 == digest(secret)):
                 return credential
         raise LookupError(f"no {role} credential")
@@ -168,7 +117,7 @@ class Store:
         cluster = await self.commissioned(name, settings=settings)
         await self.registered(cluster, uid=f"uid-of-{name}", token_id=f"token-of-{name}")
         for role in Role:
-            await self.access.record_use((await self.credential(cluster, role)).id)
+            await self.edge_access.record_use((await self.credential(cluster, role)).id)
         return cluster
 
     async def change(
@@ -214,13 +163,13 @@ async def code_of(attempt: Any) -> str:
 
 
 async def state_of(store: Store, token_id: str) -> TokenState:
-    token = await store.access.token(token_id)
+    token = await store.edge_access.token(token_id)
     assert token is not None
     return token.state
 
 
 async def states(store: Store, cluster: Any) -> list[CredentialState]:
-    return [credential.state for credential in await store.access.credentials(cluster)]
+    return [credential.state for credential in await store.edge_access.credentials(cluster)]
 
 
 async def wanted(store: Store, cluster: UUID) -> Wanted:
@@ -230,4 +179,4 @@ async def wanted(store: Store, cluster: UUID) -> Wanted:
 
 
 async def entry(store: Store, cluster: UUID, app: UUID = APP_CLUSTER_CONFIGURATION) -> Entry | None:
-    return await store.entries.get(app, cluster)
+    return await store.config.get(app, cluster)

@@ -5,7 +5,7 @@ import secrets
 from base64 import b64encode
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,25 +22,13 @@ from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from api.app import create_app
 from api.connections.limits import ConnectionLimits
-from api.gateway import Gateway
-from edgewright.adapters.database.access.accounts import SqlAccounts
-from edgewright.adapters.database.access.audit import SqlAuditLog
-from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
-from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
-from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.config_store.config_store import SqlConfigStore
-from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
+from api.gateway import EdgeOffer, Gateway
+from api.rooms import furnish
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.engine import Database
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
-from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
-from edgewright.adapters.database.upkeep.census import SqlCensus
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
-from edgewright.adapters.webhook.key_file import FILE_NAME, WebhookKeyFile
+from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.application.rendering import RenderInputs
 from edgewright.cli.initialise import ensure_webhook_key
 from edgewright.domain.cluster import Desired, Fence, Phase, Role, StepName
@@ -55,6 +43,7 @@ from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import NewEntry
 from edgewright.ports.operators import OperatorToken, Permission
+from edgewright.wiring import OpenPorts, ports_on
 
 BASE_URL = "http://127.0.0.1:8484"
 STATUS_APP = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
@@ -67,7 +56,8 @@ async def make_database(file: Path) -> None:
     async with open_database(f"sqlite+aiosqlite:///{file}") as database:
         await database.migrate()
         entries = default_entries("Edgewright")
-        await SqlConfigStore(database).install([NewEntry(e.app, e.object, e.klass, e.body) for e in entries])
+        ports = ports_on(database, BareGitServer(file.parent / "repositories"), file.parent / FILE_NAME)
+        await ports.config.install([NewEntry(e.app, e.object, e.klass, e.body) for e in entries])
 
 
 @dataclass(frozen=True)
@@ -158,9 +148,25 @@ class GatewayCentre:
     app: FastAPI
     fleet: MemoryFleet
     workflow: Workflow
-    database: Database
-    git: BareGitServer
+    ports: OpenPorts
     _clients: list[httpx.AsyncClient] = field(default_factory=list)
+
+    @property
+    def database(self) -> Database:
+        return self.ports.database
+
+    @property
+    def git(self) -> BareGitServer:
+        return self.ports.repositories
+
+    def change(self, **values: Any) -> None:
+        """Goes on with other values of the gateway, as a restart with other settings would."""
+        state = self.app.state
+        furnish(self.app, replace(self.gateway, **values), state.live, state.access)
+
+    def offer(self, **values: Any) -> None:
+        """Tells or gives edges something else from now on."""
+        self.change(offer=replace(self.gateway.offer, **values))
 
     def client(self, headers: dict[str, str] | None = None, **more: Any) -> httpx.AsyncClient:
         """A client that sends these headers with every request."""
@@ -183,7 +189,7 @@ class GatewayCentre:
     async def token(self, *permissions: Permission, name: str | None = None) -> Token:
         """A new operator token."""
         drawn = operator_token(secrets.token_bytes(8), secrets.token_bytes(32))
-        await self.gateway.operators.add(
+        await self.ports.operators.add(
             OperatorToken(
                 id=drawn.id,
                 name=name or f"test-{drawn.id}",
@@ -269,49 +275,32 @@ async def gateway_centre(
     url = f"sqlite+aiosqlite:///{database_file}"
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(open_database(url))
-        wishes, directory, steps = (
-            SqlClusterWishes(database),
-            SqlClusterDirectory(database),
-            SqlClusterSteps(database),
-        )
-        config, access = SqlConfigStore(database), SqlEdgeAccess(database)
-        staging, git = SqlSecretStaging(database), BareGitServer(git_root)
+        git = BareGitServer(git_root)
+        ports = ports_on(database, git, database_file.parent / FILE_NAME)
+        directory, steps = ports.directory, ports.steps
         git.create_repository(REPOSITORY_HELM_CHARTS)
         workflow = Workflow(
             directory=directory,
             steps=steps,
             commissioning=CommissioningActivities(
-                directory, steps, access, SqlAccounts(database), git, organisation="Edgewright"
+                directory, steps, ports.edge_access, ports.accounts, git, organisation="Edgewright"
             ),
-            repository=RepositoryActivities(directory, steps, git, RenderInputs(config, BASE_URL)),
-            secrets=SecretActivities(directory, staging, git),
+            repository=RepositoryActivities(directory, steps, git, RenderInputs(ports.config, BASE_URL)),
+            secrets=SecretActivities(directory, ports.staging, git),
         )
-        fleet = MemoryFleet(wishes, directory, steps, workflow.commit, workflow.reconcile)
+        fleet = MemoryFleet(ports.wishes, directory, steps, workflow.commit, workflow.reconcile)
         gateway = Gateway(
-            wishes=wishes,
-            directory=directory,
-            config=config,
-            edge_access=access,
-            edge_reports=SqlEdgeReports(database),
-            operators=SqlOperatorTokens(database),
-            idempotency=SqlIdempotencyKeys(database),
-            staging=staging,
-            resealings=SqlResealings(database),
-            audit=SqlAuditLog(database),
-            census=SqlCensus(database),
-            git=git,
+            ports=ports,
             git_http=GitHttp(git),
             fleet=fleet,
-            webhooks=SqlWebhooks(database),
-            signing=WebhookKeyFile(database_file.parent / FILE_NAME),
-            external_url=BASE_URL,
+            offer=EdgeOffer(BASE_URL),
             temporal_ui_url="http://127.0.0.1:8233",
             connections=limits or ConnectionLimits(),
             change_stamp=opened.enter_context(change_stamp(url)),
         )
         ensure_webhook_key(database_file.parent / FILE_NAME)
         app = create_app(gateway)
-        centre = GatewayCentre(gateway, app, fleet, workflow, database, git)
+        centre = GatewayCentre(gateway, app, fleet, workflow, ports)
         async with app.router.lifespan_context(app):
             try:
                 yield centre

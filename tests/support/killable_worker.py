@@ -180,7 +180,9 @@ def die() -> None:
 async def work(folder: Path, temporal: str, death: Death | None) -> None:
     """Polls until it is killed."""
     async with open_centre(folder, temporal) as centre:
-        functions = build_activities(centre.ports, organisation="ACME", external_url=EXTERNAL_URL)
+        functions = build_activities(
+            centre.ports, centre.fleet, centre.sender, organisation="ACME", external_url=EXTERNAL_URL
+        )
         workers = worker.build_workers(centre.client, mortal(functions, death), slots=16)
         async with AsyncExitStack() as polling:
             for one in workers:

@@ -73,7 +73,8 @@ def live_gateway(
         await make_database(folder / "edgewright.db")
         async with gateway_centre(folder / "edgewright.db", folder / "repositories", limits) as centre:
             live = centre.app.state.live
-            protocol = bounded_http(live.places, tls, holder_known_by=KnownOperators(live.operator_time))
+            known = KnownOperators(centre.app.state.access.operator_time)
+            protocol = bounded_http(live.places, tls, holder_known_by=known)
             config = uvicorn.Config(
                 centre.app, port=0, http=protocol, ws="none", log_config=None, lifespan="off", proxy_headers=False
             )

@@ -33,7 +33,7 @@ async def report(store: Store, cluster: UUID, *, fingerprint: str | None = None)
     facts = fingerprint and CertificateFacts(
         fingerprint=fingerprint, not_before=NOON, not_after=NOON + timedelta(days=3650), taken_at=NOON
     )
-    await store.reports.write_status(
+    await store.edge_reports.write_status(
         cluster,
         {"hosts": []},
         certificate=(facts, "pem") if facts else None,

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, cast
+from typing import Any
 from uuid import UUID, uuid4
 
+from centre import Centre
 from cryptography.hazmat.primitives.asymmetric import rsa
 from sealing_keys import certificate_pem, open_envelope
 
@@ -126,7 +127,7 @@ def status(number: int) -> Mapping[str, Any]:
 # --- the same without a gateway: on the ports of a centre ----------------------------------------------------------
 
 
-async def certify(ports: Any, cluster: UUID, number: int) -> None:
+async def certify(centre: Centre, cluster: UUID, number: int) -> None:
     """The edge reports a key."""
     made = certificate(number)
     facts = CertificateFacts(
@@ -135,7 +136,7 @@ async def certify(ports: Any, cluster: UUID, number: int) -> None:
         not_after=made.not_after,
         taken_at=datetime.now(UTC),
     )
-    await ports.reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster,
         status(number),
         certificate=(facts, made.pem),
@@ -143,7 +144,7 @@ async def certify(ports: Any, cluster: UUID, number: int) -> None:
         generation=None,
         actor="agent",
     )
-    await ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
 
 
 def to_put(cluster: UUID, secret: str, values: Mapping[str, bytes], number: int) -> list[StagedChange]:
@@ -165,19 +166,20 @@ def to_put(cluster: UUID, secret: str, values: Mapping[str, bytes], number: int)
     ]
 
 
-async def ask(ports: Any, cluster: UUID) -> Resealing:
+async def ask(centre: Centre, cluster: UUID) -> Resealing:
     """What the operator's verb does."""
-    row = await ports.directory.get(cluster)
-    stale = stale_secrets(ports.git, cluster, row.certificate.fingerprint)
-    begun = await ports.resealings.begin(cluster, row.generation, stale, actor="token:ann", reason="theft")
-    await ports.fleet.nudge(cluster)
+    row = await centre.row(cluster)
+    assert row.certificate
+    stale = stale_secrets(centre.ports.git, cluster, row.certificate.fingerprint)
+    begun = await centre.ports.resealings.begin(cluster, row.generation, stale, actor="token:ann", reason="theft")
+    await centre.fleet.nudge(cluster)
     assert begun
-    return cast(Resealing, begun)
+    return begun
 
 
-async def answer(ports: Any, edge: ResealingEdge, *, most: int = 50) -> Resealing:
+async def answer(centre: Centre, edge: ResealingEdge, *, most: int = 50) -> Resealing:
     """What the edge hands in for what is wanted."""
-    wanted = await ports.resealings.wanted(edge.cluster, limit=most)
+    wanted = await centre.ports.resealings.wanted(edge.cluster, limit=most)
     answers = [
         ResealingAnswer(
             secret=SecretReference(said["namespace"], said["name"]),
@@ -186,7 +188,7 @@ async def answer(ports: Any, edge: ResealingEdge, *, most: int = 50) -> Resealin
         )
         for said in map(edge.answer, wanted)
     ]
-    verdicts = judge_answers(ports.git, edge.cluster, edge.newest, answers)
-    taken = await ports.resealings.take(edge.cluster, 1, edge.fingerprint, verdicts)
-    await ports.fleet.nudge(edge.cluster)
-    return cast(Resealing, taken)
+    verdicts = judge_answers(centre.ports.git, edge.cluster, edge.newest, answers)
+    taken = await centre.ports.resealings.take(edge.cluster, 1, edge.fingerprint, verdicts)
+    await centre.fleet.nudge(edge.cluster)
+    return taken

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
-from database_stores import Clock, Store
+from database_stores import Store
 from embedded import PROGRAM
 
 from edgewright.adapters.database.engine.engine import open_database
@@ -46,7 +46,7 @@ class StoppedHome:
     @asynccontextmanager
     async def store(self) -> AsyncIterator[Store]:
         async with open_database(self.settings.effective_database_url) as database:
-            yield Store(database, Clock())
+            yield Store.on(database)
 
     def create(self, name: str = "press-shop") -> UUID:
         """A cluster with a populated repository."""

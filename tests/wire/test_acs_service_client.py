@@ -114,7 +114,7 @@ def test_services_are_found_with_nothing_but_the_directory(
 ) -> None:
     agent = (str(population.active), population.edge.agent)
     found = ask(*agent, ("service_url", GIT_SERVICE), ("service_url", str(uuid4())), interface="Discovery")
-    assert returned(found) == [live.centre.gateway.external_url, None]
+    assert returned(found) == [live.centre.gateway.offer.external_url, None]
 
 
 def test_flux_credentials_open_no_session(population: Population, ask: Asks) -> None:

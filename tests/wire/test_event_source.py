@@ -64,7 +64,7 @@ def listening(workshop: Path, url: str, token: str) -> Iterator[Listener]:
 
 async def tell(centre: GatewayCentre, count: int, *, cluster: UUID | None = None) -> None:
     for _ in range(count):
-        await centre.gateway.audit.append(
+        await centre.ports.audit.append(
             NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=EventKind.ENTRY_PUT, message="Written.")
         )
 
@@ -100,7 +100,7 @@ def subscribe(client: RawClient, cluster: UUID, token: str, *, resumed_at: int |
 
 def test_nothing_is_lost_on_a_line_that_breaks_before_the_first_event(live: LiveGateway, workshop: Path) -> None:
     token = live.run(live.centre.token(Permission.READ)).text
-    begun = live.run(live.centre.gateway.audit.last_position())
+    begun = live.run(live.centre.ports.audit.last_position())
     with (
         flapping_line(int(live.url.rpartition(":")[2])) as line,
         listening(workshop, f"http://127.0.0.1:{line.port}/v1/events", token) as listener,

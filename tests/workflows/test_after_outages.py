@@ -49,14 +49,14 @@ async def test_a_secret_waits_for_no_long_pause_after_an_outage(
         cluster = await idle_centre.create("back-again")
     async with working(idle_centre, git=Faulty(idle_centre.git, commit=commit)):
         await idle_centre.ports.staging.stage([staged(cluster, "db", "one")])
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(
             cluster, lambda row: bool(row.projection and "storage is away" in row.projection.waiting_for)
         )
         away = False
         second = staged(cluster, "db", "two")
         await idle_centre.ports.staging.stage([second])
-        await idle_centre.ports.fleet.change_secrets(cluster, [second.request])
+        await idle_centre.fleet.change_secrets(cluster, [second.request])
         rows = await idle_centre.ports.staging.request(second.request)
         assert [row.state for row in rows] == [StagedState.COMMITTED]
 
@@ -77,12 +77,12 @@ async def test_a_nudge_ends_the_wait_for_a_database_that_is_back(
     async with working(idle_centre, steps=Faulty(idle_centre.steps, read_wanted=read_wanted)):
         cluster = await idle_centre.create("nudged")
         away.set()
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await tried.wait()
         await asyncio.sleep(0.5)
         away.clear()
         await idle_centre.wishes.request_deletion(cluster, actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, deleted, seconds=15)
 
 
@@ -115,8 +115,8 @@ async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_
     async with working(idle_centre, steps=Faulty(idle_centre.steps, record_rendering=late)):
         await idle_centre.write(cluster, "queued", values={"new": True})
         await queue.wait()
-        await idle_centre.ports.reports.heartbeats([Heartbeat(cluster=cluster, generation=1)])
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.ports.edge_reports.heartbeats([Heartbeat(cluster=cluster, generation=1)])
+        await idle_centre.fleet.nudge(cluster)
         row = await idle_centre.until(
             cluster, lambda row: bool(row.projection and row.projection.lease_epoch == row.lease.epoch), seconds=5
         )
@@ -165,13 +165,11 @@ async def test_what_is_mended_while_a_step_fails_is_noticed(idle_centre: Centre)
         cluster = uuid4()
         await idle_centre.write(cluster, "mended")
         await reached.wait()
-        template = await idle_centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+        template = await idle_centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
         assert template
         changed = {**template.body, "values": {"mended": True}}
-        await idle_centre.ports.entries.put(
-            APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, changed, actor="token:test"
-        )
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.ports.config.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, changed, actor="token:test")
+        await idle_centre.fleet.nudge(cluster)
         await asyncio.sleep(0.5)
         failing.set()
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=15)

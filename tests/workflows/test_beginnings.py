@@ -59,9 +59,9 @@ async def test_nudges_do_not_cost_a_new_cluster_its_place_in_the_queue(idle_cent
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "patient")
         for times in (1, 2):
-            await centre.ports.fleet.nudge(cluster)
+            await centre.fleet.nudge(cluster)
             await eventually(partial(has_read, centre, cluster, times))
-        status = await centre.ports.fleet.readiness(cluster)
+        status = await centre.fleet.readiness(cluster)
         assert status.waiting_for == "step allocate_address, attempt 1"
     async with working(centre):
         await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
@@ -94,7 +94,7 @@ async def test_a_deletion_does_not_wait_for_the_first_steps(idle_centre: Centre)
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "deleted-early")
         await centre.wishes.request_deletion(cluster, actor="token:test")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await centre.until(cluster, at_phase(Phase.DELETED))
     assert await steps_done(centre, cluster) == [StepName.BEGIN_DELETION, *CENTRAL_DELETION]
     async with working(centre):
@@ -106,13 +106,13 @@ async def test_a_pause_reaches_a_new_cluster_that_waits(idle_centre: Centre) -> 
     centre = idle_centre
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "paused-early")
-        projection = await centre.ports.fleet.pause(cluster, reason="wait", actor="token:test")
+        projection = await centre.fleet.pause(cluster, reason="wait", actor="token:test")
         assert "Paused" in str(projection.conditions)
     async with working(centre):
         held = "step populate_repository: commits are paused"
         await centre.until(cluster, lambda row: bool(row.projection and row.projection.waiting_for == held))
         assert await asyncio.to_thread(centre.git.head, cluster) is None
-        await centre.ports.fleet.resume(cluster, actor="token:test")
+        await centre.fleet.resume(cluster, actor="token:test")
         await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
     assert sorted(await steps_done(centre, cluster)) == sorted(COMMISSIONING)
 
@@ -124,11 +124,11 @@ async def test_a_secret_does_not_wait_for_the_first_reading_of_a_new_run(idle_ce
         await eventually(lambda: is_told(centre, cluster))
     await centre.handle(cluster).terminate()
     async with working(centre, but=names.BULK_QUEUE):
-        await centre.ports.fleet.nudge(cluster, bulk=True)
+        await centre.fleet.nudge(cluster, bulk=True)
         await eventually(lambda: is_asked_for(centre, cluster))
         change = staged(cluster, "db", "key")
         await centre.ports.staging.stage([change])
-        await centre.ports.fleet.change_secrets(cluster, [change.request])
+        await centre.fleet.change_secrets(cluster, [change.request])
         assert await states(centre, [change]) == {StagedState.COMMITTED: 1}
     async with working(centre):
         await centre.write(cluster, "begun-anew", values={"marker": "later"})
@@ -148,7 +148,7 @@ async def test_a_run_that_is_begun_anew_reads_once_and_does_nothing_again(idle_c
         await eventually(lambda: is_told(centre, cluster))
         told = await kinds(centre, cluster)
         await centre.handle(cluster).terminate()
-        await centre.ports.fleet.nudge(cluster, bulk=True)
+        await centre.fleet.nudge(cluster, bulk=True)
         await eventually(lambda: is_told(centre, cluster))
     assert (await activities(centre, cluster))[:1] == [ONE_ACTIVITY]
     assert set(await activities(centre, cluster)) <= {ONE_ACTIVITY, "publish"}

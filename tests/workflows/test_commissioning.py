@@ -42,7 +42,7 @@ async def kinds(centre: Centre, cluster: UUID) -> list[str]:
 
 async def test_a_written_entry_becomes_a_ready_cluster(centre: Centre) -> None:
     cluster = await centre.create("press-shop")
-    entries = centre.ports.entries
+    entries = centre.ports.config
     status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
     address = await entries.get(APP_SPARKPLUG_ADDRESS, cluster)
     repository = await entries.get(APP_GIT_REPOSITORY, cluster)
@@ -106,7 +106,7 @@ async def test_a_doubled_nudge_changes_nothing(centre: Centre) -> None:
     cluster = await centre.create("twice")
     before = await centre.row(cluster)
     for _ in range(5):
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
     await centre.handle(cluster).query(names.QUERY_READINESS)
     after = await centre.row(cluster)
     assert await commits(centre, cluster) == 1
@@ -123,11 +123,11 @@ async def test_twenty_at_once_are_all_ready_with_nothing_doubled(centre: Centre)
 
 async def test_a_change_is_rendered_and_committed_without_unreadying(centre: Centre) -> None:
     cluster = await centre.create("changing")
-    status_before = await centre.ports.entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    status_before = await centre.ports.config.get(APP_CLUSTER_SETUP_STATUS, cluster)
     await centre.write(cluster, "changing", values={"replicas": 3})
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
     await eventually(lambda: is_rendered(centre, cluster, b"replicas: 3"))
-    status = await centre.ports.entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    status = await centre.ports.config.get(APP_CLUSTER_SETUP_STATUS, cluster)
     assert status_before and status and status.body["ready"] is True
     assert await commits(centre, cluster) == 2
     assert "phase.changed" not in (await kinds(centre, cluster))[-3:]
@@ -153,14 +153,14 @@ async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Ce
     cluster = await centre.create("templated")
     await eventually(lambda: is_told(centre, cluster))
     commissioning = await steps_in_bulk_queue(centre, cluster)
-    entries = centre.ports.entries
+    entries = centre.ports.config
     chart = await entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert chart is not None
     changed = {**chart.body, "values": {**chart.body["values"], "marker": "new-template"}}
     await entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, changed, actor="token:test")
     users = await centre.directory.using_template(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert cluster in users
-    await centre.ports.fleet.nudge(cluster, bulk=True)
+    await centre.fleet.nudge(cluster, bulk=True)
     await eventually(lambda: is_rendered(centre, cluster, b"new-template"))
     assert await steps_in_bulk_queue(centre, cluster) > commissioning
     status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
@@ -169,20 +169,20 @@ async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Ce
 
 async def test_a_shorter_interval_in_the_flux_template_reaches_the_edges(centre: Centre) -> None:
     cluster = await centre.create("impatient")
-    entries = centre.ports.entries
+    entries = centre.ports.config
     flux = await entries.get(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
     assert flux is not None
     changed = copy.deepcopy(flux.body)
     changed["self-link.yaml"][0]["spec"]["interval"] = "1m"
     await entries.put(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE, changed, actor="token:test")
     assert cluster in await centre.directory.using_template(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
-    await centre.ports.fleet.nudge(cluster, bulk=True)
+    await centre.fleet.nudge(cluster, bulk=True)
     wanted = b"  interval: 1m\n  ref:\n"
     await eventually(lambda: is_rendered(centre, cluster, wanted, file="edo/cluster/self-link.yaml"))
 
 
 async def test_a_bad_template_blocks_in_words_and_heals_when_it_is_mended(centre: Centre) -> None:
-    entries = centre.ports.entries
+    entries = centre.ports.config
     chart = await entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert chart is not None
     broken = {**chart.body, "values": {"site": "{{ no.such.thing }}"}}
@@ -196,7 +196,7 @@ async def test_a_bad_template_blocks_in_words_and_heals_when_it_is_mended(centre
     assert "Helm chart template" in condition.message
     assert not row.projection.ready
     await entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, chart.body, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
     assert blocked(row.projection) is ConditionStatus.FALSE
 
@@ -251,14 +251,14 @@ async def test_retry_tries_now(idle_centre: Centre) -> None:
             ),
         )
         git.mended = True
-        await idle_centre.ports.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor="token:test")
+        await idle_centre.fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor="token:test")
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=3)
 
 
 @pytest.mark.parametrize("verb", ["retry_step", "skip_step"])
 async def test_a_finished_step_of_commissioning_is_neither_retried_nor_skipped(centre: Centre, verb: str) -> None:
     cluster = await centre.create(f"verb-{verb.replace('_', '-')}")
-    fleet = centre.ports.fleet
+    fleet = centre.fleet
     with pytest.raises(Conflict):
         if verb == "retry_step":
             await fleet.retry_step(cluster, StepName.CREATE_REPOSITORY, actor="token:test")
@@ -268,7 +268,7 @@ async def test_a_finished_step_of_commissioning_is_neither_retried_nor_skipped(c
 
 async def test_a_pause_holds_commits_until_it_ends(centre: Centre) -> None:
     cluster = await centre.create("paused")
-    await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+    await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
     await centre.write(cluster, "paused", values={"held": True})
     row = await centre.until(
         cluster, lambda row: bool(row.projection and "commits are paused" in row.projection.waiting_for)
@@ -276,7 +276,7 @@ async def test_a_pause_holds_commits_until_it_ends(centre: Centre) -> None:
     assert row.projection and row.projection.ready
     assert row.projection.status_of(ConditionType.PAUSED) is ConditionStatus.TRUE
     assert await commits(centre, cluster) == 1
-    await centre.ports.fleet.resume(cluster, actor="token:test")
+    await centre.fleet.resume(cluster, actor="token:test")
     await eventually(lambda: is_rendered(centre, cluster, b"held: true"))
 
 
@@ -296,7 +296,7 @@ async def test_the_web_ui_shows_a_cluster_that_makes_sense(centre: Centre) -> No
 
 async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(centre: Centre) -> None:
     stranger = uuid4()
-    await centre.ports.fleet.nudge(stranger)
+    await centre.fleet.nudge(stranger)
 
     async def failed() -> bool:
         status = (await centre.handle(stranger).describe()).status
@@ -307,7 +307,7 @@ async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(c
 
 async def test_workers_of_two_renderer_versions_do_not_render_by_turns(idle_centre: Centre) -> None:
     """Only the version renders that the last `admin init` has put in force; the others leave it to its workers."""
-    entries, place = idle_centre.ports.entries, (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+    entries, place = idle_centre.ports.config, (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
     await entries.install([NewEntry(*place, CLASS_SERVICE, {RENDERER_IN_FORCE: RENDERER_VERSION})])
     async with working(idle_centre):
         cluster = await idle_centre.create("rendered-once")

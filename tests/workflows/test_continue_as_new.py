@@ -42,15 +42,15 @@ async def test_two_hundred_secrets_through_many_runs_are_committed_once_each(idl
         async def write() -> None:
             for change in left:
                 await centre.ports.staging.stage([change])
-                await centre.ports.fleet.change_secrets(cluster, [change.request])
+                await centre.fleet.change_secrets(cluster, [change.request])
 
         async def disturb() -> None:
             """As fast as the machine can follow: no run ends while signals come faster than its last task does."""
             while True:
                 began = time.monotonic()
                 with suppress(FleetUnavailable):
-                    await centre.ports.fleet.nudge(cluster)
-                    await centre.ports.fleet.readiness(cluster)
+                    await centre.fleet.nudge(cluster)
+                    await centre.fleet.readiness(cluster)
                 await asyncio.sleep(max(0.05, time.monotonic() - began))
 
         disturbing = asyncio.create_task(disturb())
@@ -75,9 +75,9 @@ async def test_a_verb_is_answered_at_once_and_applied_once_whenever_the_run_ends
     async with working(idle_centre):
         cluster = await idle_centre.create("verbs-and-runs")
         for number in range(25):  # each raises unless it is answered within policies.VERB_WAIT
-            answer = await idle_centre.ports.fleet.pause(cluster, reason=f"shift {number}", actor="token:test")
+            answer = await idle_centre.fleet.pause(cluster, reason=f"shift {number}", actor="token:test")
             assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.TRUE
-            answer = await idle_centre.ports.fleet.resume(cluster, actor="token:test")
+            answer = await idle_centre.fleet.resume(cluster, actor="token:test")
             assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.FALSE
         await eventually(lambda: has_runs(idle_centre, cluster, 4))
         told = Counter(event.message for event in await idle_centre.audit.timeline(cluster))
@@ -89,7 +89,7 @@ async def nudged_into_the_next_run(centre: Centre, cluster: UUID) -> None:
     before = (await centre.handle(cluster).describe()).run_id
 
     async def another() -> bool:
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await asyncio.sleep(0.15)
         return (await centre.handle(cluster).describe()).run_id != before
 
@@ -102,18 +102,18 @@ async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idl
         centre, cluster = idle_centre, await idle_centre.create("carried")
         await centre.bootstrap(cluster)
         await centre.wishes.request_deletion(cluster, actor="token:test")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
-        await centre.ports.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:test")
+        await centre.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:test")
         row = await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
         assert row.projection
         for _ in range(2):
             await nudged_into_the_next_run(centre, cluster)
-        answer = await centre.ports.fleet.readiness(cluster)
+        answer = await centre.fleet.readiness(cluster)
         assert answer.steps == row.projection.steps
         assert [residue.reason for residue in answer.residue] == ["scrapped"]
         assert answer.done == row.projection.done
-        await centre.ports.fleet.skip_step(cluster, StepName.AWAIT_GOODBYE, reason="gone", actor="token:test")
+        await centre.fleet.skip_step(cluster, StepName.AWAIT_GOODBYE, reason="gone", actor="token:test")
         row = await centre.until(cluster, at_phase(Phase.DELETED))
         assert row.projection and [residue.reason for residue in row.projection.residue] == ["scrapped", "gone"]
         assert Counter(await kinds(centre, cluster))["step.skipped"] == 2
@@ -123,14 +123,14 @@ async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idl
 async def test_a_pause_holds_secrets_through_the_end_of_a_run(idle_centre: Centre) -> None:
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("paused-runs")
-        await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+        await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
         change = await stage(centre, cluster, "held")
-        waiting = asyncio.create_task(centre.ports.fleet.change_secrets(cluster, [change.request]))
+        waiting = asyncio.create_task(centre.fleet.change_secrets(cluster, [change.request]))
         for _ in range(2):
             await nudged_into_the_next_run(centre, cluster)
         assert await states(centre, [change]) == {StagedState.STAGED: 1}
         assert not waiting.done()
-        await centre.ports.fleet.resume(cluster, actor="token:test")
+        await centre.fleet.resume(cluster, actor="token:test")
         await waiting
         assert await states(centre, [change]) == {StagedState.COMMITTED: 1}
 
@@ -141,15 +141,15 @@ async def test_a_secret_that_waits_for_the_end_of_a_pause_is_committed_though_th
     """The commit begins in the moment in which the run ends; it must not be the last word of that run."""
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("last-moment")
-        await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+        await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
         change = await stage(centre, cluster, "held")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await eventually(lambda: is_told(centre, cluster))
         before = await current_run(centre, cluster)
         # What it has decided so far stays true, should it be replayed: it was not full then.
         length = (await centre.handle(cluster).describe()).history_length
         patchable.setattr(policies, "HISTORY_LIMIT", length + 1)
-        await centre.ports.fleet.resume(cluster, actor="token:test")
+        await centre.fleet.resume(cluster, actor="token:test")
         assert await current_run(centre, cluster) != before
 
         async def committed() -> bool:
@@ -162,12 +162,12 @@ async def test_a_paused_cluster_for_which_a_secret_waits_can_be_deleted(idle_cen
     """The last run ends while the lane of secrets, let go at last, begins a round."""
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("paused-and-gone")
-        await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
+        await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
         change = await stage(centre, cluster, "held")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await eventually(lambda: is_told(centre, cluster))
         await centre.wishes.request_deletion(cluster, actor="token:test")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await asyncio.wait_for(centre.handle(cluster).result(), timeout=90)
         assert await states(centre, [change]) == {StagedState.REFUSED: 1}
 
@@ -209,12 +209,12 @@ async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_cen
         centre, cluster = idle_centre, await idle_centre.create("slow-runs")
         git.slow = True
         change = await stage(centre, cluster, "slow")
-        waiting = asyncio.create_task(centre.ports.fleet.change_secrets(cluster, [change.request]))
+        waiting = asyncio.create_task(centre.fleet.change_secrets(cluster, [change.request]))
         nudging = asyncio.create_task(nudged_into_the_next_run(centre, cluster))
         while not nudging.done():  # a verb that the commit holds up is not answered in time, and raises
-            await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
+            await centre.fleet.pause(cluster, reason="storage", actor="token:test")
         git.slow = False
-        await centre.ports.fleet.resume(cluster, actor="token:test")
+        await centre.fleet.resume(cluster, actor="token:test")
         await waiting
         log = await asyncio.to_thread(centre.git.log, cluster, limit=10)
         assert sum(str(change.request) in commit.message for commit in log) == 1
@@ -231,7 +231,7 @@ async def test_a_commit_that_the_last_run_had_no_time_to_tell_of_is_published_by
         heads, seen = list[CommitId | None](), {await current_run(idle_centre, cluster)}
         while len(seen) < 3:  # one of them began and ended among these commits
             change = await stage(idle_centre, cluster, f"late-{len(heads)}")
-            await idle_centre.ports.fleet.change_secrets(cluster, [change.request])
+            await idle_centre.fleet.change_secrets(cluster, [change.request])
             heads.append(await asyncio.to_thread(idle_centre.git.head, cluster))
             seen.add(await current_run(idle_centre, cluster))
 

@@ -17,7 +17,7 @@ from edgewright.ports.git_server import CommitMessage
 
 
 async def sweep(centre: Centre) -> None:
-    await upkeep_of(centre.ports).upkeep()
+    await upkeep_of(centre.ports, centre.fleet).upkeep()
 
 
 async def told(centre: Centre, cluster: UUID) -> list[str]:
@@ -41,7 +41,7 @@ def drifted(row: ClusterRow) -> ConditionStatus | None:
 async def enter(centre: Centre, cluster: UUID, key: str) -> None:
     """Writes a secret and waits until its commit has been published."""
     change = await stage(centre, cluster, key)
-    await centre.ports.fleet.change_secrets(cluster, [change.request])
+    await centre.fleet.change_secrets(cluster, [change.request])
     [committed] = await centre.ports.staging.request(change.request)
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.desired_revision == committed.commit)
@@ -183,7 +183,7 @@ async def test_a_second_put_back_to_an_older_copy_tells_what_more_is_lost(
         older = copy_of(idle_centre, cluster, tmp_path / "older")
         await enter(idle_centre, cluster, "second")
         await idle_centre.wishes.set_paused(cluster, paused=True, reason="storage", actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await eventually(lambda: is_told(idle_centre, cluster))
         put_back(idle_centre, cluster, older)
         await sweep(idle_centre)
@@ -224,7 +224,7 @@ async def test_a_loss_is_seen_behind_many_events_of_one_commit(
         await enter(idle_centre, cluster, "lost")
         put_back(idle_centre, cluster, copy)
         changes = [await stage(idle_centre, cluster, key) for key in "abc"]
-        await idle_centre.ports.fleet.change_secrets(cluster, [change.request for change in changes])
+        await idle_centre.fleet.change_secrets(cluster, [change.request for change in changes])
         await eventually(lambda: is_told(idle_centre, cluster))
         await sweep(idle_centre)
         assert (await idle_centre.row(cluster)).must_reenter == ("default/db/lost",)

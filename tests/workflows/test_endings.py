@@ -27,7 +27,7 @@ from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 
 async def has_entry(centre: Centre, app: UUID, cluster: UUID) -> bool:
-    return await centre.ports.entries.get(app, cluster) is not None
+    return await centre.ports.config.get(app, cluster) is not None
 
 
 async def ended(centre: Centre, cluster: UUID) -> bool:
@@ -52,7 +52,7 @@ def at_step(step: StepName) -> Any:
 
 async def delete_by_http(centre: Centre, cluster: UUID) -> None:
     await centre.wishes.request_deletion(cluster, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
 
 
 async def delete_by_signal(centre: Centre, cluster: UUID) -> None:
@@ -82,7 +82,7 @@ async def test_nothing_brings_a_deleted_cluster_back(centre: Centre) -> None:
     cluster = await centre.create("never-again")
     await delete_by_signal(centre, cluster)
     await eventually(lambda: ended(centre, cluster))
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await eventually(lambda: ended(centre, cluster))
     assert cluster not in await centre.directory.open_clusters()
     assert cluster not in await centre.directory.unfinished()
@@ -107,15 +107,15 @@ async def test_a_bootstrapped_cluster_is_asked_to_empty_and_detach_before_it_goe
     row = await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
     assert row.projection and row.projection.order.value == "report_empty"
     assert "the edge (await_empty) until" in row.projection.waiting_for
-    await centre.ports.reports.inventory_empty(cluster, row.generation)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.ports.edge_reports.inventory_empty(cluster, row.generation)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
     assert row.projection and row.projection.order.value == "detach"
-    await centre.ports.reports.goodbye(cluster, row.generation)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.ports.edge_reports.goodbye(cluster, row.generation)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.projection and row.projection.residue == ()
-    assert await centre.ports.access.credentials(cluster) == []
+    assert await centre.ports.edge_access.credentials(cluster) == []
 
 
 async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_the_edge(centre: Centre) -> None:
@@ -130,8 +130,8 @@ async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_
     assert head is not None
     files = await asyncio.to_thread(centre.git.list, cluster, "", at=head)
     assert {"edo/cluster/purge.yaml", "edo/purge/rights.yaml"} <= set(files)
-    await centre.ports.reports.goodbye(cluster, row.generation, Purge(done=False, problem="Somebody pays."))
-    await centre.ports.fleet.nudge(cluster)
+    await centre.ports.edge_reports.goodbye(cluster, row.generation, Purge(done=False, problem="Somebody pays."))
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.purge == Purge(asked=True, done=False, problem="Somebody pays.")
     assert await told(centre, cluster, "edge.not_purged")
@@ -146,10 +146,10 @@ async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_de
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
     await centre.wishes.request_deletion(cluster, actor="token:test", force=True)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.projection and {r.step for r in row.projection.residue} >= {StepName.AWAIT_GOODBYE}
-    states = {credential.state for credential in await centre.ports.access.credentials(cluster)}
+    states = {credential.state for credential in await centre.ports.edge_access.credentials(cluster)}
     assert states == {CredentialState.DETACH_ONLY}
 
 
@@ -158,7 +158,7 @@ async def test_a_deletion_ends_at_its_deadline(centre: Centre) -> None:
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
     await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=2))
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))
     assert row.projection
     assert any("deadline" in residue.reason for residue in row.projection.residue)
@@ -168,7 +168,7 @@ async def test_kept_workloads_stay_in_the_repository_until_the_edge_has_gone(cen
     cluster = await centre.create("kept")
     await centre.bootstrap(cluster)
     await centre.wishes.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 1
 
@@ -178,7 +178,7 @@ async def test_a_deletion_step_on_another_system_can_be_skipped_with_a_reason(ce
     await centre.bootstrap(cluster)
     await delete_by_http(centre, cluster)
     await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
-    fleet = centre.ports.fleet
+    fleet = centre.fleet
     await fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:ann")
     await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
     await fleet.skip_step(cluster, StepName.AWAIT_GOODBYE, reason="scrapped", actor="token:ann")
@@ -194,7 +194,7 @@ async def test_an_undeleted_cluster_goes_on_as_if_nothing_had_been_said(idle_cen
     await idle_centre.wishes.request_deletion(cluster, actor="token:test")
     await idle_centre.wishes.undelete(cluster, actor="token:test")
     async with working(idle_centre):
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         row = await idle_centre.until(
             cluster, lambda row: bool(row.projection and row.projection.change_done == row.change)
         )
@@ -207,12 +207,12 @@ async def test_a_central_removal_does_not_touch_the_edge(centre: Centre) -> None
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
     await centre.wishes.request_removal(cluster, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, phase(Phase.REMOVED))
     await eventually(lambda: lacks(centre, APP_CLUSTER_SETUP_STATUS, cluster))
     assert await asyncio.to_thread(centre.git.exists, cluster)
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 1
-    states = {credential.state for credential in await centre.ports.access.credentials(cluster)}
+    states = {credential.state for credential in await centre.ports.edge_access.credentials(cluster)}
     assert states == {CredentialState.SUSPENDED}
     with pytest.raises(Conflict):
         await centre.create("removed")
@@ -228,14 +228,14 @@ async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre
     await centre.until(cluster, phase(Phase.ACTIVE))
     first = await asyncio.to_thread(centre.git.head, cluster)
     await centre.wishes.request_removal(cluster, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, phase(Phase.REMOVED))
     await centre.write(cluster, "again", values={"chart": "new"})
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert first and head and first != head
     assert await asyncio.to_thread(centre.git.is_ancestor, cluster, first, head)
-    states = {credential.state for credential in await centre.ports.access.credentials(cluster)}
+    states = {credential.state for credential in await centre.ports.edge_access.credentials(cluster)}
     assert states == {CredentialState.ACTIVE}
 
 
@@ -265,13 +265,13 @@ async def test_a_recreation_for_new_hardware_refuses_the_old_edge(centre: Centre
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
     await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(
         cluster,
         lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2),
     )
     assert row.projection and row.projection.phase is Phase.AWAITING_BOOTSTRAP
-    assert await centre.ports.access.credentials(cluster) == []
+    assert await centre.ports.edge_access.credentials(cluster) == []
     assert not await has_entry(centre, APP_CLUSTER_STATUS, cluster)
 
 
@@ -316,7 +316,7 @@ async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_th
     cluster = await centre.create("moved")
     await put(centre, cluster, generation=1)
     await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
     )
@@ -342,5 +342,5 @@ async def put(centre: Centre, cluster: UUID, *, generation: int) -> None:
         actor="token:test",
     )
     await centre.ports.staging.stage([change])
-    await centre.ports.fleet.change_secrets(cluster, [change.request])
+    await centre.fleet.change_secrets(cluster, [change.request])
     assert [row.state for row in await centre.ports.staging.request(change.request)] == [StagedState.COMMITTED]

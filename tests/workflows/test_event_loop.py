@@ -69,7 +69,7 @@ async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the
     searched = Called()
     search = thread_of(already_committed, searched)
     monkeypatch.setattr(activities.secrets, "already_committed", search)
-    await centre.ports.fleet.change_secrets(cluster, [change.request for change in waiting])
+    await centre.fleet.change_secrets(cluster, [change.request for change in waiting])
     [last] = await centre.ports.staging.request(waiting[-1].request)
     assert last.state == StagedState.COMMITTED
     assert searched.threads
@@ -83,7 +83,7 @@ async def held_by_a_bulk_write(centre: Centre, name: str) -> Held:
     for changes in requests:
         await centre.ports.staging.stage(changes)
     with loop_watched() as held:
-        await centre.ports.fleet.change_secrets(cluster, [changes[0].request for changes in requests])
+        await centre.fleet.change_secrets(cluster, [changes[0].request for changes in requests])
     ends = [(await centre.ports.staging.request(changes[0].request))[0].state for changes in requests]
     assert ends == [StagedState.COMMITTED, StagedState.REFUSED], "they do not fit into one Secret together"
     return held

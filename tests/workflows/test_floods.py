@@ -52,7 +52,7 @@ async def test_a_flood_of_signals_is_dropped_with_one_event_and_holds_up_no_dele
     await flood(idle_centre, cluster, FLOOD, {"hosts": [{"name": "a"}]})
     async with working(idle_centre):
         await idle_centre.wishes.request_deletion(cluster, actor="token:test", force=True)
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_phase(Phase.DELETED))
     assert [entry.getMessage() for entry in caplog.records if "has a bug" in entry.getMessage()] == []
     assert (await kinds(idle_centre, cluster)).count("signals.dropped") == 1
@@ -80,7 +80,7 @@ async def test_a_signal_larger_than_a_status_may_be_is_dropped_with_an_event(cen
     cluster = await centre.create("too-large")
     await centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, body)
     await eventually(lambda: tells(centre, cluster, "signals.dropped"))
-    assert await centre.ports.entries.get(APP_CLUSTER_STATUS, cluster) is None
+    assert await centre.ports.config.get(APP_CLUSTER_STATUS, cluster) is None
 
 
 async def test_signals_that_are_large_together_fit_into_the_next_run(idle_centre: Centre) -> None:
@@ -118,8 +118,8 @@ async def test_signals_that_were_applied_take_no_room_from_those_that_follow(idl
     handle, body = idle_centre.handle(cluster), {"hosts": [], "note": "x" * 60_000}
     for _ in range(3):
         await handle.signal(names.SIGNAL_EDGE_STATUS, body)
-    gate = Gate(idle_centre.ports.reports, 3)
-    async with working(idle_centre, reports=gate):
+    gate = Gate(idle_centre.ports.edge_reports, 3)
+    async with working(idle_centre, edge_reports=gate):
         await gate.reached.wait()
         await handle.signal(names.SIGNAL_EDGE_STATUS, body)
         await handle.query(names.QUERY_STATUS)  # a worker has read the signal
@@ -165,7 +165,7 @@ async def test_events_that_are_too_large_for_one_publication_are_all_told_once_a
 
     patchable.setattr(ClusterLoop, "_look", look_and_tell)
     async with working(idle_centre):
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         told: list[object] = []
 
         async def are_told() -> bool:
@@ -221,7 +221,7 @@ async def test_a_run_that_fails_beneath_a_flood_stands_still(
 
         async def still() -> bool:
             await flood(centre, cluster, 100, {"hosts": []})
-            return await centre.ports.fleet.stands_still(cluster)
+            return await centre.fleet.stands_still(cluster)
 
         await eventually(still, seconds=30)
 
@@ -242,7 +242,7 @@ async def test_a_run_whose_tasks_time_out_stands_still(lone_centre: Centre) -> N
         """A worker that takes every task and never completes one."""
         with suppress(RPCError):
             await centre.client.workflow_service.poll_workflow_task_queue(request, timeout=timedelta(seconds=3))
-        return await centre.ports.fleet.stands_still(cluster)
+        return await centre.fleet.stands_still(cluster)
 
-    assert not await centre.ports.fleet.stands_still(cluster)
+    assert not await centre.fleet.stands_still(cluster)
     await eventually(still)

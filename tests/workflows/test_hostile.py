@@ -83,7 +83,7 @@ async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: 
     async with working(idle_centre, git=Faulty(idle_centre.git, archive=archive)):
         cluster = await idle_centre.create("blocked-late")
         await idle_centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=0))
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and "damaged" in row.projection.waiting_for))
 
         async def rests() -> bool:
@@ -119,7 +119,7 @@ async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Cen
     cluster = await centre.create("labelled")
     labels = {f"example.org/label-number-{n}": "v" * 60 for n in range(64)}
     await centre.wishes.write_settings(cluster, {"labels": labels}, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.change_done == row.change), seconds=10
     )
@@ -129,7 +129,7 @@ async def test_a_certificate_by_signal_waits_for_an_admin_and_says_so(idle_centr
     own, foreign = (certificate_pem(private_key(bits)) for bits in (2048, 3072))
     async with working(idle_centre):
         cluster = await idle_centre.create("faithful")
-        door = EdgeStatusDoor(idle_centre.directory, idle_centre.ports.reports, idle_centre.ports.entries)
+        door = EdgeStatusDoor(idle_centre.directory, idle_centre.ports.edge_reports, idle_centre.ports.config)
         await door.record(cluster, {"hosts": [], "kubeseal_cert": own}, merge=False, actor="agent", generation=1)
         handle = idle_centre.handle(cluster)
         await handle.signal(names.SIGNAL_EDGE_STATUS, {"hosts": [], "kubeseal_cert": foreign})
@@ -163,7 +163,7 @@ async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: Centre) -
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
     assert list((await centre.row(cluster)).must_reenter) == many
     await centre.wishes.request_deletion(cluster, actor="token:test", force=True)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, phase(Phase.DELETED))
 
 
@@ -176,7 +176,7 @@ async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(
     async def write_status(*_: object, **__: object) -> bool:
         raise RuntimeError("a character that this database cannot hold")
 
-    async with working(idle_centre, reports=Faulty(idle_centre.ports.reports, write_status=write_status)):
+    async with working(idle_centre, edge_reports=Faulty(idle_centre.ports.edge_reports, write_status=write_status)):
         cluster = await idle_centre.create("poisoned")
         await idle_centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": []})
         await idle_centre.handle(cluster).signal(names.SIGNAL_DELETE)
@@ -193,7 +193,7 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
     state = ClusterState(projection=old.projection, done=old.projection.done)
     async with working(idle_centre):
         await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         new = await idle_centre.until(
             cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
         )
@@ -205,7 +205,7 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
             id=names.workflow_id(cluster),
             task_queue=names.CLUSTERS_QUEUE,
         )
-        projection = await idle_centre.ports.fleet.pause(cluster, reason="look", actor="token:test")
+        projection = await idle_centre.fleet.pause(cluster, reason="look", actor="token:test")
         assert projection.ready and projection.done.generation == 2
         newest = new.projection.sequence if new.projection else 0
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.sequence > newest))
@@ -220,13 +220,13 @@ async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: C
     await centre.bootstrap(cluster)
     if end == "rejected":
         await centre.wishes.write_settings(cluster, {"accept": "manual"}, actor="token:test")
-        await centre.ports.access.revoke(cluster, actor="token:test")
+        await centre.ports.edge_access.revoke(cluster, actor="token:test")
         await centre.bootstrap(cluster)
-        await centre.ports.access.answer(cluster, accepted=False, actor="token:test")
+        await centre.ports.edge_access.answer(cluster, accepted=False, actor="token:test")
     if end == "revoked":
-        await centre.ports.access.revoke(cluster, actor="token:test")
+        await centre.ports.edge_access.revoke(cluster, actor="token:test")
     await centre.wishes.request_deletion(cluster, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED), seconds=15)
     assert row.projection
     assert {residue.step for residue in row.projection.residue} == {StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE}
@@ -243,39 +243,39 @@ async def test_a_name_is_free_although_the_removal_of_its_address_was_skipped(id
     async with working(idle_centre, steps=faulty):
         cluster = await idle_centre.create("reused")
         await idle_centre.wishes.request_deletion(cluster, actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and "broken" in row.projection.waiting_for))
-        await idle_centre.ports.fleet.skip_step(
+        await idle_centre.fleet.skip_step(
             cluster, StepName.REMOVE_ADDRESS, reason="gone for good", actor="token:test"
         )
         await idle_centre.until(cluster, phase(Phase.DELETED))
-        assert await idle_centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, cluster)
+        assert await idle_centre.ports.config.get(APP_SPARKPLUG_ADDRESS, cluster)
         again = await idle_centre.create("reused")
-        assert await idle_centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, again)
-        assert await idle_centre.ports.entries.get(APP_SPARKPLUG_ADDRESS, cluster) is None
+        assert await idle_centre.ports.config.get(APP_SPARKPLUG_ADDRESS, again)
+        assert await idle_centre.ports.config.get(APP_SPARKPLUG_ADDRESS, cluster) is None
 
 
 async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre: Centre) -> None:
     cluster = await centre.create("chatty")
-    await centre.ports.reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster, {"version": "1"}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
-    await centre.ports.reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster, {"version": "2"}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
     assert cluster in await centre.directory.unfinished()
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
 
     async def told() -> bool:
         return cluster not in await centre.directory.unfinished()
 
     await eventually(told, seconds=10)
-    await centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
+    await centre.fleet.pause(cluster, reason="storage", actor="token:test")
     await centre.ports.staging.stage([staged(cluster, "db", "password")])
     await eventually(told, seconds=10)
-    await centre.ports.fleet.resume(cluster, actor="token:test")
+    await centre.fleet.resume(cluster, actor="token:test")
 
     async def committed() -> bool:
         return not await centre.ports.staging.pending(cluster)
@@ -287,9 +287,9 @@ async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre
     cluster = await centre.create("skewed")
     for offset, expected in ((0.0, ConditionStatus.TRUE), (500.0, ConditionStatus.FALSE)):
         beat = Heartbeat(cluster=cluster, generation=1, clock_offset=offset)
-        for news in await centre.ports.reports.heartbeats([beat]):
-            await centre.ports.fleet.nudge(news)
-        assert await centre.ports.reports.heartbeats([beat]) == []
+        for news in await centre.ports.edge_reports.heartbeats([beat]):
+            await centre.fleet.nudge(news)
+        assert await centre.ports.edge_reports.heartbeats([beat]) == []
 
         def shown(row: Any, expected: ConditionStatus = expected) -> bool:
             return row.projection is not None and row.projection.status_of(ConditionType.CLOCK_SYNCED) is expected
@@ -299,10 +299,10 @@ async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre
 
 async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_first(centre: Centre) -> None:
     cluster = await centre.create("moved-chart")
-    default = await centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    default = await centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert default
     own = uuid4()
-    await centre.ports.entries.install([NewEntry(APP_HELM_CHART_TEMPLATE, own, CLASS_HELM_CHART, default.body)])
+    await centre.ports.config.install([NewEntry(APP_HELM_CHART_TEMPLATE, own, CLASS_HELM_CHART, default.body)])
     await centre.write(cluster, "moved-chart", chart=str(own))
 
     async def follows() -> bool:
@@ -315,12 +315,12 @@ async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_c
     async with working(idle_centre):
         cluster = await idle_centre.create("rotating")
     await idle_centre.bootstrap(cluster)
-    [agent] = [c for c in await idle_centre.ports.access.credentials(cluster) if c.role is Role.AGENT]
-    await idle_centre.ports.access.record_use(agent.id)
-    await idle_centre.ports.access.add_rotated(cluster, Role.AGENT, b"s" * 32, actor="agent")
+    [agent] = [c for c in await idle_centre.ports.edge_access.credentials(cluster) if c.role is Role.AGENT]
+    await idle_centre.ports.edge_access.record_use(agent.id)
+    await idle_centre.ports.edge_access.add_rotated(cluster, Role.AGENT, b"s" * 32, actor="agent")
     wanted = await idle_centre.steps.read_wanted(cluster)
     assert wanted and wanted.review_at
-    now = await idle_centre.ports.reports.now()
+    now = await idle_centre.ports.edge_reports.now()
     assert PROOF_DUE < wanted.review_at - now < PROOF_DUE + timedelta(minutes=1)
     assert next_review(wanted, now) == wanted.review_at
 
@@ -336,7 +336,7 @@ async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_giv
 
 async def test_a_reason_that_no_database_takes_becomes_one_that_every_database_takes(centre: Centre) -> None:
     cluster = await centre.create("odd-reason")
-    await centre.ports.fleet.pause(cluster, reason="line 4\x00 is\n\tdown " + "x" * 5000, actor="token:test")
+    await centre.fleet.pause(cluster, reason="line 4\x00 is\n\tdown " + "x" * 5000, actor="token:test")
     row = await centre.row(cluster)
     assert row.paused_reason == "line 4 is down " + "x" * 985
 
@@ -352,7 +352,7 @@ async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replace
     blocked = next(c for c in row.projection.conditions if c.type == ConditionType.BLOCKED)
     assert "backup" in blocked.message
     await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=False)
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.done.commissioning == 2), seconds=10
     )

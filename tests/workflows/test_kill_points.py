@@ -97,7 +97,7 @@ async def settled(centre: Centre, cluster: UUID) -> ClusterRow:
     async def nothing_left_to_tell() -> bool:
         row = await centre.row(cluster)
         with suppress(FleetUnavailable):
-            return row.projection == await centre.ports.fleet.readiness(cluster)
+            return row.projection == await centre.fleet.readiness(cluster)
         return False
 
     await centre.until(
@@ -133,7 +133,7 @@ async def phases(centre: Centre, cluster: UUID) -> list[str]:
 
 async def revisions(centre: Centre, app: UUID, cluster: UUID) -> int:
     """How often an entry was written, deletions included; the feed keeps what is newest, so revisions are counted."""
-    changes = await centre.ports.entries.changes(after=0)
+    changes = await centre.ports.config.changes(after=0)
     return sum(1 for change in changes if (change.app, change.object) == (app, cluster))
 
 
@@ -204,7 +204,7 @@ async def test_secrets_survive_a_death_at_every_point(stage: Stage) -> None:
         await centre.ports.staging.stage([change])
     requests = [change.request for change in changes]
     async with stage.deaths(SECRET_DEATHS):
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await eventually(lambda: all_committed(centre, requests), seconds=60)
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
@@ -218,20 +218,20 @@ async def test_secrets_survive_a_death_at_every_point(stage: Stage) -> None:
 
 
 async def test_a_resealing_survives_a_death_at_every_point(stage: Stage) -> None:
-    centre, ports = stage.centre, stage.centre.ports
+    centre = stage.centre
     cluster = await centre.create("re-sealed")
     edge = ResealingEdge(centre.git, cluster)
     secrets = [f"default/s{number}" for number in range(5)]
-    await certify(ports, cluster, 1)
+    await certify(centre, cluster, 1)
     changes = [to_put(cluster, secret, {"k": secret.encode()}, 1) for secret in secrets]
-    await asyncio.gather(*(ports.staging.stage(each) for each in changes))
-    await ports.fleet.change_secrets(cluster, [each[0].request for each in changes])
+    await asyncio.gather(*(centre.ports.staging.stage(each) for each in changes))
+    await centre.fleet.change_secrets(cluster, [each[0].request for each in changes])
     before = await commits(centre, cluster)
-    await certify(ports, cluster, 2)
-    await ask(ports, cluster)
+    await certify(centre, cluster, 2)
+    await ask(centre, cluster)
     await stage.worker.kill()
-    await hand_in_resealed(ports, edge)
-    [request] = {change.request for change in await ports.staging.pending(cluster)}
+    await hand_in_resealed(centre, edge)
+    [request] = {change.request for change in await centre.ports.staging.pending(cluster)}
     async with stage.deaths(SECRET_DEATHS):
         await eventually(lambda: all_committed(centre, [request]), seconds=60)
     edge.keys = [2]
@@ -249,12 +249,12 @@ async def answer_as_the_edge(centre: Centre, cluster: UUID) -> None:
     """Does what the agent does while its cluster is deleted."""
     generation = (await centre.row(cluster)).generation
     for order, answer in (
-        (Order.REPORT_EMPTY, centre.ports.reports.inventory_empty),
-        (Order.DETACH, centre.ports.reports.goodbye),
+        (Order.REPORT_EMPTY, centre.ports.edge_reports.inventory_empty),
+        (Order.DETACH, centre.ports.edge_reports.goodbye),
     ):
         await centre.until(cluster, is_asked(order), seconds=60)
         await answer(cluster, generation)
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
 
 
 def is_asked(order: Order) -> Callable[[ClusterRow], bool]:
@@ -268,7 +268,7 @@ async def test_a_deletion_survives_a_death_at_every_point(stage: Stage) -> None:
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.phase == Phase.ACTIVE))
     async with stage.deaths(DELETION_DEATHS):
         await centre.wishes.request_deletion(cluster, actor="token:test")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await answer_as_the_edge(centre, cluster)
         row = await centre.until(
             cluster, lambda row: bool(row.projection and row.projection.phase == Phase.DELETED), seconds=100
@@ -276,9 +276,9 @@ async def test_a_deletion_survives_a_death_at_every_point(stage: Stage) -> None:
     await eventually(lambda: has_ended(centre, cluster))
     assert row.closed and row.projection and row.projection.residue == ()
     for app in (*CENTRAL_ENTRIES, APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS):
-        assert await centre.ports.entries.get(app, cluster) is None
+        assert await centre.ports.config.get(app, cluster) is None
     assert await centre.ports.accounts.of_cluster(cluster) == []
-    assert await centre.ports.access.credentials(cluster) == []
+    assert await centre.ports.edge_access.credentials(cluster) == []
     assert not await asyncio.to_thread(centre.git.exists, cluster)
     archived = [path for path in centre.git.root.rglob("*") if path.is_dir() and str(cluster) in path.name]
     assert len(archived) == 1
@@ -300,26 +300,26 @@ async def test_removal_and_new_hardware_survive_a_death_at_every_point(stage: St
     await centre.bootstrap(cluster)
     change = staged(cluster, "db", "key")
     await centre.ports.staging.stage([change])
-    await centre.ports.fleet.change_secrets(cluster, [change.request])
+    await centre.fleet.change_secrets(cluster, [change.request])
     await centre.wishes.request_removal(cluster, actor="token:test")
     async with stage.deaths(REMOVAL_DEATHS):
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await centre.until(cluster, lambda row: bool(row.projection and row.projection.phase == Phase.REMOVED))
         await eventually(lambda: lacks_setup_status(centre, cluster))
-    states = [credential.state for credential in await centre.ports.access.credentials(cluster)]
+    states = [credential.state for credential in await centre.ports.edge_access.credentials(cluster)]
     assert states == [CredentialState.SUSPENDED] * 2
     await centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     async with stage.deaths(NEW_HARDWARE_DEATHS):
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
     row = await settled(centre, cluster)
     assert list(row.must_reenter) == ["default/db/key"]
     assert await commits(centre, cluster) == 4  # the last one takes the driver of secrets away that has none any more
-    assert await centre.ports.access.credentials(cluster) == []
+    assert await centre.ports.edge_access.credentials(cluster) == []
     assert await doubled(centre, cluster) == {}
 
 
 async def lacks_setup_status(centre: Centre, cluster: UUID) -> bool:
-    return await centre.ports.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+    return await centre.ports.config.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
 
 
 async def test_ten_clusters_outlive_a_killed_temporal_server(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ async def test_ten_clusters_outlive_a_killed_temporal_server(tmp_path: Path) -> 
 
 async def one_is_half_way(centre: Centre) -> bool:
     """Whether a cluster has an address, so that the steps are under way."""
-    return any(change.app == APP_SPARKPLUG_ADDRESS for change in await centre.ports.entries.changes(after=0))
+    return any(change.app == APP_SPARKPLUG_ADDRESS for change in await centre.ports.config.changes(after=0))
 
 
 async def is_ready(centre: Centre, cluster: UUID) -> bool:

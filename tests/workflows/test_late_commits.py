@@ -114,15 +114,15 @@ async def test_a_template_that_was_taken_back_is_not_delivered_when_its_disk_goe
         cluster = await idle_centre.create("late-template")
         before = await asyncio.to_thread(idle_centre.git.head, cluster)
         change = (await idle_centre.row(cluster)).change
-        template = await idle_centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+        template = await idle_centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
         assert template is not None
         changed = {**template.body, "values": {**template.body["values"], "late": True}}
 
         async def put(body: Any) -> None:
-            await idle_centre.ports.entries.put(
+            await idle_centre.ports.config.put(
                 APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, body, actor="token:test"
             )
-            await idle_centre.ports.fleet.nudge(cluster)
+            await idle_centre.fleet.nudge(cluster)
 
         disk.arm()
         await put(changed)
@@ -143,7 +143,7 @@ async def freeze_a_secret(centre: Centre, cluster: UUID, disk: StallingDisk) -> 
     assert before
     disk.arm()
     await stage(centre, cluster, "password")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     assert await asyncio.to_thread(disk.stalled.wait, 60)
     return before
 
@@ -160,7 +160,7 @@ async def test_a_secret_that_a_pause_has_overtaken_is_not_committed_when_its_dis
         cluster = await idle_centre.create("late-pause")
         number = await asyncio.to_thread(idle_centre.git.fence_number, cluster)
         before = await freeze_a_secret(idle_centre, cluster, disk)
-        await idle_centre.ports.fleet.pause(cluster, reason="storage", actor="token:test")
+        await idle_centre.fleet.pause(cluster, reason="storage", actor="token:test")
         await eventually(lambda: fence_is_raised(idle_centre, cluster, number))
         assert git.under_way == 1, "the attempt that began before the pause"
         await wakes(disk, git)
@@ -175,7 +175,7 @@ async def test_a_secret_that_a_removal_has_overtaken_is_not_committed_when_its_d
         cluster = await idle_centre.create("late-removal")
         before = await freeze_a_secret(idle_centre, cluster, disk)
         await idle_centre.wishes.request_removal(cluster, actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_phase(Phase.REMOVED))
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.done.removed))
         assert git.under_way >= 1, "the attempt that began before the removal"
@@ -195,7 +195,7 @@ async def test_a_secret_that_a_deletion_has_overtaken_is_not_committed_when_its_
         number = await asyncio.to_thread(idle_centre.git.fence_number, cluster)
         before = await freeze_a_secret(idle_centre, cluster, disk)
         await idle_centre.wishes.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
         await eventually(lambda: fence_is_raised(idle_centre, cluster, number))
         assert git.under_way >= 1, "the attempt that began before the deletion"
@@ -209,5 +209,5 @@ async def test_a_damaged_fence_holds_up_no_deletion(idle_centre: Centre) -> None
         await rests(idle_centre, cluster)
         (idle_centre.git.folder(cluster) / FENCE).write_text("not a number")
         await idle_centre.wishes.request_deletion(cluster, actor="token:test", force=True)
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_phase(Phase.DELETED))

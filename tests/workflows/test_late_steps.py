@@ -37,7 +37,7 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
         not_after=certificate.not_after,
         taken_at=now,
     )
-    await centre.ports.reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster,
         {"kubeseal_cert": certificate.pem},
         certificate=(facts, certificate.pem),
@@ -63,7 +63,7 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
 async def withdraw(centre: Centre, cluster: UUID, *, steps: Any = None) -> None:
     """``steps``: a port in the place of the centre's."""
     row = await centre.row(cluster)
-    inputs = RenderInputs(centre.ports.entries, "http://127.0.0.1:8484")
+    inputs = RenderInputs(centre.ports.config, "http://127.0.0.1:8484")
     activities = RepositoryActivities(centre.directory, steps or centre.steps, centre.ports.git, inputs)
     fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
     step = StepInput(fence=fence, step=StepName.WITHDRAW_SECRETS)
@@ -147,7 +147,7 @@ async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_
         await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
         await enter(idle_centre, cluster, NEW, "new")
     async with working(idle_centre):
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
     assert await keys(idle_centre, cluster) == {"new"}
     assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]

@@ -34,7 +34,7 @@ async def history_lost(centre: Centre, cluster: UUID, folder: Path, address: str
     events = await kinds(centre, cluster)
     assert before.projection
     async with open_centre(folder, address) as found, working(found):
-        await found.ports.fleet.nudge(cluster)
+        await found.fleet.nudge(cluster)
         await eventually(lambda: is_told(found, cluster))
         after = await found.row(cluster)
         assert after.projection
@@ -46,7 +46,7 @@ async def history_lost(centre: Centre, cluster: UUID, folder: Path, address: str
 
 
 async def written_entries(centre: Centre, cluster: UUID) -> list[int]:
-    return [change.position for change in await centre.ports.entries.changes(after=0) if change.object == cluster]
+    return [change.position for change in await centre.ports.config.changes(after=0) if change.object == cluster]
 
 
 async def test_a_cluster_that_awaits_its_bootstrap_outlives_temporals_history(
@@ -68,7 +68,7 @@ async def test_an_active_cluster_outlives_temporals_history(
         await idle_centre.bootstrap(cluster)
         await idle_centre.until(cluster, at_phase(Phase.ACTIVE))
         change = await stage(idle_centre, cluster, "before")
-        await idle_centre.ports.fleet.change_secrets(cluster, [change.request])
+        await idle_centre.fleet.change_secrets(cluster, [change.request])
         await eventually(lambda: is_told(idle_centre, cluster))
     async with history_lost(idle_centre, cluster, tmp_path, other_temporal) as found:
         await found.write(cluster, "lost-active", values={"replicas": 3})
@@ -82,7 +82,7 @@ async def test_a_removed_cluster_outlives_temporals_history(
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-removed")
         await idle_centre.wishes.request_removal(cluster, actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_phase(Phase.REMOVED))
         await eventually(lambda: is_told(idle_centre, cluster))
     async with history_lost(idle_centre, cluster, tmp_path, other_temporal) as found:
@@ -98,14 +98,14 @@ async def test_a_deletion_that_waits_for_its_edge_outlives_temporals_history(
         cluster = await idle_centre.create("lost-detaching")
         await idle_centre.bootstrap(cluster)
         await idle_centre.wishes.request_deletion(cluster, actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
-        await idle_centre.ports.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrap", actor="token:test")
+        await idle_centre.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrap", actor="token:test")
         await idle_centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
         await eventually(lambda: is_told(idle_centre, cluster))
     async with history_lost(idle_centre, cluster, tmp_path, other_temporal) as found:
-        await found.ports.reports.goodbye(cluster, 1)
-        await found.ports.fleet.nudge(cluster)
+        await found.ports.edge_reports.goodbye(cluster, 1)
+        await found.fleet.nudge(cluster)
         row = await found.until(cluster, at_phase(Phase.DELETED))
         assert row.projection and [residue.reason for residue in row.projection.residue] == ["scrap"]
         told = Counter(e.detail["step"] for e in await found.audit.timeline(cluster) if e.kind == "step.done")
@@ -114,10 +114,10 @@ async def test_a_deletion_that_waits_for_its_edge_outlives_temporals_history(
 
 async def block(centre: Centre, cluster: UUID) -> None:
     """Writes a cluster that a bad template blocks."""
-    chart = await centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    chart = await centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert chart is not None
     broken = {**chart.body, "values": {"site": "{{ no.such.thing }}"}}
-    await centre.ports.entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, broken, actor="token:test")
+    await centre.ports.config.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, broken, actor="token:test")
     await centre.write(cluster, "lost-blocked")
     await centre.until(cluster, is_blocked)
     await eventually(lambda: is_told(centre, cluster))
@@ -131,16 +131,16 @@ async def test_a_blocked_cluster_outlives_temporals_history(
     idle_centre: Centre, tmp_path: Path, other_temporal: str
 ) -> None:
     cluster = uuid4()
-    sound = await idle_centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    sound = await idle_centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert sound is not None
     async with working(idle_centre):
         await block(idle_centre, cluster)
     async with open_centre(tmp_path, other_temporal) as found, working(found):
-        await found.ports.fleet.nudge(cluster)
+        await found.fleet.nudge(cluster)
         await eventually(lambda: is_told(found, cluster))
         assert is_blocked(await found.row(cluster))
-        await found.ports.entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, sound.body, actor="token:test")
-        await found.ports.fleet.nudge(cluster)
+        await found.ports.config.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, sound.body, actor="token:test")
+        await found.fleet.nudge(cluster)
         await found.until(cluster, lambda row: bool(row.projection and row.projection.ready))
 
 
@@ -148,13 +148,13 @@ async def test_what_blocked_a_cluster_may_be_mended_while_temporal_is_away(
     idle_centre: Centre, tmp_path: Path, other_temporal: str
 ) -> None:
     cluster = uuid4()
-    sound = await idle_centre.ports.entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
+    sound = await idle_centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert sound is not None
     async with working(idle_centre):
         await block(idle_centre, cluster)
-    await idle_centre.ports.entries.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, sound.body, actor="token:test")
+    await idle_centre.ports.config.put(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART, sound.body, actor="token:test")
     async with open_centre(tmp_path, other_temporal) as found, working(found):
-        await found.ports.fleet.nudge(cluster)
+        await found.fleet.nudge(cluster)
         row = await found.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=10)
         assert not is_blocked(row)
 
@@ -169,9 +169,9 @@ async def test_commissioning_goes_on_in_the_middle_without_temporals_history(
             cluster, lambda row: bool(row.projection and "cannot be written" in row.projection.waiting_for)
         )
     async with open_centre(tmp_path, other_temporal) as found, working(found):
-        await found.ports.fleet.nudge(cluster)
+        await found.fleet.nudge(cluster)
         await eventually(lambda: is_told(found, cluster))
-        await found.ports.fleet.retry_step(cluster, StepName.PUBLISH_STATUS, actor="token:test")
+        await found.fleet.retry_step(cluster, StepName.PUBLISH_STATUS, actor="token:test")
         await found.until(cluster, lambda row: bool(row.projection and row.projection.done.rendered_digest))
         assert await has_commits(found, cluster, 1)
 
@@ -182,7 +182,7 @@ async def test_what_a_lost_workflow_was_asked_before_its_first_reading_is_answer
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-asked")
     async with open_centre(tmp_path, other_temporal) as found:
-        await found.ports.fleet.nudge(cluster)
+        await found.fleet.nudge(cluster)
         await found.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": "no list"})
         async with working(found):
             await eventually(lambda: is_refused(found, cluster))

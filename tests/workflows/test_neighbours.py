@@ -35,7 +35,7 @@ async def test_deletions_at_once_all_end(centre: Centre) -> None:
 
     async def delete(number: int) -> None:
         await centre.wishes.request_deletion(clusters[number], actor="token:test")
-        await centre.ports.fleet.nudge(clusters[number])
+        await centre.fleet.nudge(clusters[number])
 
     await asyncio.gather(*(delete(number) for number in range(5)))
     for cluster in clusters:

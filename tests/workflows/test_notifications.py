@@ -16,7 +16,6 @@ from standardwebhooks import WebhookVerificationError
 from temporal_server import temporal_server
 from webhook_receiver import Received, Receiver, set_webhook
 
-from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
 from edgewright.adapters.webhook.key_file import FILE_NAME
 from edgewright.adapters.webhook.sender import open_sender
 from edgewright.cli.initialise import ensure_webhook_key
@@ -61,11 +60,11 @@ async def sweep(centre: Centre) -> None:
 
 
 async def webhook_to(centre: Centre, receiver: Receiver) -> str:
-    return await set_webhook(SqlWebhooks(centre.database), centre.ports.signing, receiver.url)
+    return await set_webhook(centre.ports.webhooks, centre.ports.signing, receiver.url)
 
 
 async def shown(centre: Centre) -> Webhook:
-    webhook = await SqlWebhooks(centre.database).get()
+    webhook = await centre.ports.webhooks.get()
     assert webhook is not None
     return webhook
 
@@ -80,7 +79,7 @@ async def add(centre: Centre, name: str) -> UUID:
 
 async def join(centre: Centre, name: str) -> UUID:
     cluster = await add(centre, name)
-    await centre.ports.reports.write_status(
+    await centre.ports.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
     )
     return cluster
@@ -193,7 +192,7 @@ async def test_one_cluster_that_is_refused_holds_up_only_itself_and_keeps_its_or
     receiver.answering = lambda request: 400 if refusing and request.cluster == "poison" else 204
     await webhook_to(idle_centre, receiver)
     poison = await join(idle_centre, "poison")
-    await idle_centre.ports.reports.heartbeats([])
+    await idle_centre.ports.edge_reports.heartbeats([])
     for number in range(40):
         await join(idle_centre, f"sound-{number}")
     async with working(idle_centre):
@@ -217,7 +216,7 @@ async def test_a_webhook_that_is_removed_is_not_told_any_more(idle_centre: Centr
         await join(idle_centre, "press-shop")
         await sweep(idle_centre)
         await asked(receiver, 1)
-        await SqlWebhooks(idle_centre.database).remove(actor="token:test")
+        await idle_centre.ports.webhooks.remove(actor="token:test")
         await ended(idle_centre)
         heard = len(receiver.asked)
         await join(idle_centre, "paint-shop")

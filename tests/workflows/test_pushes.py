@@ -17,8 +17,8 @@ def synced(row: ClusterRow) -> ConditionStatus | None:
 
 async def applied(centre: Centre, cluster: UUID, commit: str | None) -> None:
     """The edge says so."""
-    await centre.ports.reports.heartbeats([Heartbeat(cluster, 1, observed_revision=commit)])
-    await centre.ports.fleet.nudge(cluster)
+    await centre.ports.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision=commit)])
+    await centre.fleet.nudge(cluster)
 
 
 async def test_a_push_is_missing_until_the_edge_has_applied_it(centre: Centre) -> None:
@@ -32,7 +32,7 @@ async def test_a_push_is_missing_until_the_edge_has_applied_it(centre: Centre) -
     pushed = await asyncio.to_thread(
         lambda: centre.git.commit(cluster, {"by-hand/broken.yaml": b"a: [b"}, message, expected_head=head)
     )
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, lambda row: synced(row) is ConditionStatus.FALSE)
     assert row.projection is not None
     [told] = [each for each in row.projection.conditions if each.type is ConditionType.SYNCED]
@@ -85,7 +85,7 @@ async def reported(centre: Centre, cluster: UUID, ready: str) -> None:
     """The edge says whether its release is ready."""
     condition = {"type": "Ready", "status": ready, "message": "values don't meet the schema"}
     body = {"flux": {"releases": [{"name": "edge-cluster", "conditions": [condition]}]}}
-    assert await centre.ports.reports.write_status(
+    assert await centre.ports.edge_reports.write_status(
         cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
     )
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)

@@ -93,7 +93,7 @@ async def change(centre: Centre, cluster: UUID) -> None:
 async def test_what_happens_after_it_is_told_although_the_forgotten_has_been_told(copied: Copied) -> None:
     async with put_back(copied, change, bootstrapped=False) as (centre, cluster):
         await centre.wishes.request_removal(cluster, actor="token:test")
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         await centre.until(cluster, at_phase(Phase.REMOVED))
         await eventually(lambda: is_told(centre, cluster))
         steps = await told(centre, cluster, "step.done", "step")
@@ -103,7 +103,7 @@ async def test_what_happens_after_it_is_told_although_the_forgotten_has_been_tol
 
 async def begin_deletion(centre: Centre, cluster: UUID) -> None:
     await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=3))
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
     await eventually(lambda: is_told(centre, cluster))
 
@@ -147,7 +147,7 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
     cluster = uuid4()
 
     async def has_read(centre: Centre) -> bool:
-        return (await centre.ports.fleet.readiness(cluster)).waiting_for.startswith("step ")
+        return (await centre.fleet.readiness(cluster)).waiting_for.startswith("step ")
 
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre:
@@ -156,7 +156,7 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
                 await centre.write(cluster, "put-back")
                 await late.reached.wait()
                 if read:
-                    await centre.ports.fleet.nudge(cluster)
+                    await centre.fleet.nudge(cluster)
                     await eventually(lambda: has_read(centre))
                 copied.copy()
                 late.go_on.set()
@@ -187,7 +187,7 @@ async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Co
             late = Late(centre.wishes, "set_paused")
             async with working(centre, wishes=late):
                 cluster = await centre.create("put-back")
-                fleet = centre.ports.fleet
+                fleet = centre.fleet
                 wish = fleet.pause(cluster, reason="shift change", actor="token:test", seen=await at(centre))
                 pausing = asyncio.create_task(wish)
                 await late.reached.wait()
@@ -239,7 +239,7 @@ async def test_the_end_of_a_deletion_is_told_although_its_workflow_is_forgotten_
         cluster = await idle_centre.create("forgotten")
         await idle_centre.bootstrap(cluster)
         await idle_centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=1))
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: row.closed)
         await idle_centre.handle(cluster).terminate()
     async with working(idle_centre):

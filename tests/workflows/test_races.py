@@ -33,7 +33,7 @@ async def collide(centre: Centre, cluster: UUID, seed: int, *wishes: Wish) -> li
             await wish()
         except (Conflict, NotFound, Superseded) as refusal:
             return type(refusal)
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
         return None
 
     return list(await asyncio.gather(*map(one, delays, wishes)))
@@ -48,7 +48,7 @@ async def nothing_central_is_left(centre: Centre, cluster: UUID) -> None:
     assert row.closed
     assert not await asyncio.to_thread(centre.git.exists, cluster)
     for app in (APP_CLUSTER_SETUP_STATUS, APP_GIT_REPOSITORY, APP_SPARKPLUG_ADDRESS):
-        assert await centre.ports.entries.get(app, cluster) is None
+        assert await centre.ports.config.get(app, cluster) is None
     assert (await kinds(centre, cluster)).count("cluster.deleted") == 1
 
 
@@ -119,7 +119,7 @@ async def test_removal_during_a_move_to_new_hardware(centre: Centre, seed: int) 
     assert row.projection
     wanted = {Desired.PRESENT: Phase.AWAITING_BOOTSTRAP, Desired.REMOVED: Phase.REMOVED}[row.desired]
     assert row.projection.phase is wanted
-    status = await centre.ports.entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
+    status = await centre.ports.config.get(APP_CLUSTER_SETUP_STATUS, cluster)
     assert (status is not None) is (row.desired is Desired.PRESENT)
 
 
@@ -133,7 +133,7 @@ async def test_secret_during_deletion(centre: Centre, seed: int) -> None:
         cluster,
         seed,
         lambda: centre.wishes.request_deletion(cluster, actor="token:test"),
-        lambda: centre.ports.fleet.nudge(cluster),
+        lambda: centre.fleet.nudge(cluster),
     )
     await nothing_central_is_left(centre, cluster)
 

@@ -24,15 +24,15 @@ DB = "default/db"
 async def put(centre: Centre, cluster: UUID, values: Mapping[str, bytes], number: int, secret: str = DB) -> None:
     changes = to_put(cluster, secret, values, number)
     await centre.ports.staging.stage(changes)
-    await centre.ports.fleet.change_secrets(cluster, [changes[0].request])
+    await centre.fleet.change_secrets(cluster, [changes[0].request])
 
 
 async def stale(centre: Centre, name: str, values: Mapping[str, bytes]) -> tuple[UUID, ResealingEdge]:
     """A cluster with a Secret that its edge's first key sealed, and the edge with a second key."""
     cluster = await centre.create(name)
-    await certify(centre.ports, cluster, 1)
+    await certify(centre, cluster, 1)
     await put(centre, cluster, values, 1)
-    await certify(centre.ports, cluster, 2)
+    await certify(centre, cluster, 2)
     return cluster, ResealingEdge(centre.git, cluster)
 
 
@@ -58,15 +58,15 @@ async def log(centre: Centre, cluster: UUID) -> list[CommitSummary]:
 async def test_its_progress_is_shown_until_it_is_over(centre: Centre) -> None:
     cluster, edge = await stale(centre, "progress", {"password": b"s3cr3t"})
     await put(centre, cluster, {"token": b"t"}, 1, "other/more")
-    await ask(centre.ports, cluster)
+    await ask(centre, cluster)
     shown = ("True", "Resealing", "0 of 2 Secrets are re-sealed.")
     await centre.until(cluster, lambda row: sealing_key(row) == shown)
-    await answer(centre.ports, edge, most=1)
+    await answer(centre, edge, most=1)
     shown = ("True", "Resealing", "1 of 2 Secrets are re-sealed.")
     row = await centre.until(cluster, lambda row: sealing_key(row) == shown)
     assert row.projection and row.projection.resealing
     assert (row.projection.resealing.asked_by, row.projection.resealing.left) == ("token:ann", 1)
-    await answer(centre.ports, edge)
+    await answer(centre, edge)
     edge.keys = [2]
 
     async def is_whole() -> bool:
@@ -82,21 +82,21 @@ async def test_its_progress_is_shown_until_it_is_over(centre: Centre) -> None:
 async def test_what_must_be_entered_again_is_shown_until_it_was(centre: Centre) -> None:
     cluster, edge = await stale(centre, "unreadable", {"password": b"s3cr3t"})
     edge.keys = [3, 2]
-    await ask(centre.ports, cluster)
-    await answer(centre.ports, edge)
+    await ask(centre, cluster)
+    await answer(centre, edge)
     row = await centre.until(cluster, lambda row: sealing_key(row)[:2] == ("False", "Unreadable"))
     assert "default/db/password" in sealing_key(row)[2]
     await put(centre, cluster, {"password": b"again"}, 2)
     assert cluster in await centre.directory.unfinished(), "the sweep nudges"
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, lambda row: sealing_key(row)[1] == "Current")
 
 
 async def test_what_a_person_has_written_goes_first_and_wins(idle_centre: Centre) -> None:
     async with working(idle_centre):
         cluster, edge = await stale(idle_centre, "person-first", {"a": b"old", "b": b"old"})
-    await ask(idle_centre.ports, cluster)
-    await answer(idle_centre.ports, edge)
+    await ask(idle_centre, cluster)
+    await answer(idle_centre, edge)
     await idle_centre.ports.staging.stage(to_put(cluster, DB, {"a": b"new"}, 2))
     before = len(await log(idle_centre, cluster))
     assert (await commit_once(idle_centre, cluster)).more
@@ -113,8 +113,8 @@ async def test_what_a_person_has_written_goes_first_and_wins(idle_centre: Centre
 async def test_only_what_is_still_there_is_replaced(idle_centre: Centre) -> None:
     async with working(idle_centre):
         cluster, edge = await stale(idle_centre, "still-there", {"a": b"1", "b": b"2"})
-        await ask(idle_centre.ports, cluster)
-    await answer(idle_centre.ports, edge)
+        await ask(idle_centre, cluster)
+    await answer(idle_centre, edge)
     staged = await idle_centre.ports.staging.pending(cluster)
     gone = to_put(cluster, DB, {"a": b"new", "b": b"new"}, 2)
     await idle_centre.ports.staging.stage(gone)
@@ -130,16 +130,16 @@ async def test_a_key_of_90_days_is_left_behind_without_being_asked(temporal: str
     ahead = timedelta()
     async with open_centre(tmp_path, temporal, clock=lambda: datetime.now(UTC) + ahead) as centre, working(centre):
         cluster, edge = await stale(centre, "old-key", {"password": b"s3cr3t"})
-        ports = centre.ports
-        upkeep = upkeep_of(ports)
+        resealings = centre.ports.resealings
+        upkeep = upkeep_of(centre.ports, centre.fleet)
         ahead = certificate(1).not_before + timedelta(days=89, hours=23) - datetime.now(UTC)
         await upkeep.upkeep()
-        assert await ports.resealings.wanted(cluster, limit=9) == []
+        assert await resealings.wanted(cluster, limit=9) == []
         ahead += timedelta(hours=2)
         await upkeep.upkeep()
-        assert await ports.resealings.wanted(cluster, limit=9) == [DB]
-        assert await ports.resealings.due(limit=9) == []
-        await answer(ports, edge)
+        assert await resealings.wanted(cluster, limit=9) == [DB]
+        assert await resealings.due(limit=9) == []
+        await answer(centre, edge)
         edge.keys = [2]
 
         async def is_whole() -> bool:

@@ -34,7 +34,7 @@ async def reset(centre: Centre, cluster: UUID) -> None:
 
 
 async def hosts(centre: Centre, cluster: UUID) -> list[str]:
-    entry = await centre.ports.entries.get(APP_CLUSTER_STATUS, cluster)
+    entry = await centre.ports.config.get(APP_CLUSTER_STATUS, cluster)
     return [host["hostname"] for host in entry.body["hosts"]] if entry else []
 
 
@@ -65,8 +65,8 @@ async def test_an_old_status_does_not_come_back_with_a_reset_and_a_new_one_is_ta
 
 async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Centre) -> None:
     cluster = await centre.create("resumed")
-    await centre.ports.fleet.pause(cluster, reason="shift change", actor="token:test")
-    await centre.ports.fleet.resume(cluster, actor="token:test")
+    await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
+    await centre.fleet.resume(cluster, actor="token:test")
     await eventually(lambda: is_told(centre, cluster))
     await reset(centre, cluster)
     await says(centre, cluster, "awake")
@@ -76,7 +76,7 @@ async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Ce
 
 async def reports(centre: Centre, cluster: UUID, pem: str, *, actor: str = "agent") -> None:
     """Brings a certificate as the agent does, or as an admin who confirms one."""
-    door = EdgeStatusDoor(centre.directory, centre.ports.reports, centre.ports.entries)
+    door = EdgeStatusDoor(centre.directory, centre.ports.edge_reports, centre.ports.config)
     await door.record(cluster, {"hosts": [], "kubeseal_cert": pem}, merge=False, actor=actor, generation=1)
 
 
@@ -131,11 +131,11 @@ async def test_a_confirmed_certificate_that_was_replaced_does_not_come_back_with
 
 async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(centre: Centre) -> None:
     cluster = await centre.create("kept")
-    await centre.ports.fleet.pause(cluster, reason="keep the deletion from going on", actor="token:test")
+    await centre.fleet.pause(cluster, reason="keep the deletion from going on", actor="token:test")
     await centre.handle(cluster).signal(names.SIGNAL_DELETE, {})
     await centre.until(cluster, lambda row: row.desired is Desired.DELETED)
     await centre.wishes.undelete(cluster, actor="token:test")
-    await centre.ports.fleet.resume(cluster, actor="token:test")
+    await centre.fleet.resume(cluster, actor="token:test")
     await eventually(lambda: is_told(centre, cluster))
     await reset(centre, cluster)
     await eventually(lambda: tells(centre, cluster, "delete.refused"))

@@ -40,11 +40,11 @@ def upkeep_of(centre: Centre) -> UpkeepActivities:
     return UpkeepActivities(
         ports.directory,
         ports.steps,
-        ports.access,
-        ports.reports,
+        ports.edge_access,
+        ports.edge_reports,
         ports.git,
-        fleet=ports.fleet,
-        ended=ports.ended,
+        fleet=centre.fleet,
+        ended_requests=ports.ended_requests,
         resealings=ports.resealings,
     )
 
@@ -69,7 +69,7 @@ async def test_the_sweep_rebuilds_what_no_longer_replays(idle_centre: Centre, pa
 
     patchable.setattr(ClusterLoop, "_look", look_later)
     async with working(centre):
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
 
         async def failed() -> bool:
             handle = centre.client.get_workflow_handle(names.workflow_id(cluster), run_id=first_run)
@@ -101,7 +101,7 @@ async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
     async with working(centre):
         cluster = await centre.create("stands-still")
         await eventually(lambda: is_told(centre, cluster))
-        assert not await centre.ports.fleet.stands_still(cluster)
+        assert not await centre.fleet.stands_still(cluster)
     look = ClusterLoop._look
 
     async def defect(_self: ClusterLoop) -> bool:
@@ -112,14 +112,14 @@ async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
         await centre.write(cluster, "stands-still", values={"replicas": 3})
 
         async def still() -> bool:
-            await centre.ports.fleet.nudge(cluster)
-            return await centre.ports.fleet.stands_still(cluster)
+            await centre.fleet.nudge(cluster)
+            return await centre.fleet.stands_still(cluster)
 
         await eventually(still, seconds=60)
         patchable.setattr(ClusterLoop, "_look", look)
-        await centre.ports.fleet.begin_anew(cluster)
+        await centre.fleet.begin_anew(cluster)
         await centre.until(cluster, is_current)
-        assert not await centre.ports.fleet.stands_still(cluster)
+        assert not await centre.fleet.stands_still(cluster)
 
 
 async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothing_is_wanted_of_it(
@@ -143,7 +143,7 @@ async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothin
     patchable.setattr(ClusterLoop, "_look", look_at_too_much)
     upkeep = upkeep_of(centre)
     async with working(centre):
-        await centre.ports.fleet.nudge(cluster)
+        await centre.fleet.nudge(cluster)
 
         async def begun_anew() -> bool:
             found = await upkeep.nudge()
@@ -159,5 +159,5 @@ async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothin
 async def test_what_waits_for_a_worker_does_not_stand_still(idle_centre: Centre) -> None:
     cluster = uuid4()
     await idle_centre.write(cluster, "no-worker")
-    assert not await idle_centre.ports.fleet.stands_still(cluster)
-    assert not await idle_centre.ports.fleet.stands_still(uuid4())
+    assert not await idle_centre.fleet.stands_still(cluster)
+    assert not await idle_centre.fleet.stands_still(uuid4())

@@ -43,7 +43,7 @@ def staged(cluster: UUID, name: str, key: str, value: bytes | None, request: UUI
 
 async def put(centre: Centre, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
     await centre.ports.staging.stage(changes)
-    await centre.ports.fleet.change_secrets(changes[0].cluster, [changes[0].request])
+    await centre.fleet.change_secrets(changes[0].cluster, [changes[0].request])
     return await centre.ports.staging.request(changes[0].request)
 
 
@@ -157,7 +157,7 @@ async def test_staged_secrets_that_nobody_waits_for_any_more_are_committed_all_t
     change = staged(cluster, "db", "password", b"v")
     await idle_centre.ports.staging.stage([change])
     async with working(idle_centre):
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await eventually(lambda: committed(idle_centre, change.request))
 
 
@@ -240,7 +240,7 @@ async def test_a_request_that_was_forgotten_and_is_sent_again_is_not_taken_for_c
         cluster = await idle_centre.create("forgotten")
         first = replace(staged(cluster, "db", "password", b"old"), sealed_at=datetime.now(UTC) - day)
         [before] = await put(idle_centre, [first])
-        assert await idle_centre.ports.ended.forget() == 1
+        assert await idle_centre.ports.ended_requests.forget() == 1
     database = FailsAtFirst(idle_centre.ports.staging)
     async with working(idle_centre, staging=database):
         again = replace(staged(cluster, "db", "password", b"new", first.request), sealed_at=datetime.now(UTC) + day)
@@ -284,10 +284,9 @@ async def test_operators_verbs_work_while_ten_secret_writes_hang(idle_centre: Ce
         for change in changes:
             await idle_centre.ports.staging.stage([change])
         writers = [
-            asyncio.create_task(idle_centre.ports.fleet.change_secrets(cluster, [change.request]))
-            for change in changes
+            asyncio.create_task(idle_centre.fleet.change_secrets(cluster, [change.request])) for change in changes
         ]
-        fleet = idle_centre.ports.fleet
+        fleet = idle_centre.fleet
         paused = await fleet.pause(cluster, reason="storage", actor="token:test")
         assert any(c.type == "Paused" and c.status == "True" for c in paused.conditions)
         await fleet.resume(cluster, actor="token:test")
@@ -306,18 +305,18 @@ async def test_an_update_that_cannot_be_settled_in_time_says_so_and_the_row_find
         cluster = await idle_centre.create("slow")
     change = staged(cluster, "db", "password", b"v")
     await idle_centre.ports.staging.stage([change])
-    waiting = asyncio.create_task(idle_centre.ports.fleet.change_secrets(cluster, [change.request]))
+    waiting = asyncio.create_task(idle_centre.fleet.change_secrets(cluster, [change.request]))
     await asyncio.wait([waiting], timeout=1)
     waiting.cancel()
     async with working(idle_centre):
         # An update that nobody took may be lost with its caller; the sweep finds the row and nudges, as here.
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await eventually(lambda: committed(idle_centre, change.request))
 
 
 async def test_an_unknown_request_is_settled_at_once(centre: Centre) -> None:
     cluster = await centre.create("unknown-request")
-    await centre.ports.fleet.change_secrets(cluster, [uuid4()])
+    await centre.fleet.change_secrets(cluster, [uuid4()])
 
 
 async def test_a_message_that_is_not_ours_does_not_wedge_the_cluster(centre: Centre) -> None:
@@ -325,7 +324,7 @@ async def test_a_message_that_is_not_ours_does_not_wedge_the_cluster(centre: Cen
     handle = centre.handle(cluster)
     for signal in ("reconcile", "delete_typo", "edge_status", "sealing_key_rotated"):
         await handle.signal(signal, args=["nonsense"] if signal != "edge_status" else [["a", "list"]])
-    await centre.ports.fleet.change_secrets(cluster, [])
+    await centre.fleet.change_secrets(cluster, [])
     row = await centre.row(cluster)
     assert row.projection and row.projection.ready
 

@@ -124,7 +124,7 @@ async def test_up_starts_the_workflows_that_are_missing(centre: Centre) -> None:
     await centre.handle(cluster).terminate()
 
     async def rebuilt() -> bool:
-        return await rebuild(centre.ports.fleet, centre.directory) == 1
+        return await rebuild(centre.fleet, centre.directory) == 1
 
     await eventually(rebuilt)
     assert await is_running(centre, cluster)
@@ -153,19 +153,19 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
     await centre.wishes.write_configuration(
         cluster, body, actor="token:test", settings=ClusterSettings(lease_seconds=60), create_object=True
     )
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))
     await centre.bootstrap(cluster)
     for turn in (1, 2):
-        await centre.ports.reports.heartbeats([Heartbeat(cluster, 1)])
-        await centre.ports.fleet.nudge(cluster)
+        await centre.ports.edge_reports.heartbeats([Heartbeat(cluster, 1)])
+        await centre.fleet.nudge(cluster)
         await available(centre, cluster, ConditionStatus.TRUE)
         shown = await details(centre, cluster)
         assert "- Available: True (" in shown
         for _ in range(8):
-            await centre.ports.reports.keep_listening()
+            await centre.ports.edge_reports.keep_listening()
             clock.ahead += timedelta(seconds=10)
-        await centre.ports.reports.keep_listening()
+        await centre.ports.edge_reports.keep_listening()
         found = [(await sweep(centre)).leases for _ in range(3)]
         assert found == [1, 0, 0]
         await available(centre, cluster, ConditionStatus.UNKNOWN)
@@ -181,13 +181,13 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
 
 async def test_a_registration_token_whose_time_has_passed_is_ended(centre: Centre, clock: LeadingClock) -> None:
     cluster = await centre.create("late")
-    await centre.ports.access.issue_token(
+    await centre.ports.edge_access.issue_token(
         cluster, token_id="t1", secret_sha256=b"x" * 32, expires_in=timedelta(hours=1), actor="token:test"
     )
     assert (await sweep(centre)).tokens == 0
     clock.ahead += timedelta(hours=2)
     assert (await sweep(centre)).tokens == 1
-    token = await centre.ports.access.token("t1")
+    token = await centre.ports.edge_access.token("t1")
     assert token is not None and token.state is TokenState.EXPIRED
 
 
@@ -213,7 +213,7 @@ async def test_a_lock_that_a_dead_process_left_is_removed_and_a_young_one_stays(
         assert (await sweep(idle_centre)).kept == 1
         assert not lock.exists()
         await change_without_a_nudge(idle_centre, cluster, "locked")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await eventually(lambda: has_commits(idle_centre, cluster, 2))
 
 
@@ -267,7 +267,7 @@ class BrokenReports:
 
 @pytest.mark.usefixtures("every_repository")
 async def test_a_part_that_fails_does_not_stop_the_others(idle_centre: Centre) -> None:
-    async with working(idle_centre, reports=BrokenReports(idle_centre.ports.reports)):
+    async with working(idle_centre, edge_reports=BrokenReports(idle_centre.ports.edge_reports)):
         cluster = await idle_centre.create("partly")
         await eventually(lambda: is_told(idle_centre, cluster))
         await change_without_a_nudge(idle_centre, cluster, "partly")
@@ -367,7 +367,7 @@ class LockedList:
 
 @pytest.mark.usefixtures("every_repository")
 async def test_rounds_that_cannot_be_forgotten_keep_nothing_else_undone(idle_centre: Centre) -> None:
-    async with working(idle_centre, fleet=LockedList(idle_centre.ports.fleet)):
+    async with working(idle_centre, fleet=LockedList(idle_centre.fleet)):
         await idle_centre.create("kept-all-the-same")
         assert (await sweep(idle_centre)).kept == 1
 
@@ -376,17 +376,17 @@ async def test_a_deleted_schedule_is_made_again_and_a_paused_one_stays(
     idle_centre: Centre, temporal: str, tmp_path: Path
 ) -> None:
     every, handle = timedelta(hours=1), idle_centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
-    assert await idle_centre.ports.fleet.restore_sweep(every)
-    assert not await idle_centre.ports.fleet.restore_sweep(every)
-    assert not await idle_centre.ports.fleet.sweep_is_paused()
+    assert await idle_centre.fleet.restore_sweep(every)
+    assert not await idle_centre.fleet.restore_sweep(every)
+    assert not await idle_centre.fleet.sweep_is_paused()
     await handle.pause(note="maintenance")
-    assert await idle_centre.ports.fleet.sweep_is_paused()
+    assert await idle_centre.fleet.sweep_is_paused()
     checks = await service_checks(Settings(home=tmp_path / "home", temporal_address=temporal))
     [found] = [check for check in checks if check.name == "sweep schedule"]
     assert (found.verdict, "is paused" in found.sentence) == ("wrong", True)
     assert not await restore_schedule(idle_centre.client, every)
     assert (await handle.describe()).schedule.state.paused
     await handle.delete()
-    assert not await idle_centre.ports.fleet.sweep_is_paused()
-    assert await idle_centre.ports.fleet.restore_sweep(every)
+    assert not await idle_centre.fleet.sweep_is_paused()
+    assert await idle_centre.fleet.restore_sweep(every)
     assert not (await handle.describe()).schedule.state.paused

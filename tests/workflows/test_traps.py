@@ -34,10 +34,10 @@ SOON = 10 * QUERY_DEADLINE.total_seconds()
 
 async def is_alive(centre: Centre, cluster: UUID) -> None:
     """Fails unless the workflow takes signals and updates, and answers queries."""
-    await centre.ports.fleet.pause(cluster, reason="to see whether it lives", actor="token:test")
-    answer = await centre.ports.fleet.resume(cluster, actor="token:test")
+    await centre.fleet.pause(cluster, reason="to see whether it lives", actor="token:test")
+    answer = await centre.fleet.resume(cluster, actor="token:test")
     assert answer.status_of(ConditionType.PAUSED) is ConditionStatus.FALSE
-    assert await centre.ports.fleet.readiness(cluster)
+    assert await centre.fleet.readiness(cluster)
 
 
 # --- handlers with a bug ---
@@ -55,7 +55,7 @@ async def test_a_bug_in_an_update_fails_its_caller_alone(idle_centre: Centre, pa
     async with working(idle_centre):
         cluster = await idle_centre.create("buggy-update")
         with pytest.raises(Conflict) as failed:
-            await idle_centre.ports.fleet.pause(cluster, reason="bug", actor="token:test")
+            await idle_centre.fleet.pause(cluster, reason="bug", actor="token:test")
         assert failed.value.code == "HandlerBug"
         assert "something nobody thought of" not in str(failed.value)
         await is_alive(idle_centre, cluster)
@@ -153,7 +153,7 @@ async def test_the_temporal_command_line_can_force(centre: Centre, temporal: str
 
 async def test_more_callers_than_temporal_admits_do_not_lock_an_operator_out(centre: Centre) -> None:
     cluster = await centre.create("crowded-door")
-    await centre.ports.fleet.pause(cluster, reason="so that they wait", actor="token:test")
+    await centre.fleet.pause(cluster, reason="so that they wait", actor="token:test")
     changes = [await stage(centre, cluster, f"key-{number}") for number in range(15)]
     handle = centre.handle(cluster)
     updates = await asyncio.gather(
@@ -168,7 +168,7 @@ async def test_more_callers_than_temporal_admits_do_not_lock_an_operator_out(cen
         )
     )
     answering = asyncio.gather(*(update.result() for update in updates), return_exceptions=True)
-    await centre.ports.fleet.resume(cluster, actor="token:test")  # raises if those who wait hold all places
+    await centre.fleet.resume(cluster, actor="token:test")  # raises if those who wait hold all places
     await eventually(lambda: all_settled(centre, changes))
     answers = await answering
     refused = [answer.cause for answer in answers if isinstance(answer, WorkflowUpdateFailedError)]
@@ -184,7 +184,7 @@ async def all_settled(centre: Centre, changes: Sequence[StagedChange]) -> bool:
 
 async def test_a_run_that_closes_answers_those_who_wait(centre: Centre) -> None:
     cluster = await centre.create("closing")
-    await centre.ports.fleet.pause(cluster, reason="so that they wait", actor="token:test")
+    await centre.fleet.pause(cluster, reason="so that they wait", actor="token:test")
     change = await stage(centre, cluster, "key")
     update = await centre.handle(cluster).start_update(
         names.UPDATE_CHANGE_SECRETS,
@@ -193,7 +193,7 @@ async def test_a_run_that_closes_answers_those_who_wait(centre: Centre) -> None:
         result_type=ChangeSecretsResult,
     )
     await centre.wishes.request_deletion(cluster, actor="token:test")
-    await centre.ports.fleet.nudge(cluster)
+    await centre.fleet.nudge(cluster)
     answer = await asyncio.wait_for(update.result(), timeout=60)
     assert answer.settled  # told by the run that closes; who waits in vain is told otherwise
     assert await states(centre, [change]) == {StagedState.REFUSED: 1}
@@ -204,7 +204,7 @@ async def test_a_query_that_nobody_answers_ends_soon_and_says_who_is_missing(idl
     await idle_centre.write(cluster, "unanswered")
     began = time.monotonic()
     with pytest.raises(FleetUnavailable):
-        await idle_centre.ports.fleet.readiness(cluster)
+        await idle_centre.fleet.readiness(cluster)
     assert time.monotonic() - began < SOON
 
 
@@ -215,7 +215,7 @@ async def test_a_query_while_a_backlog_drains_is_answered_or_given_up_in_time(id
     async with working(idle_centre):
         began = time.monotonic()
         answers = await asyncio.gather(
-            *(idle_centre.ports.fleet.readiness(cluster) for cluster in clusters), return_exceptions=True
+            *(idle_centre.fleet.readiness(cluster) for cluster in clusters), return_exceptions=True
         )
         assert time.monotonic() - began < SOON
         assert {type(answer) for answer in answers} <= {Projection, FleetUnavailable}
@@ -276,7 +276,7 @@ async def test_a_repository_that_is_still_being_made_when_its_cluster_is_gone_ne
         await idle_centre.write(cluster, "gone-meanwhile")
         assert await asyncio.to_thread(git.entered.wait, 20)
         await idle_centre.wishes.request_deletion(cluster, actor="token:test")
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.phase is Phase.DELETED))
         git.go_on.set()
         assert await asyncio.to_thread(git.left.wait, 20)
@@ -293,5 +293,5 @@ async def test_a_step_does_not_wait_for_a_moment_that_a_wrong_clock_has_stored(i
         await idle_centre.until(cluster, waits_to_try(StepName.PUBLISH_STATUS))
     await postpone(idle_centre, cluster, StepName.PUBLISH_STATUS, by=timedelta(days=400))
     async with working(idle_centre):
-        await idle_centre.ports.fleet.nudge(cluster)
+        await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready))

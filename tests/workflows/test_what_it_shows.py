@@ -71,7 +71,7 @@ async def test_a_first_attempt_that_hangs_says_since_when(idle_centre: Centre, p
         await idle_centre.write(cluster, "hangs")
 
         async def says_so() -> bool:
-            await idle_centre.ports.fleet.nudge(cluster)  # as the sweep does
+            await idle_centre.fleet.nudge(cluster)  # as the sweep does
             row = await idle_centre.row(cluster)
             return bool(row.projection and ", attempt 1, running since 20" in row.projection.waiting_for)
 

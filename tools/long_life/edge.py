@@ -37,7 +37,7 @@ class Edge:
     async def attach(self) -> None:
         """What the bootstrap script and the first minutes after it do, on new hardware."""
         uid, token, sha = str(uuid4()), secrets.token_hex(8), hashlib.sha256(secrets.token_bytes(32)).digest()
-        access = self._centre.ports.access
+        access = self._centre.ports.edge_access
         await access.issue_token(
             self._cluster, token_id=token, secret_sha256=sha, expires_in=timedelta(hours=1), actor="token:life"
         )
@@ -56,7 +56,7 @@ class Edge:
             await access.record_use(credential.id)
             self._ledger.note("credential.proven", credential.role)
         self._ledger.note("edge.joined", self.generation)
-        await self._centre.ports.fleet.nudge(self._cluster)
+        await self._centre.fleet.nudge(self._cluster)
         await self.beat(turns=True)
         await self.change_certificate()
 
@@ -65,8 +65,8 @@ class Edge:
         if turns:
             self._ledger.note("lease.renewed", (await self._centre.row(self._cluster)).lease.epoch + 1)
         beat = Heartbeat(self._cluster, self.generation, clock_offset=0.1, observed_revision=applied)
-        for cluster in await self._centre.ports.reports.heartbeats([beat]):
-            await self._centre.ports.fleet.nudge(cluster)
+        for cluster in await self._centre.ports.edge_reports.heartbeats([beat]):
+            await self._centre.fleet.nudge(cluster)
 
     async def report(self) -> None:
         """A status that differs from the one before."""
@@ -74,10 +74,10 @@ class Edge:
         hosts = [{"hostname": f"node-{number}", "arch": "amd64"} for number in range(1 + self._reports % 5)]
         body = {"hosts": hosts, "kubeseal_cert": self._pem}
         ports = self._centre.ports
-        door = EdgeStatusDoor(ports.directory, ports.reports, ports.entries)
+        door = EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config)
         assert await door.record(self._cluster, body, merge=False, actor="agent", generation=self.generation)
         self._ledger.note("edge.status", len(hosts))
-        await ports.fleet.nudge(self._cluster)
+        await self._centre.fleet.nudge(self._cluster)
 
     async def change_certificate(self) -> None:
         """The controller has made a new sealing key."""
@@ -91,7 +91,7 @@ class Edge:
 
     async def rotate_credentials(self) -> None:
         """Both, each proven by its first use."""
-        access = self._centre.ports.access
+        access = self._centre.ports.edge_access
         for role in (Role.FLUX, Role.AGENT):
             sha = secrets.token_bytes(32)
             await access.add_rotated(self._cluster, role, sha, actor="agent")
@@ -99,11 +99,11 @@ class Edge:
             [new] = [held for held in await access.credentials(self._cluster) if held.secret_sha256 == sha]
             await access.record_use(new.id)
             self._ledger.note("credential.rotated", role)
-        await self._centre.ports.fleet.nudge(self._cluster)
+        await self._centre.fleet.nudge(self._cluster)
 
     async def fall_silent_and_come_back(self) -> None:
         """The lease runs out while a gateway listens, the sweep sees it, and the edge is heard again."""
-        reports = self._centre.ports.reports
+        reports = self._centre.ports.edge_reports
         await self.beat()
         epoch = (await self._centre.row(self._cluster)).lease.epoch
         self._ledger.note("lease.expired", epoch + 1)

@@ -48,7 +48,7 @@ class Life:
         await self._centre.wishes.write_configuration(
             self.cluster, self._configuration(), actor=ACTOR, settings=settings, create_object=True
         )
-        await self._centre.ports.fleet.nudge(self.cluster)
+        await self._centre.fleet.nudge(self.cluster)
         self.ledger.note("cluster.created")
         self.ledger.note("phase.changed", f"Now {Phase.AWAITING_BOOTSTRAP}.")
         self.ledger.note_steps(*COMMISSIONING)
@@ -81,7 +81,7 @@ class Life:
     async def upgraded(self) -> None:
         """After the start of another version, which wakes every cluster."""
         before = await self._digest()
-        await nudge_all(self._centre.ports.fleet, await self._centre.directory.open_clusters())
+        await nudge_all(self._centre.fleet, await self._centre.directory.open_clusters())
         await self._rendered_anew(before)
 
     async def settled(self) -> None:
@@ -112,7 +112,7 @@ class Life:
 
     async def _write(self, change: StagedChange) -> None:
         await self._centre.ports.staging.stage([change])
-        await self._centre.ports.fleet.change_secrets(self.cluster, [change.request])
+        await self._centre.fleet.change_secrets(self.cluster, [change.request])
         assert await states(self._centre, [change]) == {StagedState.COMMITTED: 1}
 
     def _next_change(self) -> StagedChange:
@@ -141,21 +141,21 @@ class Life:
         written = await self._centre.wishes.write_configuration(self.cluster, self._configuration(), actor=ACTOR)
         self.ledger.note("cluster.changed", written.entry.etag)
         self.ledger.note_steps(*RENDERING)
-        await self._centre.ports.fleet.nudge(self.cluster)
+        await self._centre.fleet.nudge(self.cluster)
 
     async def _change_template(self) -> None:
-        place, entries = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), self._centre.ports.entries
+        place, entries = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), self._centre.ports.config
         entry, before = await entries.get(*place), await self._digest()
         assert entry
         body = {**entry.body, "values": {**entry.body.get("values", {}), "season": self._week}}
         await entries.put(*place, body, actor=ACTOR)
         for cluster in await self._centre.directory.using_template(*place):
-            await self._centre.ports.fleet.nudge(cluster, bulk=True)
+            await self._centre.fleet.nudge(cluster, bulk=True)
         await self._rendered_anew(before)
 
     async def _pause(self) -> None:
         """A secret that is written meanwhile waits for the end of it."""
-        fleet, reason = self._centre.ports.fleet, f"maintenance in week {self._week}"
+        fleet, reason = self._centre.fleet, f"maintenance in week {self._week}"
         await fleet.pause(self.cluster, reason=reason, actor=ACTOR)
         self.ledger.note("cluster.paused", reason)
         change = self._next_change()
@@ -175,7 +175,7 @@ class Life:
         self.ledger.note("cluster.removed")
         self.ledger.note_steps(*REMOVAL)
         self.ledger.note("credential.suspended")
-        await self._centre.ports.fleet.nudge(self.cluster)
+        await self._centre.fleet.nudge(self.cluster)
         await self.settled()
         await self._centre.wishes.write_configuration(self.cluster, self._configuration(), actor=ACTOR)
         self.ledger.note_phases(Phase.ACTIVE, Phase.REMOVED, Phase.COMMISSIONING, Phase.ACTIVE)
@@ -200,7 +200,7 @@ class Life:
         row = await self._centre.row(self.cluster)
         self.ledger.note("cluster.recreated", row.commissioning)
         self.ledger.note_steps(*COMMISSIONING)
-        await self._centre.ports.fleet.nudge(self.cluster)
+        await self._centre.fleet.nudge(self.cluster)
         await self.settled()
 
     async def _attach(self) -> None:

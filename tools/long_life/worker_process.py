@@ -97,7 +97,10 @@ async def work(order: WorkerOrder) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with open_centre(folder, order.temporal, clock=SharedClock(folder / "clock")) as centre:
         git = BareGitServer(folder / "repositories", loose_limit=order.loose_limit)
-        functions = build_activities(replace(centre.ports, git=git), organisation="ACME", external_url=EXTERNAL_URL)
+        ports = replace(centre.ports, git=git)
+        functions = build_activities(
+            ports, centre.fleet, centre.sender, organisation="ACME", external_url=EXTERNAL_URL
+        )
         workers = worker.build_workers(centre.client, functions, slots=16)
         async with AsyncExitStack() as polling:
             for one in workers:

@@ -89,11 +89,11 @@ async def test_one_secret_can_be_listed_alone(cluster: UUID, admin: httpx.AsyncC
 async def test_the_workflow_reads_a_refused_secret_as_unhealthy_until_it_is_opened(
     centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
 ) -> None:
-    inputs = RenderInputs(centre.gateway.config, BASE_URL)
+    inputs = RenderInputs(centre.ports.config, BASE_URL)
     reader = ClusterActivities(
-        centre.gateway.wishes,
-        centre.gateway.directory,
-        centre.steps,
+        centre.ports.wishes,
+        centre.ports.directory,
+        centre.ports.steps,
         centre.git,
         inputs,
         commissioned=lambda _seconds: None,

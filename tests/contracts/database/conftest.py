@@ -99,7 +99,7 @@ async def open_store(database_url: str) -> AsyncIterator[Callable[..., Store]]:
     def open_one(clock: Clock | None = None) -> Store:
         database = open_database(database_url, clock=clock)
         opened.append(database)
-        return Store(database, clock or Clock())
+        return Store.on(database, clock)
 
     yield open_one
     for database in opened:

@@ -20,7 +20,7 @@ async def test_accounts_are_made_exactly_as_given(store: Store) -> None:
     assert {(one.uuid, one.name, frozenset(one.grants)) for one in held} == {
         (one.uuid, one.name, frozenset(one.grants)) for one in given
     }
-    assert await store.entries.members(CLASS_EDGE_ACCOUNT) == sorted(one.uuid for one in given)
+    assert await store.config.members(CLASS_EDGE_ACCOUNT) == sorted(one.uuid for one in given)
 
 
 async def test_what_is_not_given_any_more_goes(store: Store) -> None:
@@ -30,7 +30,7 @@ async def test_what_is_not_given_any_more_goes(store: Store) -> None:
     fewer = flux.model_copy(update={"grants": flux.grants[:1]})
     await store.accounts.ensure(fence, [fewer])
     assert await store.accounts.of_cluster(cluster) == [fewer]
-    assert await store.entries.class_of(agent.uuid) is None
+    assert await store.config.class_of(agent.uuid) is None
 
 
 async def test_removal_leaves_nothing_of_this_cluster_and_all_of_others(store: Store) -> None:
@@ -39,11 +39,11 @@ async def test_removal_leaves_nothing_of_this_cluster_and_all_of_others(store: S
     for cluster, fence in fences.items():
         await store.accounts.ensure(fence, accounts_of(cluster, "x"))
     group = uuid4()
-    await store.entries.add_member(group, accounts_of(one, "x")[0].uuid)
+    await store.config.add_member(group, accounts_of(one, "x")[0].uuid)
     for _ in range(2):
         await store.accounts.remove(fences[one])
     assert await store.accounts.of_cluster(one) == []
-    assert await store.entries.members(group) == []
+    assert await store.config.members(group) == []
     assert len(await store.accounts.of_cluster(two)) == 2
 
 

@@ -57,7 +57,7 @@ async def test_secrets_that_wait_are_found(store: Store) -> None:
 
 async def test_a_gateway_that_was_heard_a_moment_ago_counts_as_serving(timed: Store) -> None:
     assert not await is_listened_to(timed.database)
-    await timed.reports.keep_listening()
+    await timed.edge_reports.keep_listening()
     assert await is_listened_to(timed.database)
     timed.clock.advance(minutes=1)
     assert not await is_listened_to(timed.database)

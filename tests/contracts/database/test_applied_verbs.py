@@ -57,7 +57,7 @@ async def test_a_deleted_cluster_leaves_no_messages_and_takes_none_again(store: 
         with pytest.raises(Gone):
             await store.wishes.request_deletion(cluster, actor=ACTOR, once=Once(deletion.verb, run))
         with pytest.raises(Gone):
-            await store.reports.write_status(
+            await store.edge_reports.write_status(
                 cluster,
                 {"hosts": []},
                 certificate=None,

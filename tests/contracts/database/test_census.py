@@ -76,7 +76,7 @@ async def test_what_fails_no_more_is_counted_no_more(timed: Store) -> None:
 async def test_leases_are_counted_by_state_and_age(timed: Store) -> None:
     made = [await timed.commissioned(name) for name in ("one", "two", "three")]
     for cluster in made[:2]:
-        await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+        await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
         timed.clock.advance(seconds=100)
     counted = await timed.census.count()
     assert counted.leases == {LeaseState.CURRENT: 2, LeaseState.NEVER: 1}

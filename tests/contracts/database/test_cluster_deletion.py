@@ -73,13 +73,13 @@ async def test_staged_secrets_end_with_the_wish_for_the_cluster(store: Store) ->
 async def test_deleting_a_removed_cluster_lets_its_edge_in_to_detach(store: Store) -> None:
     cluster = await store.joined()
     await store.wishes.request_removal(cluster, actor=ACTOR)
-    await store.access.suspend(await store.fence(cluster))
+    await store.edge_access.suspend(await store.fence(cluster))
     await store.wishes.request_deletion(cluster, actor=ACTOR)
-    assert {one.state for one in await store.access.credentials(cluster)} == {CredentialState.ACTIVE}
+    assert {one.state for one in await store.edge_access.credentials(cluster)} == {CredentialState.ACTIVE}
     row = await store.wishes.undelete(cluster, actor=ACTOR)
     assert row.desired is Desired.REMOVED
     assert await entry(store, cluster) is None
-    assert {one.state for one in await store.access.credentials(cluster)} == {CredentialState.SUSPENDED}
+    assert {one.state for one in await store.edge_access.credentials(cluster)} == {CredentialState.SUSPENDED}
 
 
 async def test_undelete_puts_the_configuration_back(store: Store) -> None:

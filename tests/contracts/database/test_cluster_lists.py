@@ -50,7 +50,7 @@ async def four(store: Store) -> dict[str, UUID]:
     await store.publish(made["delta"], Phase.ACTIVE, ready=True, conditions=(available,))
     await store.publish(made["alpha"], Phase.AWAITING_BOOTSTRAP, ready=True, waiting_for="the bootstrap")
     for name in ("Charlie", "delta"):
-        await store.reports.heartbeats([Heartbeat(made[name], 1)])
+        await store.edge_reports.heartbeats([Heartbeat(made[name], 1)])
         store.clock.advance(minutes=1)
     return made
 

@@ -49,9 +49,9 @@ FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
     "remove_status": lambda store, fence: store.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS),
     "ensure_accounts": lambda store, fence: store.accounts.ensure(fence, accounts_of(fence.cluster, "zombie")),
     "remove_accounts": lambda store, fence: store.accounts.remove(fence),
-    "suspend": lambda store, fence: store.access.suspend(fence),
-    "resume": lambda store, fence: store.access.resume(fence),
-    "retire": lambda store, fence: store.access.retire(fence, said_goodbye=False),
+    "suspend": lambda store, fence: store.edge_access.suspend(fence),
+    "resume": lambda store, fence: store.edge_access.resume(fence),
+    "retire": lambda store, fence: store.edge_access.retire(fence, said_goodbye=False),
 }
 
 
@@ -71,13 +71,13 @@ async def test_an_attempt_that_the_cluster_has_left_behind_changes_nothing(
         case _:
             stale = fence.model_copy(update={"cluster": uuid4()})
     row, last = await store.row(cluster), await store.audit.last_position()
-    entries = await store.entries.changes(after=0)
-    held = await store.access.credentials(cluster)
+    entries = await store.config.changes(after=0)
+    held = await store.edge_access.credentials(cluster)
     with pytest.raises(Superseded):
         await FENCED[effect](store, stale)
     assert await store.row(cluster) == row
-    assert await store.entries.changes(after=0) == entries
-    assert await store.access.credentials(cluster) == held
+    assert await store.config.changes(after=0) == entries
+    assert await store.edge_access.credentials(cluster) == held
     assert await store.audit.last_position() == last
     assert await store.accounts.of_cluster(cluster) == []
 
@@ -99,14 +99,14 @@ async def test_the_steps_of_commissioning_write_their_entries_once(store: Store)
         (APP_GIT_REPOSITORY, {"path": "cluster/press-shop"}),
         (APP_CLUSTER_SETUP_STATUS, {"ready": True}),
     ):
-        entry = await store.entries.get(app, cluster)
+        entry = await store.config.get(app, cluster)
         assert entry is not None
         assert entry.body == body
-        told = [change for change in await store.entries.changes(after=0) if change.object == cluster]
+        told = [change for change in await store.config.changes(after=0) if change.object == cluster]
         assert len([change for change in told if change.app == app]) == 1
     await store.steps.withdraw_setup_status(fence)
     await store.steps.withdraw_setup_status(fence)
-    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+    assert await store.config.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
     assert (await store.row(cluster)).change == fence.change
 
 
@@ -116,13 +116,13 @@ async def test_a_withdrawal_that_wakes_late_leaves_the_status_of_its_own_commiss
     await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=False)
     fence = await store.fence(cluster)
     await store.steps.withdraw_setup_status(fence)
-    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+    assert await store.config.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
     await store.steps.publish_setup_status(fence, {"ready": True, "commissioning": 2})
     await store.steps.withdraw_setup_status(fence)
-    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is not None
+    assert await store.config.get(APP_CLUSTER_SETUP_STATUS, cluster) is not None
     await store.wishes.request_removal(cluster, actor=ACTOR)
     await store.steps.withdraw_setup_status(await store.fence(cluster))
-    assert await store.entries.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
+    assert await store.config.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
 
 
 async def test_an_address_belongs_to_one_cluster(store: Store) -> None:
@@ -131,7 +131,7 @@ async def test_an_address_belongs_to_one_cluster(store: Store) -> None:
     with pytest.raises(Stalled) as refusal:
         await store.steps.allocate_address(await store.fence(two), "Edgewright-x")
     assert refusal.value.code == "address_taken"
-    assert await store.entries.get(APP_SPARKPLUG_ADDRESS, two) is None
+    assert await store.config.get(APP_SPARKPLUG_ADDRESS, two) is None
     await store.wishes.request_deletion(one, actor=ACTOR)
     await store.steps.remove_central_entries(await store.fence(one), StepName.REMOVE_ADDRESS)
     await store.steps.allocate_address(await store.fence(two), "Edgewright-x")
@@ -143,7 +143,7 @@ async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> Non
     await store.steps.allocate_address(fence, "Edgewright-x")
     await store.steps.write_git_entry(fence, "cluster/x")
     await store.steps.publish_setup_status(fence, {"ready": True})
-    await store.reports.write_status(
+    await store.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=1, actor="agent"
     )
     with pytest.raises(Superseded):
@@ -159,7 +159,7 @@ async def test_the_steps_of_a_deletion_remove_their_entries(store: Store) -> Non
         await store.steps.remove_central_entries(fence, step)
         await store.steps.remove_central_entries(fence, step)
         left -= gone
-        found = {app for app in left | gone if await store.entries.get(app, cluster) is not None}
+        found = {app for app in left | gone if await store.config.get(app, cluster) is not None}
         assert found == left
     with pytest.raises(ValueError, match="removes no entries"):
         await store.steps.remove_central_entries(fence, StepName.ARCHIVE_REPOSITORY)
@@ -245,7 +245,7 @@ async def test_what_differs_is_unfinished(timed: Store) -> None:
     await timed.staging.refuse((await timed.staging.pending(cluster))[0].request, "x", "x")
     assert await timed.directory.unfinished() == []
 
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     assert await timed.directory.unfinished() == [cluster]
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
     assert await timed.directory.unfinished() == []
@@ -253,15 +253,15 @@ async def test_what_differs_is_unfinished(timed: Store) -> None:
 
 async def test_news_of_the_edge_are_told_again_until_they_were_read_or_are_stale(timed: Store) -> None:
     cluster = await timed.create()
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     timed.clock.advance(seconds=1)
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
     timed.clock.advance(seconds=1)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
     assert await timed.directory.unfinished() == [cluster]
     timed.clock.advance(minutes=11)
     assert await timed.directory.unfinished() == []
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="def")])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision="def")])
     timed.clock.advance(seconds=1)
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
     assert await timed.directory.unfinished() == []
@@ -432,7 +432,7 @@ async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) ->
 
 async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:
     cluster = await timed.joined()
-    await timed.access.add_rotated(cluster, Role.AGENT, b"n" * 32, actor="agent")
+    await timed.edge_access.add_rotated(cluster, Role.AGENT, b"n" * 32, actor="agent")
     timed.clock.advance(minutes=10)
     early = await timed.steps.read_wanted(cluster)
     timed.clock.advance(minutes=10)
@@ -447,7 +447,7 @@ async def test_a_rotation_that_an_edge_never_begins_is_a_problem_that_the_workfl
     timed: Store,
 ) -> None:
     cluster = await timed.joined()
-    await timed.access.ask_rotation(cluster, [Role.FLUX], actor="token:me", reason="")
+    await timed.edge_access.ask_rotation(cluster, [Role.FLUX], actor="token:me", reason="")
     early = await timed.steps.read_wanted(cluster)
     assert early is not None and early.rotation_problem is None
     assert early.review_at is not None
@@ -455,17 +455,17 @@ async def test_a_rotation_that_an_edge_never_begins_is_a_problem_that_the_workfl
     late = await timed.steps.read_wanted(cluster)
     assert late is not None and "flux credential is wanted since" in str(late.rotation_problem)
     assert late.review_at is None
-    await timed.access.add_rotated(cluster, Role.FLUX, b"n" * 32, actor="agent")
+    await timed.edge_access.add_rotated(cluster, Role.FLUX, b"n" * 32, actor="agent")
     begun = await timed.steps.read_wanted(cluster)
     assert begun is not None and begun.rotation_problem is None
 
 
 async def test_a_lease_ends_where_the_grace_ends(timed: Store) -> None:
     cluster = await timed.create()
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     heard = timed.clock.at
     timed.clock.advance(hours=1)
-    await timed.reports.keep_listening()
+    await timed.edge_reports.keep_listening()
     row = await timed.row(cluster)
     assert row.lease.last_heard == heard
     assert row.lease.expires_at == timed.clock.at + timedelta(seconds=300)

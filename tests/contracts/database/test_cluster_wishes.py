@@ -44,7 +44,7 @@ async def test_a_new_cluster_is_wanted_present(store: Store) -> None:
     assert written is not None
     assert (row.spec_etag, row.spec.name) == (written.etag, "Press-Shop")
     assert (row.settings, row.created_by) == (LABELLED, ACTOR)
-    assert await store.entries.class_of(cluster) == CLASS_EDGE_CLUSTER
+    assert await store.config.class_of(cluster) == CLASS_EDGE_CLUSTER
     assert await store.kinds(cluster) == ["cluster.created"]
     assert await store.directory.find("pReSS-shop") == cluster
 
@@ -128,7 +128,7 @@ async def test_a_configuration_that_cannot_be_is_refused(
         await store.wishes.write_configuration(cluster, body, actor=ACTOR, create_object=True)
     assert (refusal.value.code, refusal.value.where) == (code, where)
     assert await store.directory.get(cluster) is None
-    assert await store.entries.class_of(cluster) is None
+    assert await store.config.class_of(cluster) is None
 
 
 @pytest.mark.parametrize("name", ["Bad Name/../x @", "-a", "a" * 64, "a\n"])
@@ -145,9 +145,9 @@ async def test_a_known_chart_may_be_named(store: Store) -> None:
 async def test_the_config_store_door_wants_a_registered_object(store: Store) -> None:
     body = {"name": "press-shop", "namespace": "edgewright"}
     assert await code_of(store.wishes.write_configuration(uuid4(), body, actor=ACTOR)) == "object_unknown"
-    other, _ = await store.entries.create_object(CLASS_GIT_REPOSITORY)
+    other, _ = await store.config.create_object(CLASS_GIT_REPOSITORY)
     assert await code_of(store.wishes.write_configuration(other, body, actor=ACTOR)) == "wrong_class"
-    cluster, _ = await store.entries.create_object(CLASS_EDGE_CLUSTER)
+    cluster, _ = await store.config.create_object(CLASS_EDGE_CLUSTER)
     assert (await store.wishes.write_configuration(cluster, body, actor=ACTOR)).created
 
 
@@ -215,7 +215,7 @@ async def test_recreation_on_the_same_hardware_keeps_what_is_known_of_it(store: 
     assert (row.commissioning, row.generation, row.change) == (2, 1, before.change + 1)
     assert row.spec.values == {"replicas": 3}
     assert row.acceptance is Acceptance.ACCEPTED
-    assert {one.state for one in await store.access.credentials(cluster)} == {CredentialState.ACTIVE}
+    assert {one.state for one in await store.edge_access.credentials(cluster)} == {CredentialState.ACTIVE}
 
 
 async def test_recreation_of_a_removed_cluster_puts_the_entry_back(store: Store) -> None:
@@ -238,7 +238,7 @@ async def test_one_wish_to_recreate_happens_once(store: Store) -> None:
 
 async def test_recreation_for_new_hardware_forgets_the_old(store: Store) -> None:
     cluster = await store.joined()
-    await store.reports.write_status(
+    await store.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem="too weak", generation=1, actor="agent"
     )
     await store.token(cluster, "unspent")
@@ -253,8 +253,8 @@ async def test_recreation_for_new_hardware_forgets_the_old(store: Store) -> None
     assert (row.lease.state, row.lease.last_heard) == (LeaseState.NEVER, None)
     assert row.lease.epoch > before.lease.epoch
     assert await entry(store, cluster, APP_CLUSTER_STATUS) is None
-    assert await store.access.credentials(cluster) == []
-    unspent = await store.access.token("unspent")
+    assert await store.edge_access.credentials(cluster) == []
+    unspent = await store.edge_access.token("unspent")
     assert unspent is not None
     assert unspent.state is TokenState.REPLACED
     [refused] = await store.staging.request(staged.request)
@@ -347,8 +347,8 @@ async def test_a_credential_of_each_role_is_enough_to_be_bootstrapped(store: Sto
     cluster = await store.commissioned()
     await store.registered(cluster)
     assert (await wanted(store, cluster)).bootstrapped
-    assert {one.role for one in await store.access.credentials(cluster)} == set(Role)
-    await store.access.revoke(cluster, actor=ACTOR)
+    assert {one.role for one in await store.edge_access.credentials(cluster)} == set(Role)
+    await store.edge_access.revoke(cluster, actor=ACTOR)
     assert (await wanted(store, cluster)).bootstrapped
 
 
@@ -356,7 +356,7 @@ async def test_a_recreation_goes_by_the_schema_that_holds_when_it_is_recorded(tw
     """Another process changes the schema, and the recreation waits for it to end."""
     store, other = two
     cluster = await store.create(values={"replicas": 1})
-    schema = await store.entries.get(APP_CONFIG_SCHEMA, APP_CLUSTER_CONFIGURATION)
+    schema = await store.config.get(APP_CONFIG_SCHEMA, APP_CLUSTER_CONFIGURATION)
     assert schema is not None
     stricter = schema.body | {"allOf": [{"required": ["chart"]}]}
     async with other.database.write() as connection:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from database_stores import Clock, Store
+from database_stores import Store
 from sqlalchemy import Column, Connection, Integer, MetaData, Table, bindparam, insert, select, text
 from sqlalchemy.dialects.postgresql.asyncpg import AsyncAdapt_asyncpg_dbapi
 from sqlalchemy.exc import DBAPIError
@@ -173,7 +173,7 @@ async def test_a_moment_without_zone_is_refused(store: Store) -> None:
 
 
 async def test_the_clock_is_the_databases_own(store: Store) -> None:
-    assert abs(await store.reports.now() - datetime.now(UTC)) < timedelta(seconds=5)
+    assert abs(await store.edge_reports.now() - datetime.now(UTC)) < timedelta(seconds=5)
 
 
 async def test_a_sqlite_file_that_is_locked_is_waited_for(sqlite_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ async def test_failing_steps_of_an_earlier_version_are_taken_over(tmp_path: Path
     url = f"sqlite:///{tmp_path / 'earlier.db'}"
     async with open_database(url) as database:
         await database.migrate()
-        store = Store(database, Clock())
+        store = Store.on(database)
         failing = (StepRecord(name=StepName.POPULATE_REPOSITORY, state=StepState.BLOCKED, error="No chart."),)
         for name, steps in (("one", failing), ("two", ())):
             cluster = await store.create(name)

@@ -18,16 +18,16 @@ async def findings(store: Store) -> dict[str, Check]:
 async def test_nothing_is_said_of_a_fleet_that_is_in_order(timed: Store) -> None:
     timed.clock.at = datetime.now(UTC)  # the store was made by the real clock
     await timed.create()
-    await timed.reports.keep_listening()
-    await timed.reports.sweep_ended()
+    await timed.edge_reports.keep_listening()
+    await timed.edge_reports.sweep_ended()
     assert await findings(timed) == {}
 
 
 async def test_a_sweep_that_stands_still_is_wrong(timed: Store) -> None:
-    await timed.reports.keep_listening()
+    await timed.edge_reports.keep_listening()
     for _ in range(60):
         timed.clock.advance(seconds=10)
-        await timed.reports.keep_listening()
+        await timed.edge_reports.keep_listening()
     found = (await findings(timed))["sweep"]
     assert (found.verdict, "600 s" in found.sentence) == (CheckVerdict.WRONG, True)
     assert "admin init" in found.fix
@@ -35,7 +35,7 @@ async def test_a_sweep_that_stands_still_is_wrong(timed: Store) -> None:
 
 async def test_moments_in_the_future_are_a_warning_that_names_them(timed: Store) -> None:
     timed.clock.advance(days=400)
-    await timed.reports.sweep_ended()
+    await timed.edge_reports.sweep_ended()
     timed.clock.advance(days=-400)
     found = (await findings(timed))["moments"]
     assert (found.verdict, "the sweep" in found.sentence) == (CheckVerdict.WARNING, True)

@@ -32,7 +32,10 @@ def git(settings: Settings) -> BareGitServer:
 
 
 async def findings(store: Store, settings: Settings) -> dict[str, Check]:
-    return {check.name: check async for check in checked.values_checks(store.database, settings)}
+    checks = checked.values_checks(
+        store.database, store.config, BareGitServer(settings.effective_git_root), settings.effective_external_url
+    )
+    return {check.name: check async for check in checks}
 
 
 def push(git: BareGitServer, schema: bytes) -> None:

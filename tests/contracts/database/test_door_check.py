@@ -16,7 +16,7 @@ OLD, NEW = "https://old.example.com", "https://new.example.com"
 
 
 async def checks(store: Store, **settings: Any) -> list[Check]:
-    return await door_checks(store.database, Settings(**settings))
+    return await door_checks(store.edge_reports, Settings(**settings))
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_move_is_followed_to_its_end(timed: Store) -> None:
     cluster = await timed.commissioned("press-shop")
     await timed.registered(cluster)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(OLD, None, "It is away."))])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(OLD, None, "It is away."))])
     assert await checks(timed) == []
     [settled] = await checks(timed, external_url=OLD)
     assert (settled.verdict, OLD in settled.sentence) == (CheckVerdict.OK, True)
     [under_way] = await checks(timed, external_url=OLD, next_external_url=NEW)
     assert under_way.verdict is CheckVerdict.WARNING
     assert f"press-shop (uses {OLD}, last heard" in under_way.sentence and "It is away." in under_way.sentence
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(NEW))])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(NEW))])
     [ready] = await checks(timed, external_url=OLD, next_external_url=NEW)
     assert (ready.verdict, "NEXT" in (ready.fix or "")) == (CheckVerdict.WARNING, True)
     [done] = await checks(timed, external_url=NEW)
@@ -45,7 +45,7 @@ async def test_a_move_is_followed_to_its_end(timed: Store) -> None:
 async def test_certificates_count_too_and_have_to_be_readable(timed: Store, tmp_path: Path) -> None:
     cluster = await timed.commissioned("press-shop")
     await timed.registered(cluster)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(OLD))])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, reach=Reach(OLD))])
     bundle = tmp_path / "ca.pem"
     [wrong] = await checks(timed, external_url=OLD, next_ca_bundle=bundle)
     assert wrong.verdict is CheckVerdict.WRONG

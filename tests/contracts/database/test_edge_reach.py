@@ -18,7 +18,7 @@ OLD, NEW = "https://old.example.com", "https://new.example.com"
 
 async def beat(store: Store, cluster: UUID, **said: Any) -> bool:
     """Whether the workflow wants to know."""
-    return cluster in await store.reports.heartbeats([Heartbeat(cluster, 1, **said)])
+    return cluster in await store.edge_reports.heartbeats([Heartbeat(cluster, 1, **said)])
 
 
 async def wanted_problem(store: Store, cluster: UUID) -> str | None:
@@ -97,10 +97,10 @@ async def test_who_is_elsewhere_is_listed_by_name(timed: Store) -> None:
         await timed.registered(named[name], uid=name, token_id=name)
     await beat(timed, named["c-there"], reach=Reach(NEW, "ab" * 32))
     await beat(timed, named["b-old"], reach=Reach(NEW, None, "It is untrusted."))
-    found = await timed.reports.elsewhere(Door(NEW))
+    found = await timed.edge_reports.elsewhere(Door(NEW))
     assert [each.name for each in found] == ["a-silent", "c-there"]
     assert (found[0].reach, found[1].reach) == (None, Reach(NEW, "ab" * 32))
-    assert [each.name for each in await timed.reports.elsewhere(Door(OLD))] == ["a-silent", "b-old", "c-there"]
+    assert [each.name for each in await timed.edge_reports.elsewhere(Door(OLD))] == ["a-silent", "b-old", "c-there"]
 
 
 async def test_a_lease_does_not_end_outside_of_a_window(timed: Store) -> None:
@@ -128,8 +128,8 @@ async def test_a_lease_does_not_end_outside_of_a_window(timed: Store) -> None:
 async def _listened(store: Store, *, seconds: float = 10) -> list[UUID]:
     """The leases that have expired after so many seconds of listening."""
     store.clock.advance(seconds=seconds)
-    await store.reports.keep_listening()
-    return list(await store.reports.expire_leases())
+    await store.edge_reports.keep_listening()
+    return list(await store.edge_reports.expire_leases())
 
 
 async def test_a_time_zone_that_is_not_there_is_refused_through_every_door(store: Store) -> None:

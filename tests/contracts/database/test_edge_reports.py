@@ -29,7 +29,7 @@ def certificate(fingerprint: str = "ab" * 32) -> tuple[CertificateFacts, str]:
 
 async def report(store: Store, cluster: UUID, body: Any = HOSTS, **more: Any) -> bool:
     wishes = {"certificate": None, "certificate_problem": None, "generation": 1, "actor": "agent"} | more
-    return await store.reports.write_status(cluster, body, **wishes)
+    return await store.edge_reports.write_status(cluster, body, **wishes)
 
 
 async def lease(store: Store, cluster: UUID) -> Lease:
@@ -53,11 +53,11 @@ async def test_a_status_is_written_with_its_certificate(timed: Store) -> None:
 async def test_an_unchanged_status_is_a_sign_of_life_only(timed: Store) -> None:
     cluster = await timed.create()
     await report(timed, cluster, certificate=certificate())
-    entry, kinds = await timed.entries.get(APP_CLUSTER_STATUS, cluster), await timed.kinds(cluster)
+    entry, kinds = await timed.config.get(APP_CLUSTER_STATUS, cluster), await timed.kinds(cluster)
     change = (await timed.row(cluster)).change
     timed.clock.advance(minutes=2)
     assert not await report(timed, cluster, certificate=certificate())
-    assert await timed.entries.get(APP_CLUSTER_STATUS, cluster) == entry
+    assert await timed.config.get(APP_CLUSTER_STATUS, cluster) == entry
     assert await timed.kinds(cluster) == kinds
     row = await timed.row(cluster)
     assert (row.change, row.lease.last_heard) == (change, timed.clock.at)
@@ -67,7 +67,7 @@ async def test_a_report_on_an_older_status_changes_nothing(timed: Store) -> None
     """Else a merge by an operator would bring back the certificate that the edge has just replaced."""
     cluster = await timed.create()
     await report(timed, cluster, certificate=certificate())
-    entry = await timed.entries.get(APP_CLUSTER_STATUS, cluster)
+    entry = await timed.config.get(APP_CLUSTER_STATUS, cluster)
     assert entry is not None
     older = Precondition(match=frozenset({entry.etag}))
     await report(timed, cluster, {"hosts": []}, certificate=certificate("cd" * 32))
@@ -118,8 +118,8 @@ async def test_an_edge_of_another_generation_is_superseded(timed: Store) -> None
     with pytest.raises(Superseded):
         await report(timed, cluster, certificate=certificate())
     with pytest.raises(Superseded):
-        await timed.reports.goodbye(cluster, 1)
-    assert await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="old")]) == []
+        await timed.edge_reports.goodbye(cluster, 1)
+    assert await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision="old")]) == []
     assert await timed.row(cluster) == row
 
 
@@ -137,7 +137,7 @@ async def test_a_status_that_does_not_fit_is_refused(store: Store) -> None:
 
 async def test_heartbeats_renew_and_nudge_what_has_changed(timed: Store) -> None:
     one, two = await timed.create("one"), await timed.create("two")
-    first = await timed.reports.heartbeats([Heartbeat(one, 1, 0.5), Heartbeat(two, 1), Heartbeat(uuid4(), 1)])
+    first = await timed.edge_reports.heartbeats([Heartbeat(one, 1, 0.5), Heartbeat(two, 1), Heartbeat(uuid4(), 1)])
     assert sorted(first) == sorted([one, two])
     assert (await lease(timed, one)) == Lease(
         state=LeaseState.CURRENT,
@@ -147,48 +147,50 @@ async def test_heartbeats_renew_and_nudge_what_has_changed(timed: Store) -> None
         clock_offset_seconds=0.5,
     )
     timed.clock.advance(seconds=60)
-    assert await timed.reports.heartbeats([Heartbeat(one, 1), Heartbeat(two, 1, observed_revision="abc")]) == [two]
-    assert await timed.reports.heartbeats([Heartbeat(two, 1, observed_revision="abc")]) == []
+    assert await timed.edge_reports.heartbeats([Heartbeat(one, 1), Heartbeat(two, 1, observed_revision="abc")]) == [
+        two
+    ]
+    assert await timed.edge_reports.heartbeats([Heartbeat(two, 1, observed_revision="abc")]) == []
     assert (await timed.row(two)).observed_revision == "abc"
     assert (await lease(timed, one)).clock_offset_seconds == 0.5
     assert (await lease(timed, one)).epoch == 1
-    assert await timed.reports.heartbeats([]) == []
+    assert await timed.edge_reports.heartbeats([]) == []
     assert (await timed.kinds(one)).count("lease.renewed") == 1
 
 
 async def test_a_heartbeat_raises_no_change(timed: Store) -> None:
     cluster = await timed.create()
     fence = await timed.fence(cluster)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision="abc")])
     await timed.steps.check_fence(fence)
 
 
 async def test_the_last_heartbeat_of_a_batch_counts(timed: Store) -> None:
     cluster = await timed.create()
     beats = [Heartbeat(cluster, 1, observed_revision=revision) for revision in ("a", "b")]
-    assert await timed.reports.heartbeats(beats) == [cluster]
+    assert await timed.edge_reports.heartbeats(beats) == [cluster]
     assert (await timed.row(cluster)).observed_revision == "b"
 
 
 async def listen(store: Store, seconds: int) -> None:
     """A gateway listens for that long."""
     for _ in range(seconds // 10):
-        await store.reports.keep_listening()
+        await store.edge_reports.keep_listening()
         store.clock.advance(seconds=10)
-    await store.reports.keep_listening()
+    await store.edge_reports.keep_listening()
 
 
 async def test_silence_expires_a_lease_once_and_a_heartbeat_renews_it(timed: Store) -> None:
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(timed, 60)
-    assert await timed.reports.expire_leases() == []
+    assert await timed.edge_reports.expire_leases() == []
     await listen(timed, 10)
-    assert await timed.reports.expire_leases() == [cluster]
-    assert await timed.reports.expire_leases() == []
+    assert await timed.edge_reports.expire_leases() == [cluster]
+    assert await timed.edge_reports.expire_leases() == []
     expired = await lease(timed, cluster)
     assert (expired.state, expired.epoch, expired.last_heard) == (LeaseState.EXPIRED, 2, NOON)
-    assert await timed.reports.heartbeats([Heartbeat(cluster, 1)]) == [cluster]
+    assert await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)]) == [cluster]
     assert (await lease(timed, cluster)).epoch == 3
     kinds = [kind for kind in await timed.kinds(cluster) if kind.startswith("lease")]
     assert kinds == ["lease.renewed", "lease.expired", "lease.renewed"]
@@ -196,36 +198,36 @@ async def test_silence_expires_a_lease_once_and_a_heartbeat_renews_it(timed: Sto
 
 async def test_nothing_expires_while_nobody_listens(timed: Store) -> None:
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
-    assert await timed.reports.expire_leases() == []
-    await timed.reports.keep_listening()
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
+    assert await timed.edge_reports.expire_leases() == []
+    await timed.edge_reports.keep_listening()
     timed.clock.advance(hours=5)
-    assert await timed.reports.expire_leases() == []
+    assert await timed.edge_reports.expire_leases() == []
     assert (await lease(timed, cluster)).state is LeaseState.CURRENT
 
 
 async def test_after_an_outage_of_the_centre_every_edge_has_one_full_lease_of_grace(timed: Store) -> None:
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(timed, 30)
     timed.clock.advance(hours=5)
     await listen(timed, 60)
-    assert await timed.reports.expire_leases() == []
+    assert await timed.edge_reports.expire_leases() == []
     await listen(timed, 10)
-    assert await timed.reports.expire_leases() == [cluster]
+    assert await timed.edge_reports.expire_leases() == [cluster]
 
 
 async def test_a_gateway_that_listened_in_the_future_listens_anew(timed: Store) -> None:
     """A clock that was 400 days ahead for a while switched the expiry of leases off for as long."""
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
     timed.clock.advance(days=400)
-    await timed.reports.keep_listening()
+    await timed.edge_reports.keep_listening()
     timed.clock.advance(days=-400)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(timed, 60)
-    assert await timed.reports.expire_leases() == []
+    assert await timed.edge_reports.expire_leases() == []
     await listen(timed, 10)
-    assert await timed.reports.expire_leases() == [cluster]
+    assert await timed.edge_reports.expire_leases() == [cluster]
 
 
 async def test_an_edge_that_was_heard_in_the_future_has_one_full_lease_of_grace(timed: Store) -> None:
@@ -235,65 +237,65 @@ async def test_an_edge_that_was_heard_in_the_future_has_one_full_lease_of_grace(
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
     await timed.token(cluster, expires_in=timedelta(days=7))
     timed.clock.advance(days=-400)
-    assert await timed.reports.mend_future() == [
+    assert await timed.edge_reports.mend_future() == [
         "heartbeats",
         "publications",
         "reports of edges",
         "registration tokens",
         "events",
     ]
-    assert await timed.reports.mend_future() == ["events"], "those are never changed"
+    assert await timed.edge_reports.mend_future() == ["events"], "those are never changed"
     assert (await timed.row(cluster)).projected_at == timed.clock.at
-    assert await timed.access.expire_tokens() == 1
+    assert await timed.edge_access.expire_tokens() == 1
     await listen(timed, 60)
-    assert await timed.reports.expire_leases() == []
+    assert await timed.edge_reports.expire_leases() == []
     await listen(timed, 10)
-    assert await timed.reports.expire_leases() == [cluster]
+    assert await timed.edge_reports.expire_leases() == [cluster]
 
 
 async def test_how_long_the_sweep_stands_still_counts_while_a_gateway_listens(timed: Store) -> None:
-    assert await timed.reports.sweep_age() is None
+    assert await timed.edge_reports.sweep_age() is None
     await listen(timed, 30)
-    assert await timed.reports.sweep_age() == timedelta(seconds=30), "since there is somebody who could tell"
-    await timed.reports.sweep_ended()
+    assert await timed.edge_reports.sweep_age() == timedelta(seconds=30), "since there is somebody who could tell"
+    await timed.edge_reports.sweep_ended()
     await listen(timed, 20)
-    assert await timed.reports.sweep_age() == timedelta(seconds=20)
+    assert await timed.edge_reports.sweep_age() == timedelta(seconds=20)
     assert (await timed.census.count()).sweep_age == 20.0
     timed.clock.advance(hours=5)
-    assert await timed.reports.sweep_age() == timedelta(seconds=20), "the centre was stopped meanwhile"
-    await timed.reports.keep_listening()
-    assert await timed.reports.sweep_age() == timedelta(0)
+    assert await timed.edge_reports.sweep_age() == timedelta(seconds=20), "the centre was stopped meanwhile"
+    await timed.edge_reports.keep_listening()
+    assert await timed.edge_reports.sweep_age() == timedelta(0)
     timed.clock.advance(days=400)
-    await timed.reports.sweep_ended()
+    await timed.edge_reports.sweep_ended()
     timed.clock.advance(days=-400)
     await listen(timed, 60)
-    assert await timed.reports.sweep_age() == timedelta(seconds=60), "a round in the future is none"
+    assert await timed.edge_reports.sweep_age() == timedelta(seconds=60), "a round in the future is none"
 
 
 async def test_a_short_gap_is_no_outage(timed: Store) -> None:
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=60))
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(timed, 30)
     timed.clock.advance(seconds=15)
     await listen(timed, 20)
-    assert await timed.reports.expire_leases() == [cluster]
+    assert await timed.edge_reports.expire_leases() == [cluster]
 
 
 async def test_a_changed_lease_counts_from_the_last_heartbeat(timed: Store) -> None:
     cluster = await timed.create(settings=ClusterSettings(lease_seconds=3600))
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(timed, 60)
     await timed.wishes.write_settings(cluster, {"lease_seconds": 30}, actor=ACTOR)
-    assert await timed.reports.expire_leases() == [cluster]
+    assert await timed.edge_reports.expire_leases() == [cluster]
 
 
 async def test_a_lease_moves_once_however_many_sweep(open_store: Callable[..., Store]) -> None:
     clock = Clock()
     one, two = open_store(clock), open_store(clock)
     cluster = await one.create(settings=ClusterSettings(lease_seconds=60))
-    await one.reports.heartbeats([Heartbeat(cluster, 1)])
+    await one.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     await listen(one, 70)
-    swept = await asyncio.gather(*(store.reports.expire_leases() for store in (one, two) * 3))
+    swept = await asyncio.gather(*(store.edge_reports.expire_leases() for store in (one, two) * 3))
     assert sum(len(batch) for batch in swept) == 1
     assert (await lease(one, cluster)).epoch == 2
 
@@ -306,8 +308,8 @@ async def test_thousands_that_fall_silent_at_once_are_written_a_batch_at_a_time(
     named = [await timed.create(f"one-{number}", settings=ClusterSettings(lease_seconds=60)) for number in range(20)]
     patient = await timed.create("patient", settings=ClusterSettings(lease_seconds=3600))
     for first in range(0, 20, 8):
-        await timed.reports.heartbeats([Heartbeat(cluster, 1) for cluster in named[first : first + 8]])
-    await timed.reports.heartbeats([Heartbeat(patient, 1)])
+        await timed.edge_reports.heartbeats([Heartbeat(cluster, 1) for cluster in named[first : first + 8]])
+    await timed.edge_reports.heartbeats([Heartbeat(patient, 1)])
     await listen(timed, 70)
     statements: list[str] = []
 
@@ -316,7 +318,7 @@ async def test_thousands_that_fall_silent_at_once_are_written_a_batch_at_a_time(
 
     engine = timed.database._engine.sync_engine
     listens_for(engine, "before_cursor_execute")(note)
-    expired = await timed.reports.expire_leases()
+    expired = await timed.edge_reports.expire_leases()
     assert sorted(expired) == sorted(named)
     writes = [one for one in statements if one.startswith(("UPDATE clusters", "INSERT INTO events"))]
     assert len(writes) == 2 * 3
@@ -332,18 +334,18 @@ async def test_thousands_that_fall_silent_at_once_are_written_a_batch_at_a_time(
 
 async def test_an_edge_says_once_that_it_is_empty_and_that_it_is_gone(timed: Store) -> None:
     cluster = await timed.create()
-    for word in (timed.reports.inventory_empty, timed.reports.goodbye):
+    for word in (timed.edge_reports.inventory_empty, timed.edge_reports.goodbye):
         with pytest.raises(Conflict) as refusal:
             await word(cluster, 1)
         assert refusal.value.code == "not_deleting"
     await timed.wishes.request_deletion(cluster, actor=ACTOR)
     fence: Fence = await timed.fence(cluster)
-    await timed.reports.inventory_empty(cluster, 1)
+    await timed.edge_reports.inventory_empty(cluster, 1)
     empty_at = timed.clock.at
     timed.clock.advance(minutes=1)
-    await timed.reports.inventory_empty(cluster, 1)
-    await timed.reports.goodbye(cluster, 1)
-    await timed.reports.goodbye(cluster, 1)
+    await timed.edge_reports.inventory_empty(cluster, 1)
+    await timed.edge_reports.goodbye(cluster, 1)
+    await timed.edge_reports.goodbye(cluster, 1)
     wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None
     assert (wanted.inventory_empty_at, wanted.detached_at) == (empty_at, timed.clock.at)
@@ -355,9 +357,9 @@ async def test_a_closed_cluster_takes_goodbyes_only(timed: Store) -> None:
     cluster = await timed.create()
     await timed.wishes.request_deletion(cluster, actor=ACTOR)
     await timed.steps.remove_central_entries(await timed.fence(cluster), StepName.REMOVE_SETUP_STATUS)
-    assert await timed.reports.heartbeats([Heartbeat(cluster, 1)]) == []
+    assert await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)]) == []
     with pytest.raises(NotFound):
         await report(timed, cluster)
-    await timed.reports.goodbye(cluster, 1)
+    await timed.edge_reports.goodbye(cluster, 1)
     with pytest.raises(NotFound):
-        await timed.reports.goodbye(uuid4(), 1)
+        await timed.edge_reports.goodbye(uuid4(), 1)

@@ -32,15 +32,15 @@ async def test_a_request_is_forgotten_a_day_after_it_was_sent_if_it_has_ended(ti
     timed.clock.advance(hours=23, minutes=59)
     young = await stage(timed, cluster, "a")
     await timed.staging.committed([young], "decade")
-    assert await timed.ended.forget() == 0
+    assert await timed.ended_requests.forget() == 0
     timed.clock.advance(minutes=2)
-    assert await timed.ended.forget() == 4
+    assert await timed.ended_requests.forget() == 4
     everything = (waiting, refused, superseded, committed, young)
     assert await known(timed, *everything) == [True, False, False, False, True]
-    assert await timed.ended.forget() == 0
+    assert await timed.ended_requests.forget() == 0
 
     await timed.staging.committed([waiting], "facade")
-    assert await timed.ended.forget() == 1
+    assert await timed.ended_requests.forget() == 1
     assert await known(timed, waiting, young) == [False, True]
 
 
@@ -50,10 +50,10 @@ async def test_a_request_is_forgotten_as_a_whole(timed: Store) -> None:
     newer = await stage(timed, cluster, "a")
     await timed.staging.committed([newer], "c0ffee")
     timed.clock.advance(hours=25)
-    assert await timed.ended.forget() == 1
+    assert await timed.ended_requests.forget() == 1
     assert [key_of(change) for change in await timed.staging.request(half_waits)] == ["a", "b"]
     await timed.staging.committed([half_waits], "decade")
-    assert await timed.ended.forget() == 2
+    assert await timed.ended_requests.forget() == 2
 
 
 async def test_one_call_forgets_a_bounded_number_and_the_next_goes_on(
@@ -66,10 +66,10 @@ async def test_one_call_forgets_a_bounded_number_and_the_next_goes_on(
     requests.append(await stage(timed, cluster, "a", "b", "c"))
     await timed.staging.committed(requests, "c0ffee")
     timed.clock.advance(hours=25)
-    assert await timed.ended.forget() == 2
-    assert await timed.ended.forget() == 4, "the end of a batch tears no request"
+    assert await timed.ended_requests.forget() == 2
+    assert await timed.ended_requests.forget() == 4, "the end of a batch tears no request"
     last = await stage(timed, cluster, "a")
-    assert await timed.ended.forget() == 0
+    assert await timed.ended_requests.forget() == 0
     assert await known(timed, last) == [True]
 
 
@@ -78,7 +78,7 @@ async def test_a_forgotten_request_that_is_sent_again_is_told_of_again(timed: St
     request = await stage(timed, cluster, "a")
     await timed.staging.committed([request], "c0ffee")
     timed.clock.advance(hours=25)
-    await timed.ended.forget()
+    await timed.ended_requests.forget()
     again = await timed.change(cluster, "a", request=request, sealed_at=timed.clock.at)
     assert len(await timed.staging.stage([again])) == 1
     await timed.staging.committed([request], "decade")

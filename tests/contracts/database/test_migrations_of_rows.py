@@ -90,7 +90,7 @@ async def written(tmp_path: Path) -> AsyncIterator[Rows]:
     """What this version writes of a population."""
     async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'present.db'}") as database:
         await database.migrate()
-        await populate(Store(database, Clock()))
+        await populate(Store.on(database))
         yield await rows_of(database, metadata.sorted_tables)
 
 
@@ -105,7 +105,7 @@ async def test_rows_of_an_earlier_schema_become_what_this_version_would_have_wri
         migrated = await rows_of(database, metadata.sorted_tables)
         for table, rows in written.items():
             assert without(rows) == without(migrated[table]), table
-        page = await Store(database, Clock()).directory.page(ClusterFilter(sort="trouble"))
+        page = await Store.on(database).directory.page(ClusterFilter(sort="trouble"))
     assert [line.name for line in page.items] == ["stuck", "wrong", "silent", "paused", "not-begun", "well"]
 
 

@@ -91,12 +91,12 @@ async def test_everything_that_an_operator_waits_for_is_told_in_order(timed: Sto
     await block(timed, cluster, "The name is taken.")
     await block(timed, cluster, "", ConditionStatus.FALSE)
     await report(timed, cluster, fingerprint="ab" * 32)
-    await timed.reports.keep_listening()
+    await timed.edge_reports.keep_listening()
     for _ in range(9):
         timed.clock.advance(seconds=10)
-        await timed.reports.keep_listening()
-    assert await timed.reports.expire_leases() == [cluster]
-    await timed.reports.heartbeats([Heartbeat(cluster=cluster, generation=1)])
+        await timed.edge_reports.keep_listening()
+    assert await timed.edge_reports.expire_leases() == [cluster]
+    await timed.edge_reports.heartbeats([Heartbeat(cluster=cluster, generation=1)])
     await report(timed, cluster, fingerprint="cd" * 32)
     assert [kind for kind, _ in await told(timed)] == [
         NotificationType.BLOCKED,
@@ -136,7 +136,7 @@ async def test_an_edge_joins_once_whichever_way_it_is_heard_first(timed: Store) 
     await timed.joined("by-credential")
     cluster = await timed.joined("again")
     await report(timed, cluster)
-    await timed.access.record_use((await timed.credential(cluster, Role.AGENT)).id)
+    await timed.edge_access.record_use((await timed.credential(cluster, Role.AGENT)).id)
     assert await told(timed) == [(NotificationType.JOINED, name) for name in ("by-credential", "again")]
 
 
@@ -145,7 +145,7 @@ async def test_other_hardware_joins_again(timed: Store) -> None:
     await set_webhook(timed)
     await timed.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     await timed.register(await timed.token(cluster, "t2"), uid="uid-2", secrets="second")
-    await timed.access.record_use((await timed.credential(cluster, Role.FLUX)).id)
+    await timed.edge_access.record_use((await timed.credential(cluster, Role.FLUX)).id)
     assert [kind for kind, _ in await told(timed)] == [NotificationType.JOINED]
 
 

@@ -75,62 +75,62 @@ async def test_sessions_of_an_edge_are_told_as_far_as_its_timeline_has_room(time
 
 
 async def test_the_first_claim_is_the_callers(timed: Store) -> None:
-    assert await timed.keys.claim("POST /v1/cluster", "k", "d") is None
-    assert await timed.keys.claim("POST /v1/cluster", "k", "d") == FirstAnswer("d", 0, None, {})
-    assert await timed.keys.claim("another scope", "k", "other") is None
-    await timed.keys.settle("POST /v1/cluster", "k", 201, {"uuid": "u"}, {"Location": "/v1/cluster/u"})
+    assert await timed.idempotency.claim("POST /v1/cluster", "k", "d") is None
+    assert await timed.idempotency.claim("POST /v1/cluster", "k", "d") == FirstAnswer("d", 0, None, {})
+    assert await timed.idempotency.claim("another scope", "k", "other") is None
+    await timed.idempotency.settle("POST /v1/cluster", "k", 201, {"uuid": "u"}, {"Location": "/v1/cluster/u"})
     remembered = FirstAnswer("d", 201, {"uuid": "u"}, {"Location": "/v1/cluster/u"})
-    assert await timed.keys.claim("POST /v1/cluster", "k", "d") == remembered
-    await timed.keys.settle("POST /v1/cluster", "k", 500, None, {})
-    await timed.keys.release("POST /v1/cluster", "k")
-    assert await timed.keys.claim("POST /v1/cluster", "k", "d") == remembered
+    assert await timed.idempotency.claim("POST /v1/cluster", "k", "d") == remembered
+    await timed.idempotency.settle("POST /v1/cluster", "k", 500, None, {})
+    await timed.idempotency.release("POST /v1/cluster", "k")
+    assert await timed.idempotency.claim("POST /v1/cluster", "k", "d") == remembered
 
 
 async def test_a_key_belongs_to_one_request(timed: Store) -> None:
-    await timed.keys.claim("s", "k", "d")
+    await timed.idempotency.claim("s", "k", "d")
     with pytest.raises(Invalid) as refusal:
-        await timed.keys.claim("s", "k", "other")
+        await timed.idempotency.claim("s", "k", "other")
     assert refusal.value.code == "idempotency_key_reused"
 
 
 async def test_what_the_dead_have_claimed_can_be_claimed_anew_and_what_they_settled_is_remembered(
     timed: Store,
 ) -> None:
-    await timed.keys.claim("s", "settled", "d")
-    await timed.keys.settle("s", "settled", 201, {"name": "a"}, {})
-    await timed.keys.claim("s", "orphaned", "d")
-    await timed.keys.orphan()
-    assert await timed.keys.claim("s", "settled", "d") == FirstAnswer("d", 201, {"name": "a"}, {})
+    await timed.idempotency.claim("s", "settled", "d")
+    await timed.idempotency.settle("s", "settled", 201, {"name": "a"}, {})
+    await timed.idempotency.claim("s", "orphaned", "d")
+    await timed.idempotency.orphan()
+    assert await timed.idempotency.claim("s", "settled", "d") == FirstAnswer("d", 201, {"name": "a"}, {})
     with pytest.raises(Invalid):
-        await timed.keys.claim("s", "orphaned", "other")
-    assert await timed.keys.claim("s", "orphaned", "d") is None
-    assert await timed.keys.claim("s", "orphaned", "d") == FirstAnswer("d", 0, None, {})
+        await timed.idempotency.claim("s", "orphaned", "other")
+    assert await timed.idempotency.claim("s", "orphaned", "d") is None
+    assert await timed.idempotency.claim("s", "orphaned", "d") == FirstAnswer("d", 0, None, {})
 
 
 async def test_a_released_key_can_be_claimed_anew(timed: Store) -> None:
-    await timed.keys.claim("s", "k", "d")
-    await timed.keys.release("s", "k")
-    assert await timed.keys.claim("s", "k", "other") is None
+    await timed.idempotency.claim("s", "k", "d")
+    await timed.idempotency.release("s", "k")
+    assert await timed.idempotency.claim("s", "k", "other") is None
 
 
 async def test_a_claim_of_a_gateway_that_died_can_be_taken_over_once(timed: Store) -> None:
-    await timed.keys.claim("s", "k", "d")
+    await timed.idempotency.claim("s", "k", "d")
     timed.clock.advance(seconds=60)
-    assert await timed.keys.claim("s", "k", "d") is not None
+    assert await timed.idempotency.claim("s", "k", "d") is not None
     timed.clock.advance(seconds=1)
-    assert await timed.keys.claim("s", "k", "d") is None
-    assert await timed.keys.claim("s", "k", "d") is not None
+    assert await timed.idempotency.claim("s", "k", "d") is None
+    assert await timed.idempotency.claim("s", "k", "d") is not None
 
 
 async def test_answers_are_forgotten_after_a_day(timed: Store) -> None:
-    await timed.keys.claim("s", "k", "d")
-    await timed.keys.settle("s", "k", 200, None, {})
+    await timed.idempotency.claim("s", "k", "d")
+    await timed.idempotency.settle("s", "k", 200, None, {})
     timed.clock.advance(hours=23)
-    assert await timed.keys.claim("s", "k", "d") is not None
+    assert await timed.idempotency.claim("s", "k", "d") is not None
     timed.clock.advance(hours=1)
-    assert await timed.keys.claim("s", "k", "other") is None
+    assert await timed.idempotency.claim("s", "k", "other") is None
 
 
 async def test_of_many_claims_one_is_the_callers(two: tuple[Store, Store]) -> None:
-    claims = await asyncio.gather(*(two[number % 2].keys.claim("s", "k", "d") for number in range(8)))
+    claims = await asyncio.gather(*(two[number % 2].idempotency.claim("s", "k", "d") for number in range(8)))
     assert claims.count(None) == 1

@@ -58,7 +58,7 @@ async def test_a_purge_may_be_added_until_the_deletion_has_begun(store: Store) -
 async def test_a_purge_that_succeeded_is_told_everywhere(store: Store) -> None:
     cluster = await store.joined()
     await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
-    await store.reports.goodbye(cluster, 1, Purge(done=True))
+    await store.edge_reports.goodbye(cluster, 1, Purge(done=True))
     assert await told(store, cluster, "edge.purged") == [TAKEN]
     assert (await end(store, cluster)).endswith(TAKEN)
     [message] = await told(store, cluster, "cluster.deleted")
@@ -68,7 +68,7 @@ async def test_a_purge_that_succeeded_is_told_everywhere(store: Store) -> None:
 async def test_why_nothing_was_taken_is_told_and_what_can_be_done(store: Store) -> None:
     cluster = await store.joined()
     await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
-    await store.reports.goodbye(cluster, 1, Purge(done=False, problem="There are SealedSecrets left: shop/a."))
+    await store.edge_reports.goodbye(cluster, 1, Purge(done=False, problem="There are SealedSecrets left: shop/a."))
     said = "stay on the edge. There are SealedSecrets left: shop/a. The uninstall script takes them, with --purge."
     assert (await told(store, cluster, "edge.not_purged"))[0].endswith(said)
     assert (await end(store, cluster)).endswith(said)
@@ -77,7 +77,7 @@ async def test_why_nothing_was_taken_is_told_and_what_can_be_done(store: Store) 
 async def test_an_edge_too_old_to_purge_says_nothing_and_the_centre_says_that(store: Store) -> None:
     cluster = await store.joined()
     await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
-    await store.reports.goodbye(cluster, 1)
+    await store.edge_reports.goodbye(cluster, 1)
     [message] = await told(store, cluster, "edge.not_purged")
     assert "stay on the edge: it has not said that it took them" in message
     assert message in await end(store, cluster)
@@ -95,7 +95,7 @@ async def test_a_deletion_that_ends_without_goodbye_has_purged_nothing(store: St
 async def test_any_other_deletion_says_that_they_stay(store: Store) -> None:
     cluster, alone = await store.joined("one"), await store.create("alone")
     await store.wishes.request_deletion(cluster, actor=ACTOR)
-    await store.reports.goodbye(cluster, 1, Purge(done=True))
+    await store.edge_reports.goodbye(cluster, 1, Purge(done=True))
     assert "edge.purged" not in await store.kinds(cluster), "nobody has asked for it"
     stays = "The kind SealedSecret and the sealing keys stay on the edge."
     assert (await end(store, cluster)).endswith(stays)

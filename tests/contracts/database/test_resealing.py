@@ -25,7 +25,7 @@ def facts(fingerprint: str, *, age: timedelta = timedelta(1)) -> CertificateFact
 
 
 async def certify(store: Store, cluster: UUID, fingerprint: str, **more: Any) -> None:
-    await store.reports.write_status(
+    await store.edge_reports.write_status(
         cluster,
         {"kubeseal_cert": fingerprint},
         certificate=(facts(fingerprint, **more), "PEM"),

@@ -32,7 +32,7 @@ def status(
 
 
 async def report(store: Store, cluster: UUID, body: Any) -> None:
-    assert await store.reports.write_status(
+    assert await store.edge_reports.write_status(
         cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
     )
     assert (await store.row(cluster)).edge_status == read_edge_status(body)
@@ -159,11 +159,11 @@ async def test_an_edge_that_reports_without_end_gets_no_endless_timeline(timed: 
 async def test_an_edge_that_falls_quiet_has_its_omissions_told_by_the_next_heartbeat(timed: Store) -> None:
     cluster = await timed.create("press-shop")
     await report_versions(timed, cluster, 1, 63)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     assert (await timed.audit.timeline(cluster))[-1].kind == "edge.status"
     timed.clock.advance(minutes=3)
     for _ in range(2):
-        await timed.reports.heartbeats([Heartbeat(cluster, 1)])
+        await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])
     told = [event for event in await timed.audit.timeline(cluster) if event.kind == "edge.events_omitted"]
     assert [event.detail for event in told] == [{"omitted": 3}]
 
@@ -178,7 +178,7 @@ async def test_one_loud_edge_takes_no_room_from_another(timed: Store) -> None:
 async def test_what_an_operator_reports_is_told_however_much_it_is(timed: Store) -> None:
     cluster = await timed.create("press-shop")
     await report_versions(timed, cluster, 1, 70)
-    await timed.reports.write_status(
+    await timed.edge_reports.write_status(
         cluster, status("n1", version="v0"), certificate=None, certificate_problem=None, generation=None, actor=ACTOR
     )
     assert (await timed.audit.timeline(cluster))[-1].actor == ACTOR

@@ -30,8 +30,8 @@ async def clock_ahead(store: Store, *, finds: str) -> AsyncIterator[None]:
     store.clock.advance(days=400)
     yield
     store.clock.advance(days=-400)
-    assert finds in await store.reports.mend_future()
-    assert finds not in await store.reports.mend_future(), "mended once, it is in order"
+    assert finds in await store.edge_reports.mend_future()
+    assert finds not in await store.edge_reports.mend_future(), "mended once, it is in order"
 
 
 def test_every_stored_moment_is_mended_or_harmless() -> None:
@@ -50,9 +50,9 @@ async def test_what_is_in_order_is_left_alone(timed: Store) -> None:
     await report(timed, cluster)
     await settle(timed, await batch(timed), FAILED)
     await timed.wishes.request_deletion(cluster, actor=ACTOR, deadline=timedelta(days=30))
-    await timed.keys.claim("scope", "key", "digest")
+    await timed.idempotency.claim("scope", "key", "digest")
     await timed.token(await timed.commissioned("other"), "longest", expires_in=timedelta(days=7))
-    assert await timed.reports.mend_future() == []
+    assert await timed.edge_reports.mend_future() == []
 
 
 async def test_a_deletion_waits_no_longer_than_usual_and_its_workflow_reads_so(timed: Store) -> None:
@@ -97,12 +97,14 @@ async def test_notifications_to_a_receiver_that_wants_none_are_given_up_in_time(
 
 async def test_a_request_that_was_never_answered_can_be_sent_again(timed: Store) -> None:
     async with clock_ahead(timed, finds="unanswered idempotency keys"):
-        assert await timed.keys.claim("scope", "key", "digest") is None
-    assert await timed.keys.claim("scope", "key", "digest") == FirstAnswer("digest", 0, None, {})
+        assert await timed.idempotency.claim("scope", "key", "digest") is None
+    assert await timed.idempotency.claim("scope", "key", "digest") == FirstAnswer("digest", 0, None, {})
     timed.clock.advance(seconds=CLAIM_LIVES.total_seconds() + 1)
-    assert await timed.keys.claim("scope", "key", "digest") is None
+    assert await timed.idempotency.claim("scope", "key", "digest") is None
     timed.clock.advance(seconds=REMEMBERED.total_seconds())
-    assert await timed.keys.claim("scope", "key", "another digest") is None, "it is forgotten after a day, as usual"
+    assert await timed.idempotency.claim("scope", "key", "another digest") is None, (
+        "it is forgotten after a day, as usual"
+    )
 
 
 @pytest.mark.parametrize("life", [None, timedelta(days=90)])
@@ -120,10 +122,10 @@ async def test_an_operators_token_lives_as_long_as_was_asked(timed: Store, life:
 async def test_a_credential_is_as_old_as_it_can_be_and_its_rotation_is_watched(timed: Store) -> None:
     cluster = await timed.joined()
     async with clock_ahead(timed, finds="credentials"):
-        await timed.access.add_rotated(cluster, Role.AGENT, digest("new"), actor="agent")
-        await timed.access.ask_rotation(cluster, [Role.FLUX], actor=ACTOR, reason="")
+        await timed.edge_access.add_rotated(cluster, Role.AGENT, digest("new"), actor="agent")
+        await timed.edge_access.ask_rotation(cluster, [Role.FLUX], actor=ACTOR, reason="")
         await timed.publish(cluster, Phase.ACTIVE, ready=True)
-    assert {one.created_at for one in await timed.access.credentials(cluster)} == {NOON}
+    assert {one.created_at for one in await timed.edge_access.credentials(cluster)} == {NOON}
     assert cluster in await timed.directory.unfinished()
     timed.clock.advance(days=2)
     wanted = await timed.steps.read_wanted(cluster)
@@ -135,9 +137,9 @@ async def test_a_fork_that_was_seen_in_the_future_ends_when_one_agent_is_left(ti
     async with clock_ahead(timed, finds="forked identities"):
         for number in range(2 * FORK_BREAKS):
             link = Link(f"n{number}", f"of another {number}")
-            await timed.reports.heartbeats([Heartbeat(cluster, 1, link=link)])
+            await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, link=link)])
     timed.clock.advance(days=2)
-    await timed.reports.heartbeats([Heartbeat(cluster, 1, link=Link("alone"))])
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, link=Link("alone"))])
     wanted = await timed.steps.read_wanted(cluster)
     assert wanted is not None and wanted.identity_problem is None
 
@@ -158,7 +160,7 @@ async def test_a_request_for_a_secret_is_as_young_as_its_commit(timed: Store) ->
     cluster = await timed.create()
     change = await timed.change(cluster, sealed_at=NOON + timedelta(days=400))
     await timed.staging.stage([change])
-    assert "requests for secrets" in await timed.reports.mend_future()
+    assert "requests for secrets" in await timed.edge_reports.mend_future()
     assert [one.sealed_at for one in await timed.staging.pending(cluster)] == [NOON]
 
 

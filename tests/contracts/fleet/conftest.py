@@ -25,8 +25,8 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             memory = await stack.enter_async_context(
                 gateway_centre(tmp_path / "edgewright.db", tmp_path / "repositories")
             )
-            yield Stage(memory.fleet, memory.gateway.wishes, memory.gateway.directory, memory.gateway.staging)
+            yield Stage(memory.fleet, memory.ports.wishes, memory.ports.directory, memory.ports.staging)
             return
         centre = await stack.enter_async_context(open_centre(tmp_path, request.getfixturevalue("temporal")))
         await stack.enter_async_context(working(centre))
-        yield Stage(centre.ports.fleet, centre.wishes, centre.directory, centre.ports.staging)
+        yield Stage(centre.fleet, centre.wishes, centre.directory, centre.ports.staging)

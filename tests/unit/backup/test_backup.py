@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from database_stores import Clock, Store
+from database_stores import Store
 from embedded import PROGRAM
 from stopped_home import StoppedHome
 from supervised import eventually
@@ -81,7 +81,7 @@ def test_no_repository_is_behind_the_database_while_others_write(
 async def commit_in_the_copy(made: Path, cluster: UUID) -> str:
     copy = shutil.copyfile(made / "edgewright.db", made.parent / f"{made.name}.db")
     async with open_database(f"sqlite+aiosqlite:///{copy}") as database:
-        row = await Store(database, Clock()).row(cluster)
+        row = await Store.on(database).row(cluster)
         return str((row.spec.values or {})["commit"])
 
 

@@ -8,8 +8,6 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import update
 
-from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
-from edgewright.adapters.database.engine.engine import open_database
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.cli.checks import Check, CheckVerdict
@@ -18,6 +16,7 @@ from edgewright.cli.repository_checks import MOST_NAMED, repository_checks
 from edgewright.domain.cluster import Desired
 from edgewright.ports.git_server import CommitMessage
 from edgewright.settings import Settings
+from edgewright.wiring import open_ports
 
 
 @pytest.fixture
@@ -35,10 +34,10 @@ def cluster(settings: Settings, name: str, **columns: object) -> UUID:
     head = server.commit(uuid, {"README.md": b"x"}, CommitMessage("Populate", "desk"), expected_head=None)
 
     async def write() -> None:
-        async with open_database(settings.effective_database_url) as database:
+        async with open_ports(settings) as ports:
             body = {"name": name, "namespace": "edgewright"}
-            await SqlClusterWishes(database).write_configuration(uuid, body, actor="token:test", create_object=True)
-            async with database.write() as connection:
+            await ports.wishes.write_configuration(uuid, body, actor="token:test", create_object=True)
+            async with ports.database.write() as connection:
                 known = {"observed_revision": head, **columns}
                 await connection.execute(update(clusters).where(clusters.c.uuid == uuid).values(**known))
 

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -45,8 +44,7 @@ def test_bootstrap_line_of_a_private_authority_is_one_line_that_says_so(
     edgewright: CommandLine, centre: ServedCentre, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bundle = Authority(tmp_path).identity.certificate.read_text()
-    trusting = replace(centre.centre.gateway, ca_bundle=bundle)
-    monkeypatch.setattr(centre.centre.app.state, "gateway", trusting)
+    centre.centre.offer(ca_bundle=bundle)
     centre.create("press-shop")
     shown = edgewright.ok("cluster", "bootstrap", "press-shop")
     line = shown.out.removesuffix("\n")
@@ -62,7 +60,7 @@ def test_a_line_that_is_longer_than_terminals_take_says_so(
     edgewright: CommandLine, centre: ServedCentre, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     bundle = Authority(tmp_path).identity.certificate.read_text() * 20
-    monkeypatch.setattr(centre.centre.app.state, "gateway", replace(centre.centre.gateway, ca_bundle=bundle))
+    centre.centre.offer(ca_bundle=bundle)
     centre.create("press-shop")
     assert "takes no more than 4,095 when they are pasted" in edgewright.ok("cluster", "bootstrap", "press-shop").err
 

@@ -154,7 +154,7 @@ def test_wishes_of_a_deletion_reach_the_centre(edgewright: CommandLine, centre: 
     row = centre.row(kept)
     assert (row.workloads, row.force) == (Workloads.KEEP, False)
     assert row.deadline is not None
-    asked = centre.do(centre.centre.gateway.audit.timeline(kept))[-1].at
+    asked = centre.do(centre.centre.ports.audit.timeline(kept))[-1].at
     assert abs((row.deadline - asked).total_seconds() - 12 * 3600) < 5
     assert centre.row(forced).force is True
 

@@ -322,7 +322,7 @@ def test_followed_timeline_goes_on_until_the_cluster_is_deleted(
 
     def tell(cluster: UUID, kind: EventKind, message: str, **detail: str) -> None:
         event = NewEvent(id=uuid4(), cluster=cluster, actor="centre", kind=kind, message=message, detail={**detail})
-        centre.do(centre.centre.gateway.audit.append(event))
+        centre.do(centre.centre.ports.audit.append(event))
 
     def live() -> None:
         while "was created" not in edgewright.shown_so_far():

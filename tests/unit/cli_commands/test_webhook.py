@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from command_line import CommandLine, ServedCentre
 
-from edgewright.adapters.database.notifications.notifications import SqlNotifications
 from edgewright.ports.notifications import Outcome
 from edgewright.ports.operators import Permission
 
@@ -29,7 +28,7 @@ def test_what_waits_for_a_receiver_that_is_gone_is_shown_with_what_to_do(
 ) -> None:
     edgewright.ok("webhook", "set", URL)
     cluster = centre.create("press-shop")
-    reports, notifications = centre.centre.gateway.edge_reports, SqlNotifications(centre.centre.database)
+    reports, notifications = centre.centre.ports.edge_reports, centre.centre.ports.notifications
     centre.do(
         reports.write_status(
             cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=None, actor="token:test"

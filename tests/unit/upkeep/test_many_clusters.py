@@ -145,7 +145,7 @@ async def test_every_repository_has_its_turn_at_keeping_in_shape_and_those_of_a_
     centre: Any = Repositories()
     centre.clusters = [uuid4() for _ in range(count)]
     activities = UpkeepActivities(
-        centre, centre, centre, centre, centre, fleet=centre, ended=centre, resealings=centre
+        centre, centre, centre, centre, centre, fleet=centre, ended_requests=centre, resealings=centre
     )
     for _ in range(min(UPKEEP_SLOTS, math.ceil(count / LEAST_KEPT))):
         await activities.upkeep()
@@ -206,8 +206,16 @@ class Unfinished:
 
 def sweeping(clusters: Unfinished, fleet: StillFleet) -> UpkeepActivities:
     unused = cast(Any, None)
-    rest = {"ended": unused, "resealings": unused}
-    return UpkeepActivities(cast(Any, clusters), unused, unused, unused, unused, fleet=cast(Fleet, fleet), **rest)
+    return UpkeepActivities(
+        cast(Any, clusters),
+        unused,
+        unused,
+        unused,
+        unused,
+        fleet=cast(Fleet, fleet),
+        ended_requests=unused,
+        resealings=unused,
+    )
 
 
 async def test_what_has_taken_all_and_stands_still_in_the_middle_is_begun_anew(

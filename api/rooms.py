@@ -1,0 +1,97 @@
+"""Divides a gateway into rooms: each route is handed the one that it works in, and reaches nothing beyond."""
+
+from fastapi import FastAPI
+
+from api.access import Access
+from api.agent_room import AgentRoom
+from api.arrivals import Arrivals
+from api.bodies import edge_bodies
+from api.commit_watch import CommitWatch
+from api.edge_status import statuses_of
+from api.gateway import Gateway
+from api.git_callers import GitRoom
+from api.git_guests import GitGuests
+from api.live import Live
+from api.operator_time import OperatorTime
+from api.routes.health import HealthRoom
+from api.routes.webhook import WebhookRoom
+from api.secret_lane import SecretLanes
+from api.secret_room import SecretRoom
+from api.stored_flux import FluxNamespace
+from api.wrong_credentials import WrongCredentials
+
+
+def access_to(gateway: Gateway, live: Live) -> Access:
+    """The access to a gateway that starts: nobody has called yet."""
+    return Access(
+        edge_access=gateway.ports.edge_access,
+        operators=gateway.ports.operators,
+        cors_origins=gateway.cors_origins,
+        places=live.places,
+        edge_bodies=edge_bodies(),
+        metrics=gateway.metrics,
+        arrivals=Arrivals(),
+        operator_time=OperatorTime(),
+        wrong_credentials=WrongCredentials(),
+    )
+
+
+def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
+    """Puts what its routes work with where they find it."""
+    app.state.gateway = gateway
+    app.state.live = live
+    app.state.access = access
+    app.state.agent_room = AgentRoom(
+        access=access,
+        directory=gateway.directory,
+        config=gateway.ports.config,
+        edge_access=gateway.ports.edge_access,
+        edge_reports=gateway.ports.edge_reports,
+        resealings=gateway.ports.resealings,
+        git=gateway.ports.git,
+        statuses=statuses_of(gateway),
+        heartbeats=live.heartbeats,
+        held_beats=live.held_beats,
+        wanted_revisions=live.wanted_revisions,
+        nudges=live.nudges,
+        edge_statuses=live.edge_statuses,
+        edge_secrets=live.edge_secrets,
+        external_url=gateway.offer.external_url,
+        door=gateway.offer.door,
+        credential_age=gateway.offer.credential_age,
+    )
+    flux_namespace = FluxNamespace(gateway.ports.config)  # what it has read serves both rooms
+    app.state.secret_room = SecretRoom(
+        directory=gateway.directory,
+        git=gateway.ports.git,
+        staging=gateway.ports.staging,
+        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.ports.staging, gateway.change_stamp)),
+        flux_namespace=flux_namespace,
+        nudges=live.nudges,
+        metrics=gateway.metrics,
+    )
+    app.state.git_room = GitRoom(
+        access=access,
+        directory=gateway.directory,
+        audit=gateway.ports.audit,
+        git_http=gateway.git_http,
+        git_guests=GitGuests(),
+        flux_namespace=flux_namespace,
+        nudges=live.nudges,
+    )
+    app.state.health_room = HealthRoom(
+        edge_reports=gateway.ports.edge_reports,
+        git=gateway.ports.git,
+        fleet=gateway.fleet,
+        service=gateway.service,
+        sweep_every=gateway.sweep_every,
+        broken=live.broken,
+        unwritable=live.unwritable,
+        scrape=live.scrape,
+    )
+    app.state.webhook_room = WebhookRoom(
+        webhooks=gateway.ports.webhooks,
+        signing=gateway.ports.signing,
+        nudges=live.nudges,
+        allow_plain_http=gateway.allow_plain_http,
+    )

@@ -1,0 +1,36 @@
+"""What the routes of secrets work with."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from api.metrics import Metrics
+from api.nudges import Nudges
+from api.secret_lane import SecretLanes
+from api.stored_flux import FluxNamespace
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.git_server import GitServer
+from edgewright.ports.secret_staging import SecretStaging
+
+
+@dataclass(frozen=True)
+class SecretRoom:
+    """Of one gateway. ``metrics``: where sealing counts."""
+
+    directory: ClusterDirectory
+    git: GitServer
+    staging: SecretStaging
+    secret_lane: SecretLanes
+    flux_namespace: FluxNamespace
+    nudges: Nudges
+    metrics: Metrics
+
+
+async def secret_room_of(request: Request) -> SecretRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: SecretRoom = request.app.state.secret_room
+    return room
+
+
+TheSecretRoom = Annotated[SecretRoom, Depends(secret_room_of)]
