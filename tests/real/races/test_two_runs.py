@@ -97,7 +97,7 @@ def test_a_line_that_was_pasted_twice_attaches_once(met: Stage) -> None:
         living = met.held()
         done = run.end()
         if at <= first_write(met, "attach") and done.code == 1:
-            assert "used already" in done.said and "Nothing was changed" in done.said, done.said
+            assert "has been used" in done.said and "Nothing was changed" in done.said, done.said
         else:
             assert done.code == 0, done.said
         assert met.held() == living
