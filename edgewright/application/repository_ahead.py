@@ -68,13 +68,13 @@ def removal_undone(git: GitServer, cluster: UUID) -> tuple[CommitId, Mapping[str
         NotFound: there is no such repository.
     """
     log = git.log(cluster, limit=_FIRST_LOOK)
-    if len(log) == _FIRST_LOOK and not _last_removal(log):
+    number = _decisive(log)
+    if number + 1 >= _FIRST_LOOK:
         log = git.log(cluster, limit=_LONGEST_LOOK)
-    found = _last_removal(log)
-    if found is None:
+        number = _decisive(log)
+    if number + 1 >= len(log) or not _REMOVES.search(log[number].message):
         return None
-    removal, before = found
-    head = log[0].commit
+    head, removal, before = (log[which].commit for which in (0, number, number + 1))
     paths = {path for commit in (removal, before) for path in git.list(cluster, "", at=commit)}
     changes: dict[str, bytes | None] = {}
     for path in paths:
@@ -84,15 +84,16 @@ def removal_undone(git: GitServer, cluster: UUID) -> tuple[CommitId, Mapping[str
     return removal, changes
 
 
-def _last_removal(log: Sequence[CommitSummary]) -> tuple[CommitId, CommitId] | None:
-    """A removal commit that only pushes, and the end of a move that it overtook, have followed; and its parent."""
+def _decisive(log: Sequence[CommitSummary]) -> int:
+    """How many commits are newer than the newest one that tells whether a removal is in force.
+
+    It is the removal, or undoes it, or comes of a life that went on. Pushes do not tell, nor does the end of a move
+    that a removal overtook.
+    """
     for number, commit in enumerate(log):
-        if _REMOVES.search(commit.message):
-            return (commit.commit, log[number + 1].commit) if number + 1 < len(log) else None
-        is_ours = _GENERATION.search(commit.message) is not None
-        if _PUTS_BACK.search(commit.message) or (is_ours and not _TAKES.search(commit.message)):
-            return None
-    return None
+        if _GENERATION.search(commit.message) and not _TAKES.search(commit.message):
+            return number
+    return len(log)
 
 
 def _log(git: GitServer, cluster: UUID, after: int) -> tuple[Sequence[CommitSummary], int]:

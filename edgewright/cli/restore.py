@@ -25,7 +25,7 @@ from edgewright.cli.backup_manifest import DATABASE, KeptRepository, Manifest, c
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import being_restored, exclusive_home, owner_only, prepare_home
 from edgewright.cli.ledger import ProcessLedger
-from edgewright.cli.settling import bring_up_to_date, refuse_while_served, settle
+from edgewright.cli.settling import Settled, bring_up_to_date, refuse_while_served, settle
 from edgewright.errors import Stalled
 from edgewright.settings import Settings
 
@@ -62,17 +62,17 @@ def restore(settings: Settings, backup: Path, *, keep_repositories: bool) -> Non
     _refuse_other_database(manifest, settings)
     with owner_only(), _alone(settings):
         asyncio.run(refuse_while_served(settings))
-        aside, back = restore_backup(settings, backup, manifest, keep_repositories=keep_repositories)
-    _report(settings, manifest, aside, back)
+        aside, settled = restore_backup(settings, backup, manifest, keep_repositories=keep_repositories)
+    _report(settings, manifest, aside, settled)
 
 
 def restore_backup(
     settings: Settings, backup: Path, manifest: Manifest, *, keep_repositories: bool = False
-) -> tuple[Sequence[Path], int]:
+) -> tuple[Sequence[Path], Settled]:
     """Restores a backup that was checked; the caller holds the home.
 
     Returns:
-        The folders that hold what was there before, and how many repositories were put back from the archive.
+        The folders that hold what was there before, and what had to be settled after that.
 
     Raises:
         CliError, EdgewrightError: before anything has changed places, if a part cannot be made ready.
@@ -97,11 +97,11 @@ def restore_backup(
             )
             aside = _move_aside(in_the_way, datetime.now(UTC))
             _put_in_place(ready)
-            back = asyncio.run(settle(settings, manifest.made_at))
+            settled = asyncio.run(settle(settings, manifest.made_at))
     finally:
         for draft in drafts:
             discard(draft)
-    return aside, back
+    return aside, settled
 
 
 def _repositories_in(root: Path) -> set[UUID]:
@@ -236,13 +236,15 @@ def _refuse_other_database(manifest: Manifest, settings: Settings) -> None:
         )
 
 
-def _report(settings: Settings, manifest: Manifest, aside: Sequence[Path], back: int) -> None:
+def _report(settings: Settings, manifest: Manifest, aside: Sequence[Path], settled: Settled) -> None:
     made = f"{manifest.made_at:%Y-%m-%dT%H:%M:%SZ}"
     typer.echo(f"Restored the backup of {made}: {len(manifest.repositories)} repositories.")
     for folder in aside:
         typer.echo(f"What was there is in {folder}")
-    if back:
-        typer.echo(f"{back} repositories were archived after the backup; they are in service again.")
+    if settled.returned:
+        typer.echo(f"{settled.returned} repositories were archived after the backup; they are in service again.")
+    if settled.put_back:
+        typer.echo(f"{settled.put_back} have back what a deletion after the backup removed: secrets and workloads.")
     if settings.temporal_address:
         typer.echo(f"Before the start, end the workflows that know more than the database does:\n  {_TERMINATE}")
     typer.echo(f"What was revoked or deleted after {made} is valid again: docs/backup.md says what to look at.")

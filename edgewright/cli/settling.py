@@ -1,6 +1,7 @@
 """Makes a restored database and the repositories fit each other, before anything runs on them."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
@@ -57,17 +58,31 @@ async def bring_up_to_date(copy: Path, manifest: Manifest) -> None:
         ) from error
 
 
-async def settle(settings: Settings, made_at: datetime) -> int:
-    """Prepares the database in its place; returns how many repositories came back from the archive."""
+@dataclass(frozen=True)
+class Settled:
+    """How many repositories a restore has taken out of what deletions after the backup had made of them.
+
+    Args:
+        returned: from the archive.
+        put_back: those that have again what a removal commit took away.
+    """
+
+    returned: int
+    put_back: int
+
+
+async def settle(settings: Settings, made_at: datetime) -> Settled:
+    """Prepares the database in its place."""
     async with open_ports(settings) as ports:
         wanted = await begin_anew(ports.database, made_at=made_at)
-        back = sum(return_from_archive(ports.repositories.root, cluster) for cluster in wanted)
+        returned = sum(return_from_archive(ports.repositories.root, cluster) for cluster in wanted)
         for cluster in await clusters_with_staged_secrets(ports.database):
             await _find_committed(ports, cluster)
+        put_back = 0
         for cluster in wanted:
-            await _put_back(ports, cluster)
+            put_back += await _put_back(ports, cluster)
             await _find_taken_away(ports, cluster)
-    return back
+    return Settled(returned, put_back)
 
 
 async def _find_committed(ports: StoredPorts, cluster: UUID) -> None:
@@ -84,16 +99,20 @@ async def _find_committed(ports: StoredPorts, cluster: UUID) -> None:
         await ports.staging.committed(of_commit, commit_id)
 
 
-async def _put_back(ports: StoredPorts, cluster: UUID) -> None:
-    """Undoes a removal commit that the database does not know: it wants the cluster as it was before."""
+async def _put_back(ports: StoredPorts, cluster: UUID) -> bool:
+    """Undoes a removal commit that the database does not know: it wants the cluster as it was before.
+
+    Returns:
+        Whether there was one.
+    """
     row = await ports.directory.get(cluster)
     try:
         undone = await asyncio.to_thread(removal_undone, ports.git, cluster)
         head = ports.git.head(cluster)
     except NotFound:
-        return
+        return False
     if row is None or undone is None:
-        return
+        return False
     removal, changes = undone
     fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
     message = CommitMessage(
@@ -106,6 +125,7 @@ async def _put_back(ports: StoredPorts, cluster: UUID) -> None:
         ),
     )
     await asyncio.to_thread(ports.git.commit, cluster, changes, message, expected_head=head)
+    return True
 
 
 async def _find_taken_away(ports: StoredPorts, cluster: UUID) -> None:

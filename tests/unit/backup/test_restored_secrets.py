@@ -1,7 +1,7 @@
 """What happened to a repository after the backup: a move's secrets are listed, a deletion's removal is undone."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -9,12 +9,13 @@ import pytest
 from sealing_keys import NOW
 from stopped_home import StoppedHome
 
-from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER, removal_undone
 from edgewright.domain.cluster import Fence, Phase
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.projection import Done
 from edgewright.domain.rendering import workload_removal
-from edgewright.ports.git_server import CommitId, CommitMessage
+from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
 from edgewright.sealing import SealedValue, put_values
 
 PATH = "edo/secrets/default/db.yaml"
@@ -139,6 +140,33 @@ def test_what_a_deletion_after_the_backup_removed_is_put_back(home: StoppedHome,
     home.restore(made, keep_repositories=True)
     assert files(home, cluster) == before
     assert listed(home, cluster) == (), "nothing has to be entered again"
+
+
+def test_a_restore_says_that_it_has_put_something_back(home: StoppedHome, capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = working(home)
+    made = home.back_up()
+    removed(home, cluster)
+    home.restore(made, keep_repositories=True)
+    told = "1 have back what a deletion after the backup removed: secrets and workloads."
+    assert told in capsys.readouterr().out
+    home.restore(made, keep_repositories=True)
+    assert "have back" not in capsys.readouterr().out
+
+
+def test_of_a_repository_that_is_not_ahead_the_newest_commits_are_enough(home: StoppedHome) -> None:
+    cluster = working(home)
+    for number in range(30):
+        home.commit(cluster, f"{number}", trailers={"Edgewright-Fence": f"1/{number}"})
+    limits: list[int] = []
+
+    class Watched(BareGitServer):
+        def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+            limits.append(limit)
+            return super().log(repository, limit=limit)
+
+    assert removal_undone(Watched(home.git.root), cluster) is None
+    assert len(limits) == 1
+    assert limits[0] < 30
 
 
 def test_what_was_changed_since_the_removal_stays_as_it_is(home: StoppedHome) -> None:
