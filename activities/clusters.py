@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from uuid import UUID
 
 from temporalio import activity
@@ -27,8 +28,13 @@ from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.clusters import ClusterRow, Once
-from edgewright.ports.git_server import GitServer
+from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.sealing import still_unopened
+
+LOOK_BACK = 500
+"""Commits searched for the newest one that the centre has made."""
+REMEMBERED = 4096
+"""Comparisons of two commits, which nothing can change."""
 
 
 class ClusterActivities:
@@ -55,6 +61,7 @@ class ClusterActivities:
         self._git = git
         self._render_inputs = render_inputs
         self._commissioned = commissioned
+        self._is_newer = lru_cache(REMEMBERED)(self._newer)
 
     @activity.defn(name="read_wanted")
     async def read_wanted(self, question: ReadWanted) -> Reading:
@@ -71,6 +78,9 @@ class ClusterActivities:
             newest = head or question.desired_revision
             descends = await self._descends(question.cluster, newest, wanted.observed_revision)
             wanted = wanted.model_copy(update={"head": head, "observed_descends": descends})
+        if wanted.secrets_commit is not None:
+            known = question.desired_revision or (row.projection.desired_revision if row and row.projection else None)
+            wanted = await self._with_newer_commit(wanted, known)
         if row is not None and row.edge_status is not None:
             wanted = await self._as_told(wanted, row.edge_status)
         return Reading(wanted=wanted, seed=seed)
@@ -123,6 +133,28 @@ class ClusterActivities:
             return await asyncio.to_thread(self._git.is_ancestor, cluster, desired, observed)
         except (NotFound, Stalled, Waiting):
             return None
+
+    async def _with_newer_commit(self, wanted: Wanted, known: CommitId | None) -> Wanted:
+        """With the newest commit of secrets only if it is newer than the one that is known."""
+        commit = wanted.secrets_commit
+        try:
+            is_newer = commit != known and await asyncio.to_thread(self._is_newer, wanted.uuid, commit, known)
+        except (NotFound, Stalled, Waiting):
+            is_newer = False
+        return wanted if is_newer else wanted.model_copy(update={"secrets_commit": None})
+
+    def _newer(self, repository: UUID, commit: CommitId, known: CommitId | None) -> bool:
+        """Whether the history has the one after the other. Blocks.
+
+        Raises:
+            NotFound: it has neither, as far as it is read.
+        """
+        both = {commit, known}
+        log = self._git.log(repository, limit=LOOK_BACK, back_to=[each for each in both if each is not None])
+        newest = next((each.commit for each in log if each.commit in both), None)
+        if newest is None:
+            raise NotFound("Neither commit is in the history.", code="commit_unknown")
+        return newest == commit
 
     @activity.defn(name="publish")
     async def publish(self, publication: Publish) -> None:

@@ -16,6 +16,7 @@ from edgewright.ports.fleet import Fleet, FleetUnavailable
 
 PATIENCE_SECONDS = 0.25
 """How long an answer waits for its nudge; the nudge itself goes on."""
+MOMENT_SECONDS = 0.25
 BULK_AT_ONCE = 32
 FAREWELL_SECONDS = 3.0
 """How long a gateway that ends waits for nudges under way."""
@@ -24,15 +25,29 @@ _log = structlog.get_logger("edgewright.api")
 
 
 class Nudges:
-    """Nudges under way; they outlive the requests that caused them."""
+    """Nudges under way; they outlive the requests that caused them.
 
-    def __init__(self, fleet: Fleet) -> None:
+    Args:
+        moment: seconds in which nudges that nobody waits for become one.
+    """
+
+    def __init__(self, fleet: Fleet, *, moment: float = MOMENT_SECONDS) -> None:
         self._fleet = fleet
+        self.moment = moment
         self._under_way: set[asyncio.Task[None]] = set()
+        self._soon: dict[UUID, bool] = {}
+        """Clusters to be nudged soon, and whether that was asked for since the last nudge."""
 
     async def nudge(self, cluster: UUID) -> None:
         """Nudges one workflow; returns when that is done, and at the latest after ``PATIENCE_SECONDS``."""
         await self._wait_a_moment(self._nudge(cluster, bulk=False))
+
+    def nudge_soon(self, cluster: UUID) -> None:
+        """Nudges one workflow in the background; what is asked for within a moment is one nudge."""
+        is_under_way = cluster in self._soon
+        self._soon[cluster] = True
+        if not is_under_way:
+            self._start(self._nudge_soon(cluster))
 
     async def deliver_notifications(self) -> None:
         """Has what waits for the webhook tried now; returns as ``nudge`` does."""
@@ -66,6 +81,15 @@ class Nudges:
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
+
+    async def _nudge_soon(self, cluster: UUID) -> None:
+        try:
+            while self._soon[cluster]:
+                await asyncio.sleep(self.moment)
+                self._soon[cluster] = False
+                await self._nudge(cluster, bulk=False)
+        finally:
+            del self._soon[cluster]
 
     async def _nudge_all(self, clusters: list[UUID]) -> None:
         room = asyncio.Semaphore(BULK_AT_ONCE)

@@ -6,7 +6,6 @@ from api.access import Access
 from api.agent_room import AgentRoom
 from api.arrivals import Arrivals
 from api.bodies import edge_bodies
-from api.commit_watch import CommitWatch
 from api.edge_status import statuses_of
 from api.gateway import Gateway
 from api.git_callers import GitRoom
@@ -19,6 +18,7 @@ from api.secret_lane import SecretLanes
 from api.secret_room import SecretRoom
 from api.stored_flux import FluxNamespace
 from api.wrong_credentials import WrongCredentials
+from edgewright.application.secret_commits import SecretCommits
 
 
 def access_to(gateway: Gateway, live: Live) -> Access:
@@ -65,7 +65,12 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         directory=gateway.directory,
         git=gateway.ports.git,
         staging=gateway.ports.staging,
-        secret_lane=SecretLanes(gateway.fleet, CommitWatch(gateway.ports.staging, gateway.change_stamp)),
+        secret_lane=SecretLanes(
+            SecretCommits(gateway.directory, gateway.ports.staging, gateway.ports.git),
+            gateway.fleet,
+            live.nudges,
+            tracer=gateway.tracer,
+        ),
         flux_namespace=flux_namespace,
         nudges=live.nudges,
         metrics=gateway.metrics,

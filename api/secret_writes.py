@@ -1,4 +1,4 @@
-"""Secrets on their way in: sealed here, staged as ciphertext, committed by the workflow.
+"""Secrets on their way in: sealed here, staged as ciphertext, and committed.
 
 Plaintext lives in a ``Plaintext`` from the request's body to ``seal`` and nowhere else. The staged rows of a
 request are its idempotency record: the same ``Idempotency-Key`` makes the same request ID and finds them.
@@ -18,14 +18,11 @@ from api.secret_room import SecretRoom
 from api.secret_sealing import KeyChange, head_of, sealed_changes, sealing_certificate
 from api.secret_templates import Templates
 from api.stored_flux import FluxNamespace
-from edgewright.domain.absence import unopened_of
 from edgewright.domain.cluster import Desired
-from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 from edgewright.domain.kubernetes_names import (
     EDGEWRIGHT_NAMESPACE,
     KUBERNETES_NAMESPACE,
-    SecretKey,
     SecretPlace,
     SecretReference,
     check_stored_name,
@@ -85,7 +82,21 @@ async def change_keys(
     """
     row = await open_cluster(room, wish.cluster)
     request = request_id(wish.cluster, wish.asker, wish.path, wish.key)
+    head = await asyncio.to_thread(head_of, room.git, row.uuid)  # before anything is staged: see `staged_on`
     repeated = not wish.dry_run and wish.key is not None and await first_result(room.staging, request, wish.places)
+    with room.secret_lane.staged_on(request, None if repeated else head):
+        return await _change_keys(room, row, wish, request, changes, repeated=repeated)
+
+
+async def _change_keys(
+    room: SecretRoom,
+    row: ClusterRow,
+    wish: SecretWish,
+    request: UUID,
+    changes: Callable[[], Awaitable[Sequence[KeyChange]]],
+    *,
+    repeated: bool,
+) -> ChangedKeys:
     if not repeated:
         check_writable(row)
         wanted = await changes()
@@ -100,15 +111,7 @@ async def change_keys(
     warnings = await asyncio.to_thread(_warnings, room.git, row, wish.expected)
     if wish.dry_run:
         return ChangedKeys(None, warnings)
-    commit = await commit_of(room, wish.cluster, request, repeated=repeated)
-    if not set(wish.places).isdisjoint(_lost(row)):
-        await room.nudges.nudge(wish.cluster)  # a condition says that it is lost: its workflow has to look again
-    return ChangedKeys(commit, warnings)
-
-
-def _lost(row: ClusterRow) -> set[SecretKey]:
-    """Values that no key of the edge opens, as it says."""
-    return {value.place for value in unopened_of(row.edge_status or EdgeStatus())[0]}
+    return ChangedKeys(await commit_of(room, wish.cluster, request, repeated=repeated), warnings)
 
 
 def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
@@ -248,7 +251,7 @@ async def stage(
 
 
 async def commit_of(room: SecretRoom, cluster: UUID, request: UUID, *, repeated: bool) -> CommitId:
-    """Has the workflow commit a staged request, and returns the commit that holds it.
+    """Has a staged request committed, and returns the commit that holds it.
 
     Args:
         repeated: it was staged before, so that it may be settled already.

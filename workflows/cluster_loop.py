@@ -140,6 +140,7 @@ class ClusterLoop:
         self._woken = False
         try:
             await self.verbs.apply(self.steps, self._publication)
+            self.steps.newest_commit = self.secrets.committed_before_a_reading() or self.steps.newest_commit
             reading = await self._read()
             if self._reader.seeded and reading.wanted and self._publication.overtaken(reading.wanted):
                 self.steps.drop()
@@ -160,6 +161,8 @@ class ClusterLoop:
         self._wanted = wanted
         self._answered = self.verbs.applied
         self.secrets.take_wanted(wanted)
+        self.steps.newest_commit, read_again = self._reader.newest_commit(reading, self.steps.newest_commit)
+        self._woken = self._woken or read_again
         return True
 
     async def _read(self) -> Reading:

@@ -47,6 +47,20 @@ class Reader:
         )
         return reading
 
+    def newest_commit(self, reading: Reading, newest: str | None) -> tuple[str | None, bool]:
+        """The newest commit that the centre has made, and whether that has to be read again.
+
+        Args:
+            newest: as the run knows it now: a step may have committed while this was read.
+        """
+        wanted, seed = reading.wanted, reading.seed
+        if wanted is None or wanted.secrets_commit is None:
+            return newest, False
+        if newest != (self._compared_with or (seed.desired_revision if seed else None)):
+            return newest, True
+        self._compared_with = wanted.secrets_commit
+        return wanted.secrets_commit, False
+
     def not_applied_yet(self, wanted: Wanted, newest: str | None, *, of_secrets: bool) -> Wanted:
         """What the last reading says of the newest commit: no edge has applied one that was made a moment ago.
 

@@ -1,4 +1,4 @@
-"""Commits staged secrets of one cluster, one commit at a time, beside the steps.
+"""Commits the staged secrets of one cluster that no gateway has committed, one commit at a time, beside the steps.
 
 A call to Git that hangs holds up the secrets of this cluster only: deletion, pause and skip never wait for it.
 """
@@ -20,6 +20,8 @@ FENCED_PAUSE = "fence of a pause"
 """Patch. Runs that began before it let a commit land that was begun before the pause."""
 FENCED_DELETION = "fence of a deletion"
 """Patch. Runs that began before it let a commit land that was begun before the deletion."""
+COMMITTED_ELSEWHERE = "commits of gateways"
+"""Patch. Runs that began before it take a commit of theirs for the newest, although a reading came after it."""
 
 
 class SecretLane:
@@ -79,6 +81,12 @@ class SecretLane:
         self.progressed = False
         commit, self.newest_commit = self.newest_commit, None
         return commit
+
+    def committed_before_a_reading(self) -> str | None:
+        """The newest commit that the loop has not been told of: what it reads now may tell of a newer one."""
+        if self.newest_commit is None or not workflow.patched(COMMITTED_ELSEWHERE):
+            return None
+        return self.take_newest_commit()
 
     async def commit(self, requests: tuple[UUID, ...]) -> bool:
         """Waits until the requests are settled. False: not in time; the database will know.

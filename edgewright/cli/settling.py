@@ -90,7 +90,7 @@ async def _find_committed(ports: StoredPorts, cluster: UUID) -> None:
 
     Committed once more, each would put an old value in the place of whatever was written to its key since.
     """
-    requests = by_request(await ports.staging.pending(cluster, limit=_EVERYTHING))
+    requests = by_request((await ports.staging.pending(cluster, limit=_EVERYTHING)).changes)
     try:
         log = await asyncio.to_thread(ports.git.log, cluster, limit=_EVERYTHING)
     except NotFound:

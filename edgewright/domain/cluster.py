@@ -311,6 +311,7 @@ class Wanted(Frozen):
         edge_health: what is wrong on the edge; None: it has told of nothing to judge by.
         head: the newest commit of the repository, whoever made it; None: it cannot be told.
         secrets_pending: staged secret changes that no commit holds yet.
+        secrets_commit: the newest commit of secrets, if it is newer than the desired revision that was asked about.
         must_reenter: the first of the values that a recreation for new hardware took away, or that no key of the edge
             opens any more, as ``namespace/name/key``.
         resealing: the one under way, or the last one while something that it has found unreadable is missing.
@@ -351,6 +352,7 @@ class Wanted(Frozen):
     delivery_problem: DeliveryProblem | None = None
     head: Word | None = None
     secrets_pending: int = 0
+    secrets_commit: Word | None = None
     must_reenter: Annotated[tuple[Place, ...], AtMost(MOST_NAMES)] = ()
     resealing: Resealing | None = None
     paused: bool = False

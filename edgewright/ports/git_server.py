@@ -1,6 +1,6 @@
 """Where driving repositories live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -151,8 +151,12 @@ class GitServer(Protocol):
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """Whether ``descendant`` is ``ancestor`` or descends from it; False if either is unknown."""
 
-    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
-        """The newest commits of ``main``, newest first; empty while there are none."""
+    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
+        """The newest commits of ``main``, newest first; empty while there are none.
+
+        Args:
+            back_to: commits that were heads; what is older than all of them may be left out.
+        """
 
     def archive(self, repository: UUID) -> None:
         """Takes the repository out of service and keeps its bytes, and refuses what began to make it before.

@@ -1,6 +1,6 @@
 """Ciphertext on its way to a repository; a row is also the idempotency record of its request."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,6 @@ from uuid import UUID
 
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace
 from edgewright.domain.secret_template import TemplateChange
-from edgewright.ports.git_server import CommitId
 
 
 class StagedState(StrEnum):
@@ -53,6 +52,19 @@ class StagedChange:
         return self.ciphertext is None and isinstance(self.place, SecretKey)
 
 
+@dataclass(frozen=True)
+class PendingChanges:
+    """The oldest changes that wait for a commit.
+
+    Args:
+        changes: oldest first; whole requests only, and more than the limit only if they are of one request.
+        more: whether others may wait.
+    """
+
+    changes: Sequence[StagedChange]
+    more: bool
+
+
 class SecretStaging(Protocol):
     async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
         """Writes the changes of one request; if the request is there already, returns what is there.
@@ -64,18 +76,15 @@ class SecretStaging(Protocol):
     async def request(self, request: UUID) -> Sequence[StagedChange]:
         """All changes of one request, in order; empty if unknown."""
 
-    async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
-        """Staged changes of the present generation that no commit holds, oldest first; whole requests only."""
+    async def pending(self, cluster: UUID, *, limit: int = 500) -> PendingChanges:
+        """Staged changes of the present generation that no commit holds."""
 
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
-        events of the changes in the same transaction (deterministic IDs)."""
+        events of the changes in the same transaction (deterministic IDs). The cluster has news from then on."""
 
     async def give_way(self, changes: Sequence[StagedChange]) -> None:
         """Ends re-sealed values, one by one, for which something else than what they replace is there by now."""
-
-    async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
-        """The commit of each of the requests for which one is recorded."""
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         """Ends a request that can never be committed."""

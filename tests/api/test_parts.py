@@ -1,7 +1,8 @@
 """The parts of a gateway that live in memory, and the spelling of credentials."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.commit_watch import CommitWatch
 from api.heartbeats import HeartbeatBatch
-from api.nudges import PATIENCE_SECONDS, Nudges
+from api.nudges import MOMENT_SECONDS, PATIENCE_SECONDS, Nudges
 from api.problems import TooManyWrongCredentials
 from api.routes.clusters import duration
-from api.secret_lane import SecretLanes
+from api.secret_lane import AT_ONCE, MOST_CHANGES, SecretLanes
 from api.wrong_credentials import ADDRESS_LIMIT, WINDOW_SECONDS, WRONG_LIMIT, WrongCredentials
+from edgewright.application.secret_commits import CommittedSecrets
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Role
 from edgewright.errors import Conflict, Invalid, Unauthenticated, Waiting
@@ -49,28 +50,38 @@ class Fleet:
 
 
 class Commits:
-    """What the database says is committed; each look at it is counted."""
+    """Commits at once what is told to it; counts attempts."""
 
     def __init__(self) -> None:
-        self.held: set[UUID] = set()
-        self.stamp: int | None = 1
-        self.looked = 0
-        self.away = False
+        self.attempts: list[UUID] = []
+        self.staged: list[UUID] = []
+        self.known: list[set[UUID]] = []
+        self.at_once = 100
+        self.errors: dict[int, Exception] = {}
+        """By attempt."""
+        self.error: Exception | None = None
+        self.go = asyncio.Event()
+        self.go.set()
 
-    async def commits(self, requests: Sequence[UUID]) -> dict[UUID, str]:
-        self.looked += 1
-        if self.away:
-            raise Waiting("The database is away.", code="database_unavailable")
-        return {request: f"commit of {request}" for request in requests if request in self.held}
+    async def commit(self, cluster: UUID, *, staged_on: Mapping[UUID, str], most: int) -> CommittedSecrets:
+        assert most == MOST_CHANGES
+        self.attempts.append(cluster)
+        self.known.append(set(staged_on))
+        await self.go.wait()
+        if error := self.errors.get(len(self.attempts), self.error):
+            raise error
+        made, self.staged = self.staged[: self.at_once], self.staged[self.at_once :]
+        commits = {request: f"commit of {request}" for request in made}
+        return CommittedSecrets(commits, commits[made[-1]] if made else None, len(made), bool(self.staged))
 
 
-def watch_of(commits: Commits) -> CommitWatch:
-    return CommitWatch(commits, lambda: commits.stamp)  # type: ignore[arg-type] # staging, as far as it is asked
-
-
-def lane_of(fleet: Fleet, deadline: float = 20.0, commits: Commits | None = None) -> SecretLanes:
-    watch = watch_of(commits or Commits())
-    return SecretLanes(fleet, watch, deadline=deadline)  # type: ignore[arg-type] # a fleet of what the lane calls
+def lane_of(fleet: Fleet, commits: Commits | None = None, **more: float) -> SecretLanes:
+    """Without ``commits``, the gateway commits nothing itself."""
+    if commits is None:
+        commits = Commits()
+        commits.error = Waiting("The repository cannot be written.", code="git_unavailable")
+    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    return SecretLanes(commits, fleet, nudges, **more)  # type: ignore[arg-type] # of what the lane calls
 
 
 async def until(holds: Any) -> None:
@@ -133,62 +144,105 @@ async def test_a_caller_that_leaves_takes_nobody_along() -> None:
     await asyncio.wait_for(staying, 5)
 
 
-async def test_who_is_committed_does_not_wait_for_the_workflow_to_say_so() -> None:
+async def test_what_is_committed_here_needs_no_workflow() -> None:
     fleet, commits = Fleet(), Commits()
-    lane, (first, second) = lane_of(fleet, commits=commits), (uuid4(), uuid4())
-    callers = [asyncio.create_task(lane.change(uuid4(), request)) for request in (first, second)]
-    await until(lambda: len(fleet.updates) == 2)
-    commits.held = {first}
-    await asyncio.sleep(0.05)
-    assert commits.looked == 0, "nothing was written"
-    commits.stamp = 2
-    assert await asyncio.wait_for(callers[0], 5) == f"commit of {first}"
-    assert not callers[1].done()
-    fleet.error = Conflict("the workflow says no", code="no")
     fleet.go.set()
-    with pytest.raises(Conflict):
-        await callers[1]
+    fleet.error = FleetUnavailable("Temporal is away.")
+    lane, requests = lane_of(fleet, commits), [uuid4() for _ in range(3)]
+    commits.staged, commits.at_once = requests[:], 2
+    answers = await asyncio.gather(*(lane.change(CLUSTER, request) for request in requests))
+    assert answers == [f"commit of {request}" for request in requests]
+    assert (fleet.updates, commits.attempts) == ([], [CLUSTER] * 2), "as many commits as there are batches"
 
 
-async def test_a_database_that_cannot_be_read_leaves_it_to_the_workflow() -> None:
+async def test_the_workflow_is_told_once_of_commits_that_follow_closely() -> None:
     fleet, commits = Fleet(), Commits()
-    lane, request = lane_of(fleet, commits=commits), uuid4()
-    caller = asyncio.create_task(lane.change(CLUSTER, request))
-    await until(lambda: fleet.updates)
-    commits.away, commits.stamp = True, 2
-    await until(lambda: commits.looked)
-    assert not caller.done()
-    commits.away, commits.held, commits.stamp = False, {request}, None
-    await asyncio.sleep(0.02)
-    assert not caller.done(), "it is not known whether anything was written"
-    commits.stamp = 3
-    await asyncio.wait_for(caller, 5)
+    fleet.go.set()
+    lane = lane_of(fleet, commits)
+    for _ in range(4):
+        commits.staged = [uuid4()]
+        await lane.change(CLUSTER, commits.staged[0])
+    await until(lambda: fleet.nudged == [CLUSTER])
+    await lane.change(CLUSTER, uuid4())
+    await asyncio.sleep(2 * MOMENT_SECONDS)
+    assert fleet.nudged == [CLUSTER], "nothing was committed since"
 
 
-async def test_what_is_written_before_the_first_look_is_seen() -> None:
-    commits, request = Commits(), uuid4()
-    outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-    watch_of(commits).add({request: outcome})
-    commits.held, commits.stamp = {request}, 2
-    assert await asyncio.wait_for(outcome, 5) == f"commit of {request}"
+async def test_what_cannot_be_committed_here_is_left_to_the_workflow() -> None:
+    fleet, commits = Fleet(), Commits()
+    fleet.go.set()
+    lane, (done, left, other) = lane_of(fleet, commits), (uuid4(), uuid4(), uuid4())
+    commits.staged, commits.at_once = [done, left], 1
+    commits.errors = {2: Waiting("It is large.", code="large_commit"), 3: RuntimeError("a defect")}
+    answers = await asyncio.gather(*(lane.change(CLUSTER, request) for request in (done, left)))
+    assert answers == [f"commit of {done}", None], "its rows tell"
+    assert await lane.change(CLUSTER, other) is None
+    assert fleet.updates == [[left], [other]]
 
 
-async def test_nobody_looks_when_nobody_waits() -> None:
-    commits, looks = Commits(), [0]
+async def test_a_repository_that_hangs_holds_up_nobody_for_long() -> None:
+    fleet, commits = Fleet(), Commits()
+    fleet.go.set()
+    lane = lane_of(fleet, commits, patience=0.05)
+    commits.go.clear()
+    assert await asyncio.wait_for(lane.change(CLUSTER, uuid4()), 5) is None
+    assert len(fleet.updates) == 1, "the workflow was asked"
+    assert await asyncio.wait_for(lane.change(CLUSTER, uuid4()), 5) is None
+    assert commits.attempts == [CLUSTER], "no second thread waits for the same disk"
+    commits.go.set()
+    await until(lambda: not lane._under_way)
+    commits.staged = [request := uuid4()]
+    assert await lane.change(CLUSTER, request) == f"commit of {request}"
 
-    def stamp() -> int:
-        looks[0] += 1
-        return looks[0]
 
-    watch = CommitWatch(commits, stamp)  # type: ignore[arg-type] # staging, as far as it is asked
-    outcome: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-    watch.add({uuid4(): outcome})
-    await until(lambda: commits.looked > 1)
-    outcome.set_result(None)
-    await asyncio.sleep(0.02)
-    before = looks[0]
-    await asyncio.sleep(0.02)
-    assert looks[0] == before
+async def test_clusters_beyond_those_that_hang_are_left_to_their_workflows() -> None:
+    fleet, commits = Fleet(), Commits()
+    fleet.go.set()
+    lane = lane_of(fleet, commits, patience=0.05)
+    commits.go.clear()
+    await asyncio.gather(*(lane.change(uuid4(), uuid4()) for _ in range(AT_ONCE + 5)))
+    assert (len(commits.attempts), len(fleet.updates)) == (AT_ONCE, AT_ONCE + 5)
+    lane._patience = 60.0
+    await asyncio.wait_for(lane.change(uuid4(), uuid4()), 5)
+    assert len(fleet.updates) == AT_ONCE + 6, "nobody waits for places that do not become free"
+
+
+async def test_each_commit_is_charged_to_one_who_waits_for_it() -> None:
+    fleet = Fleet()
+    fleet.go.set()
+    charged: ContextVar[str] = ContextVar("charged")
+    seen: list[str] = []
+
+    class Charged(Commits):
+        async def commit(self, cluster: UUID, **more: Any) -> CommittedSecrets:
+            seen.append(charged.get())
+            return await super().commit(cluster, **more)
+
+    commits = Charged()
+    lane = lane_of(fleet, commits)
+
+    async def of(token: str) -> None:
+        charged.set(token)
+        await lane.change(CLUSTER, uuid4())
+
+    commits.go.clear()
+    callers = [asyncio.create_task(of(token)) for token in ("one", "two")]
+    await until(lambda: seen)
+    callers.append(asyncio.create_task(of("three")))
+    await asyncio.sleep(0.01)
+    commits.go.set()
+    await asyncio.gather(*callers)
+    assert seen == ["one", "three"]
+
+
+async def test_a_commit_is_told_what_each_request_was_staged_on_until_it_ended() -> None:
+    fleet, commits = Fleet(), Commits()
+    fleet.go.set()
+    lane, (known, unknown) = lane_of(fleet, commits), (uuid4(), uuid4())
+    with lane.staged_on(known, "c0"), lane.staged_on(unknown, None):
+        await lane.change(CLUSTER, known)
+    await lane.change(CLUSTER, unknown)
+    assert commits.known == [{known}, set()]
 
 
 async def test_an_answer_waits_for_its_nudge_only_a_moment_and_the_nudge_goes_on() -> None:

@@ -96,7 +96,7 @@ async def test_every_door_refuses_a_reserved_namespace_and_stores_nothing(
         assert answer.json()["where"] == "namespace"
         assert f"namespace {namespace} " in answer.json()["detail"]
         assert "a namespace of your own workloads" in answer.json()["hint"]
-    assert await centre.ports.staging.pending(edge.cluster) == []
+    assert (await centre.ports.staging.pending(edge.cluster)).changes == []
     assert centre.git.head(edge.cluster) == before
 
 

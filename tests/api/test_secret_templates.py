@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx
 import pytest
 from gateway_centre import STATUS_APP, GatewayCentre
+from sealed_values import nobody_commits
 from sealing_keys import certificate_pem, open_envelope, private_key
 
 from edgewright.ports.edge_reports import Heartbeat
@@ -252,7 +253,7 @@ async def test_what_no_secret_may_have_is_refused_at_both_doors(
         answer = await post(operator, cluster, change("k"), secrets=[secret])
         assert (answer.status_code, answer.json()["code"]) == (422, code), answer.text
     assert centre.git.head(cluster) == before
-    assert await centre.ports.staging.pending(cluster) == []
+    assert (await centre.ports.staging.pending(cluster)).changes == []
 
 
 @pytest.mark.parametrize(
@@ -294,10 +295,9 @@ async def test_an_unconfirmed_request_keeps_its_template(
     centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
 ) -> None:
     headers, query = {"Idempotency-Key": "late"}, {"type": "example.com/t", "label": "a=1"}
-    centre.fleet.available = False
-    late = await operator.put(path(cluster), content=b"one", headers=headers, params=query)
+    with nobody_commits(centre, cluster):
+        late = await operator.put(path(cluster), content=b"one", headers=headers, params=query)
     assert late.status_code == 503
-    centre.fleet.available = True
     assert (await operator.put(path(cluster), content=b"one", headers=headers, params=query)).status_code == 204
     assert template(centre, cluster) == ("example.com/t", {"a": "1"}, {})
 

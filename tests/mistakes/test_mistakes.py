@@ -279,7 +279,7 @@ def test_dead_temporal(
     value.write_text("s3cr3t")
     unconfirmed = edgewright("secret", "put", "line-3", "default/db", "password", f"@{value}")
     assert unconfirmed.code == 5
-    is_documented("Temporal is dead", PUT, last_words(unconfirmed))
+    is_documented("Temporal is dead", PUT.replace("press-shop", "line-3"), last_words(unconfirmed))
     assert gateway.api("DELETE", f"/v1/cluster/{uuid}").status_code == 202
 
 

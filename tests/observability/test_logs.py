@@ -1,5 +1,7 @@
 """Every line of a log is JSON, and the lines about a request can be put together."""
 
+import re
+
 from supervised import eventually
 from watched import SECRET, Watched
 
@@ -29,8 +31,9 @@ def test_commissioning_can_be_read_from_the_request_to_its_steps(watched: Watche
 
 
 def test_secret_can_be_followed_to_its_commit(watched: Watched) -> None:
-    eventually(lambda: lines_of(watched, "worker", "secret"))
-    assert {line["activity"] for line in lines_of(watched, "worker", "secret")} == {"commit_secrets"}
+    [committed] = [line for line in lines_of(watched, "gateway", "secret") if line["event"] == "secrets committed"]
+    assert (committed["cluster"], committed["requests"]) == (watched.cluster, 1)
+    assert re.fullmatch(r"[0-9a-f]{40}", str(committed["commit"]))
 
 
 def test_every_line_is_json_with_a_level_a_time_and_an_event(watched: Watched) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from centre import eventually
-from cluster_states import StatusAway, at_phase, postpone, stage, tells, waits_to_try
+from cluster_states import StatusAway, at_phase, postpone, tells, waits_to_try
 from resealing_edge import ResealingEdge, answer, ask, certify, to_put
 from sealing_keys import certificate_pem, private_key
 from temporalio.api.common.v1 import Payload
@@ -16,9 +16,9 @@ from walk import (
     Faulty,
     Walk,
     away,
-    change_secrets,
     fails_again_and_again,
     is_blocked,
+    is_committed,
     path,
 )
 
@@ -214,53 +214,6 @@ async def pause_that_raises_the_fence(walk: Walk) -> UUID:
         await walk.centre.fleet.resume(cluster, actor=ACTOR)
         await walk.told(cluster)
         return cluster
-
-
-# --- secrets -----------------------------------------------------------------------------------------------------
-
-
-@path
-async def one_secret(walk: Walk) -> UUID:
-    async with walk.working():
-        cluster = await walk.create()
-        await change_secrets(walk, cluster, ["password"])
-        return cluster
-
-
-@path
-async def several_secrets_at_once(walk: Walk) -> UUID:
-    async with walk.working():
-        cluster = await walk.create()
-        await change_secrets(walk, cluster, [f"key-{number}" for number in range(6)])
-        return cluster
-
-
-@path
-async def secret_while_git_is_away(walk: Walk) -> UUID:
-    git = Faulty(walk.centre.git, "commit", sync=True)
-    async with walk.working(git=git):
-        cluster = await walk.create()
-        git.fault = away(retry_after=5)
-        writing = asyncio.create_task(change_secrets(walk, cluster, ["password"]))
-        await asyncio.sleep(1.5)
-        git.fault = None
-        await writing
-        return cluster
-
-
-@path
-async def secrets_that_nobody_waits_for(walk: Walk) -> UUID:
-    async with walk.working():
-        cluster = await walk.create()
-        await stage(walk.centre, cluster, "left-over")
-        await walk.nudge(cluster)
-        await eventually(lambda: is_committed(walk, cluster))
-        await walk.told(cluster)
-        return cluster
-
-
-async def is_committed(walk: Walk, cluster: UUID) -> bool:
-    return not await walk.centre.ports.staging.pending(cluster)
 
 
 # --- the edge ----------------------------------------------------------------------------------------------------

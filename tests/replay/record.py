@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import paths_of_the_centre  # noqa: F401 - registers its paths
 import paths_of_the_ending  # noqa: F401 - registers its paths
 import paths_of_the_living  # noqa: F401 - registers its paths
+import paths_of_the_secrets  # noqa: F401 - registers its paths
 from temporal_server import temporal_server
 from temporalio.client import WorkflowHandle
 from walk import PATHS, SHORT_RUNS, setting_out

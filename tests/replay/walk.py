@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from centre import Centre, eventually, open_centre, working
 from cluster_states import at_phase, is_told, stage
 
+from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.cluster import (
     ClusterSettings,
     ConditionStatus,
@@ -169,3 +170,18 @@ async def change_secrets(walk: Walk, cluster: UUID, keys: Sequence[str]) -> None
     changes = [await stage(walk.centre, cluster, key) for key in keys]
     await asyncio.gather(*(walk.centre.fleet.change_secrets(cluster, [c.request]) for c in changes))
     await walk.told(cluster)
+
+
+async def commit_as_a_gateway(walk: Walk, cluster: UUID, key: str) -> None:
+    """Commits a secret without the workflow, and returns when that knows of it."""
+    change = await stage(walk.centre, cluster, key)
+    ports = walk.centre.ports
+    made = await SecretCommits(ports.directory, ports.staging, ports.git).commit(cluster)
+    await walk.nudge(cluster)
+    newest = made.commits[change.request]
+    await walk.until(cluster, lambda row: bool(row.projection and row.projection.desired_revision == newest))
+    await walk.told(cluster)
+
+
+async def is_committed(walk: Walk, cluster: UUID) -> bool:
+    return not (await walk.centre.ports.staging.pending(cluster)).changes

@@ -300,6 +300,7 @@ async def gateway_centre(
         )
         ensure_webhook_key(database_file.parent / FILE_NAME)
         app = create_app(gateway)
+        app.state.live.nudges.moment = 0.0  # each request of a test waits for what it has nudged
         centre = GatewayCentre(gateway, app, fleet, workflow, ports)
         async with app.router.lifespan_context(app):
             try:

@@ -74,6 +74,7 @@ def lone_gateway(
     home: Path,
     *,
     full_disk: bool = False,
+    begins_with: str = "",
     database_url: str | None = None,
     descriptors: int | str | None = None,
     instead: Mapping[str, str] | None = None,
@@ -83,6 +84,7 @@ def lone_gateway(
 
     Args:
         full_disk: its database cannot grow any more.
+        begins_with: Python that its process runs before anything else.
         database_url: another database than the SQLite file in the home.
         descriptors: how many files it may open at most, as `prlimit` takes it.
         instead: variables that it is told besides.
@@ -103,10 +105,10 @@ def lone_gateway(
     command = [sys.executable, "-P", "-m", "api"]
     if descriptors is not None:
         command = ["prlimit", f"--nofile={descriptors}", *command]
-    if full_disk:
-        (home / "full").mkdir()
-        (home / "full" / "sitecustomize.py").write_text(FULL)
-        told["PYTHONPATH"] = str(home / "full")
+    if first := FULL if full_disk else begins_with:
+        (home / "first").mkdir(exist_ok=True)
+        (home / "first" / "sitecustomize.py").write_text(first)
+        told["PYTHONPATH"] = str(home / "first")
     log = home / "logs" / f"gateway-{port}.log"
     with (
         log.open("wb") as out,

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
@@ -129,13 +129,16 @@ class MemoryGitServer:
             name = commits[name].parent
         return False
 
-    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
         """See the port."""
         stored = self._get(repository)
         found: list[CommitSummary] = []
-        name = stored.head
+        name, awaited = stored.head, set(back_to)
         while name is not None and len(found) < limit:
             found.append(stored.commits[name].summary)
+            awaited.discard(name)
+            if back_to and not awaited:
+                break
             name = stored.commits[name].parent
         return found
 

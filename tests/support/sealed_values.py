@@ -1,12 +1,16 @@
 """What tests of secrets share: a sealing key of an edge, its status, and what a repository holds, opened with it."""
 
+import fcntl
 from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from gateway_centre import GatewayCentre
 from sealing_keys import certificate_pem, open_envelope, private_key
 
+from edgewright.adapters.git.refs import WRITER_LOCK
 from edgewright.sealing import read_values
 
 KEY = private_key()
@@ -25,6 +29,16 @@ def in_git(centre: GatewayCentre, cluster: UUID, namespace: str, name: str) -> d
         return {}
     label = f"{namespace}/{name}".encode()
     return {key: open_envelope(value.ciphertext, KEY, label) for key, value in read_values(document).items()}
+
+
+@contextmanager
+def nobody_commits(centre: GatewayCentre, cluster: UUID) -> Iterator[None]:
+    """Somebody else writes to the repository all the time, and Temporal is away."""
+    centre.fleet.available = False
+    with (centre.git.folder(cluster) / WRITER_LOCK).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    centre.fleet.available = True
 
 
 def path(cluster: UUID, key: str = "password", name: str = "db", namespace: str = "default") -> str:

@@ -8,9 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 import yaml
 
-from activities import staged_files
-from activities.secret_namespaces import apply_with_drivers
-from activities.staged_files import AppliedRequests, apply_requests
+from edgewright.application import staged_files
+from edgewright.application.staged_files import AppliedRequests, apply_requests, apply_with_drivers
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.rendering.layout import DRIVER_PATTERN_PATH, DRIVERS_PATH
 from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES

@@ -10,7 +10,7 @@ from centre import Centre
 from loop_watch import Called, Held, calls_of, loop_watched, thread_of
 from sealing_keys import sealing_certificate
 
-import activities.secrets
+import edgewright.application.secret_commits
 from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.ports.git_server import CommitMessage
@@ -68,7 +68,7 @@ async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the
         await centre.ports.staging.stage([change])
     searched = Called()
     search = thread_of(already_committed, searched)
-    monkeypatch.setattr(activities.secrets, "already_committed", search)
+    monkeypatch.setattr(edgewright.application.secret_commits, "already_committed", search)
     await centre.fleet.change_secrets(cluster, [change.request for change in waiting])
     [last] = await centre.ports.staging.request(waiting[-1].request)
     assert last.state == StagedState.COMMITTED

@@ -278,7 +278,7 @@ async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre
     await centre.fleet.resume(cluster, actor="token:test")
 
     async def committed() -> bool:
-        return not await centre.ports.staging.pending(cluster)
+        return not (await centre.ports.staging.pending(cluster)).changes
 
     await eventually(committed, seconds=10)
 

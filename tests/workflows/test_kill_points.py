@@ -231,7 +231,7 @@ async def test_a_resealing_survives_a_death_at_every_point(stage: Stage) -> None
     await ask(centre, cluster)
     await stage.worker.kill()
     await hand_in_resealed(centre, edge)
-    [request] = {change.request for change in await centre.ports.staging.pending(cluster)}
+    [request] = {change.request for change in (await centre.ports.staging.pending(cluster)).changes}
     async with stage.deaths(SECRET_DEATHS):
         await eventually(lambda: all_committed(centre, [request]), seconds=60)
     edge.keys = [2]

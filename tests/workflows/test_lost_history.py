@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -16,6 +16,7 @@ from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, Ste
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
+from edgewright.ports.git_server import CommitId
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,11 @@ async def history_lost(centre: Centre, cluster: UUID, folder: Path, address: str
         yield found
 
 
+def has_told_of(commit: CommitId | None) -> Callable[[ClusterRow], bool]:
+    """Of its own commits a workflow tells a moment later; one that has lost its history tells of them at once."""
+    return lambda row: row.projection is not None and row.projection.desired_revision == commit
+
+
 async def written_entries(centre: Centre, cluster: UUID) -> list[int]:
     return [change.position for change in await centre.ports.config.changes(after=0) if change.object == cluster]
 
@@ -69,6 +75,7 @@ async def test_an_active_cluster_outlives_temporals_history(
         await idle_centre.until(cluster, at_phase(Phase.ACTIVE))
         change = await stage(idle_centre, cluster, "before")
         await idle_centre.fleet.change_secrets(cluster, [change.request])
+        await idle_centre.until(cluster, has_told_of(idle_centre.git.head(cluster)))
         await eventually(lambda: is_told(idle_centre, cluster))
     async with history_lost(idle_centre, cluster, tmp_path, other_temporal) as found:
         await found.write(cluster, "lost-active", values={"replicas": 3})

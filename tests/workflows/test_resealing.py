@@ -115,7 +115,7 @@ async def test_only_what_is_still_there_is_replaced(idle_centre: Centre) -> None
         cluster, edge = await stale(idle_centre, "still-there", {"a": b"1", "b": b"2"})
         await ask(idle_centre, cluster)
     await answer(idle_centre, edge)
-    staged = await idle_centre.ports.staging.pending(cluster)
+    staged = (await idle_centre.ports.staging.pending(cluster)).changes
     gone = to_put(cluster, DB, {"a": b"new", "b": b"new"}, 2)
     await idle_centre.ports.staging.stage(gone)
     await commit_once(idle_centre, cluster)

@@ -19,7 +19,7 @@ from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets
 from edgewright.ports.git_server import CommitId, CommitMessage, WriterFence
-from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.ports.secret_staging import PendingChanges, StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, parse_certificate, read_values, seal, sealed_secret
 
 CERTIFICATE = parse_certificate(certificate_pem(private_key()), now=datetime.now(UTC))
@@ -226,11 +226,11 @@ class FailsAtFirst:
     def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
-    async def pending(self, cluster: UUID, *, limit: int) -> Sequence[StagedChange]:
+    async def pending(self, cluster: UUID, *, limit: int) -> PendingChanges:
         if not self.failures:
             self.failures += 1
             raise Waiting("not now", retry_after=0.1)
-        found: Sequence[StagedChange] = await self._real.pending(cluster, limit=limit)
+        found: PendingChanges = await self._real.pending(cluster, limit=limit)
         return found
 
 

@@ -164,6 +164,7 @@ clusters = Table(
     Column("asks_flux_since", MOMENT),
     *(Column(name, Boolean) for name in ("purge", "purged")),
     Column("purge_problem", Text),
+    Column("secrets_commit", Text),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),

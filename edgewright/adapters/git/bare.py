@@ -2,9 +2,10 @@
 
 import heapq
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from uuid import UUID
 
@@ -201,14 +202,11 @@ class BareGitServer:
             arguments = ["merge-base", "--is-ancestor", ancestor, descendant]
             return run_git(folder, arguments, timeout=_ANCESTRY_TIMEOUT, accept=(0, 1)).returncode == 0
 
-    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
         """See the port."""
         with self._opened(repository) as folder, self._objects(folder) as objects:
-            head = read_head(folder)
-            return [
-                commit.summary(name)
-                for _, (name, commit) in zip(range(limit), _newest_first(objects, head), strict=False)
-            ]
+            newest = islice(_newest_first(objects, read_head(folder)), limit)
+            return [commit.summary(name) for name, commit in _back_to(newest, back_to)]
 
     def archive(self, repository: UUID) -> None:
         """See the port."""
@@ -266,6 +264,22 @@ def _missing(commit: CommitId) -> Stalled:
 
 def _is_commit(objects: ObjectStore, commit: CommitId) -> bool:
     return is_commit_id(commit) and objects.read(commit, "commit") is not None
+
+
+def _back_to(
+    newest: Iterator[tuple[CommitId, Commit]], heads: Collection[CommitId]
+) -> Iterator[tuple[CommitId, Commit]]:
+    """Without what is older than all heads, as far as one commit follows the other.
+
+    Behind a merge the order is that of clocks, which may be anybody's: then nothing is left out.
+    """
+    awaited, is_straight = set(heads), bool(heads)
+    for name, commit in newest:
+        yield name, commit
+        awaited.discard(name)
+        is_straight = is_straight and len(commit.parents) <= 1
+        if is_straight and not awaited:
+            return
 
 
 def _newest_first(objects: ObjectStore, head: CommitId | None) -> Iterator[tuple[CommitId, Commit]]:

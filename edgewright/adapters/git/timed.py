@@ -1,7 +1,7 @@
 """Measures how long each operation on the repositories takes, whoever implements them."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from uuid import UUID
 
@@ -87,9 +87,9 @@ class TimedGit:
         with self._timed("is_ancestor"):
             return self._git.is_ancestor(repository, ancestor, descendant)
 
-    def log(self, repository: UUID, *, limit: int) -> Sequence[CommitSummary]:
+    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
         with self._timed("log"):
-            return self._git.log(repository, limit=limit)
+            return self._git.log(repository, limit=limit, back_to=back_to)
 
     def archive(self, repository: UUID) -> None:
         with self._timed("archive"):

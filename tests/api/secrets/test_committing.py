@@ -8,8 +8,9 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from gateway_centre import GatewayCentre
-from sealed_values import change, in_git, path
+from sealed_values import change, in_git, nobody_commits, path
 
+from api.secret_lane import MOST_CHANGES
 from api.secret_writes import outcome_of
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict, Waiting
@@ -44,14 +45,41 @@ async def test_an_unconfirmed_commit_is_found_with_the_same_key(
     centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
 ) -> None:
     headers = {"Idempotency-Key": "late"}
-    centre.fleet.available = False
-    answer = await operator.put(path(cluster), content=b"one", headers=headers)
+    with nobody_commits(centre, cluster):
+        answer = await operator.put(path(cluster), content=b"one", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (503, "commit_unconfirmed")
     assert int(answer.headers["Retry-After"]) >= 1
-    centre.fleet.available = True
     again = await operator.put(path(cluster), content=b"one", headers=headers)
     assert again.status_code == 204
     assert in_git(centre, cluster, "default", "db") == {"password": b"one"}
+
+
+async def test_a_secret_is_committed_while_temporal_is_away_and_its_workflow_finds_the_commit_later(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    centre.fleet.available = False
+    answer = await operator.put(path(cluster), content=b"one")
+    assert (answer.status_code, answer.headers["Edgewright-Commit"]) == (204, centre.git.head(cluster))
+    assert in_git(centre, cluster, "default", "db") == {"password": b"one"}
+    reading = await centre.steps.read_wanted(cluster)
+    assert reading is not None
+    assert (reading.secrets_pending, reading.secrets_commit) == (0, answer.headers["Edgewright-Commit"])
+    assert cluster in await centre.ports.directory.unfinished(), "the sweep nudges it once Temporal is back"
+
+
+async def test_a_gateway_commits_no_large_request_and_nothing_before_it(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    """The files of large requests take a time that would be everybody's."""
+    changes = [change(f"s{number}", "k", b"v") for number in range(MOST_CHANGES + 1)]
+    centre.fleet.available = False
+    late = await operator.post(f"/v1/cluster/{cluster}/secret", json={"changes": changes})
+    assert (late.status_code, late.json()["code"]) == (503, "commit_unconfirmed")
+    after = await operator.put(path(cluster, "k", "s0"), content=b"newer")
+    assert (after.status_code, after.json()["code"]) == (503, "commit_unconfirmed"), "it is the newer value"
+    centre.fleet.available = True
+    assert (await operator.put(path(cluster, "other"), content=b"1")).status_code == 204
+    assert in_git(centre, cluster, "default", "s0") == {"k": b"newer"}
 
 
 async def test_many_changes_are_one_commit(centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient) -> None:

@@ -55,7 +55,7 @@ async def test_a_dry_run_stores_nothing(
     before = centre.git.head(cluster)
     assert (await operator.put(f"{path(cluster)}?{query}", content=b"x")).status_code == 204
     assert centre.git.head(cluster) == before
-    assert await centre.ports.staging.pending(cluster) == []
+    assert (await centre.ports.staging.pending(cluster)).changes == []
 
 
 async def test_dryrun_false_is_no_dry_run(centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient) -> None:
@@ -246,5 +246,5 @@ async def test_keys_whose_annotations_the_edge_would_refuse_are_refused_at_the_d
     answer = await operator.post(f"/v1/cluster/{cluster}/secret", json={"changes": changes})
     assert (answer.status_code, answer.json()["code"]) == (413, "secret_too_large")
     assert "annotations" in answer.json()["detail"]
-    assert await centre.ports.staging.pending(cluster) == []
+    assert (await centre.ports.staging.pending(cluster)).changes == []
     assert centre.git.head(cluster) == before

@@ -242,7 +242,7 @@ async def test_what_differs_is_unfinished(timed: Store) -> None:
 
     await timed.staging.stage([await timed.change(cluster)])
     assert await timed.directory.unfinished() == [cluster]
-    await timed.staging.refuse((await timed.staging.pending(cluster))[0].request, "x", "x")
+    await timed.staging.refuse((await timed.staging.pending(cluster)).changes[0].request, "x", "x")
     assert await timed.directory.unfinished() == []
 
     await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])

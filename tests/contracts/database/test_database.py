@@ -296,6 +296,7 @@ OF_LATER_MIGRATIONS = (
     *("event_room", "event_room_at", "events_omitted", "drift", "drift_lost"),
     *("asks_flux", "asks_flux_since"),
     *("purge", "purged", "purge_problem"),
+    "secrets_commit",
 )
 
 

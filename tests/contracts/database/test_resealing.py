@@ -57,7 +57,7 @@ async def take(store: Store, cluster: UUID, *verdicts: Verdict, fingerprint: str
 
 
 async def pending(store: Store, cluster: UUID) -> Sequence[StagedChange]:
-    return await store.staging.pending(cluster)
+    return (await store.staging.pending(cluster)).changes
 
 
 async def test_what_was_asked_for_is_wanted_until_it_is_answered(store: Store) -> None:

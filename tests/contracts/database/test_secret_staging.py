@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from database_stores import ACTOR, NOON, Store, key_of
+from database_stores import ACTOR, NOON, Store, key_of, wanted
 from sqlalchemy import Connection, event, select
 
 from edgewright.adapters.database.secrets import secret_staging
@@ -32,7 +32,7 @@ async def states(store: Store, request: Any) -> list[StagedState]:
 async def test_what_is_staged_is_pending_in_order(store: Store) -> None:
     cluster = await store.create()
     first, second = await stage(store, cluster, "a", "b"), await stage(store, cluster, "c")
-    pending = await store.staging.pending(cluster)
+    pending = (await store.staging.pending(cluster)).changes
     assert [(change.request, key_of(change)) for change in pending] == [(first, "a"), (first, "b"), (second, "c")]
     assert [change.sequence for change in pending] == sorted({change.sequence for change in pending})
     one = pending[0]
@@ -50,7 +50,7 @@ async def test_a_template_is_kept_as_it_was_staged(store: Store) -> None:
     wish = TemplateChange("kubernetes.io/tls", {"b": "2", "a": None}, {"note": "x"})
     staged = await store.staging.stage([replace(await store.change(cluster), template=wish)])
     other = await store.staging.stage([await store.change(cluster, "other")])
-    assert [change.template for change in await store.staging.pending(cluster)] == [wish, None]
+    assert [change.template for change in (await store.staging.pending(cluster)).changes] == [wish, None]
     assert await store.staging.request(staged[0].request) == staged
     assert await store.staging.request(other[0].request) == other
 
@@ -61,23 +61,23 @@ async def test_a_repeated_request_gets_what_is_there(store: Store) -> None:
     staged = await store.staging.stage([change])
     resealed = await store.change(cluster, request=change.request, ciphertext="other")
     assert await store.staging.stage([resealed]) == staged
-    assert len(await store.staging.pending(cluster)) == 1
+    assert len((await store.staging.pending(cluster)).changes) == 1
 
 
 @pytest.mark.parametrize("creates", [True, False])
 async def test_a_staged_secret_remembers_whether_it_brings_its_namespace(store: Store, *, creates: bool) -> None:
     cluster = await store.create()
     request = await stage(store, cluster, "a", creates_namespace=creates)
-    assert [change.creates_namespace for change in await store.staging.pending(cluster)] == [creates]
+    assert [change.creates_namespace for change in (await store.staging.pending(cluster)).changes] == [creates]
     assert [change.creates_namespace for change in await store.staging.request(request)] == [creates]
 
 
 async def test_a_request_is_never_torn(store: Store) -> None:
     cluster = await store.create()
     first, second = await stage(store, cluster, "a", "b", "c"), await stage(store, cluster, "d", "e")
-    assert {one.request for one in await store.staging.pending(cluster, limit=1)} == {first}
-    assert {one.request for one in await store.staging.pending(cluster, limit=4)} == {first}
-    assert {one.request for one in await store.staging.pending(cluster, limit=5)} == {first, second}
+    for limit, offered, more in ((1, {first}, True), (4, {first}, True), (5, {first, second}, False)):
+        pending = await store.staging.pending(cluster, limit=limit)
+        assert ({one.request for one in pending.changes}, pending.more) == (offered, more)
 
 
 async def test_all_changes_of_a_request_belong_together(store: Store) -> None:
@@ -121,7 +121,9 @@ async def test_requests_that_come_together_share_transactions_and_nothing_else(s
     assert isinstance(refused, Conflict) and refused.code == "deleting"
     assert again == staged[0]
     assert isinstance(superseded, Superseded)
-    assert [change.request for change in await store.staging.pending(living)] == [c.request for c in changes]
+    assert [change.request for change in (await store.staging.pending(living)).changes] == [
+        c.request for c in changes
+    ]
 
 
 async def test_a_caller_who_leaves_takes_nobody_along(store: Store) -> None:
@@ -132,9 +134,11 @@ async def test_a_caller_who_leaves_takes_nobody_along(store: Store) -> None:
     asking[2].cancel()
     done = await asyncio.gather(*asking, return_exceptions=True)
     assert [isinstance(outcome, asyncio.CancelledError) for outcome in done] == [True, False, True, False]
-    there = {change.request for change in await store.staging.pending(cluster)}
+    there = {change.request for change in (await store.staging.pending(cluster)).changes}
     assert {done[1], done[3]} <= there
-    assert await stage(store, cluster, "e") in {change.request for change in await store.staging.pending(cluster)}
+    assert await stage(store, cluster, "e") in {
+        change.request for change in (await store.staging.pending(cluster)).changes
+    }
 
 
 async def test_whoever_waits_is_told_that_the_database_is_away(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +175,7 @@ async def test_a_commit_is_recorded_once_and_the_ciphertext_goes(store: Store) -
         await store.staging.committed([put, deleted], commit)
     ended = [*await store.staging.request(put), *await store.staging.request(deleted)]
     assert {(one.state, one.commit, one.ciphertext) for one in ended} == {(StagedState.COMMITTED, "c0ffee", None)}
-    assert await store.staging.pending(cluster) == []
+    assert (await store.staging.pending(cluster)).changes == []
     told = [event for event in await store.audit.timeline(cluster) if event.kind.startswith("secret")]
     assert [(event.kind, event.detail["key"], event.detail["commit"]) for event in told] == [
         ("secret.put", "a", "c0ffee"),
@@ -183,16 +187,18 @@ async def test_a_commit_is_recorded_once_and_the_ciphertext_goes(store: Store) -
         assert set(await connection.scalars(select(staged_changes.c.ciphertext))) == {None}
 
 
-async def test_it_is_known_which_requests_a_commit_holds(store: Store) -> None:
+async def test_the_workflow_finds_the_newest_commit_whoever_has_made_it(store: Store) -> None:
     cluster = await store.create()
-    held, waiting, refused = [await stage(store, cluster, *keys) for keys in ("ab", "c", "d")]
-    await store.staging.refuse(refused, "no", "No.")
-    everybody = [held, waiting, refused, uuid4()]
-    assert await store.staging.commits(everybody) == {}
-    await store.staging.committed([held], "c1")
-    assert await store.staging.commits(everybody) == {held: "c1"}
-    assert await store.staging.commits([waiting]) == {}
-    assert await store.staging.commits([]) == {}
+    first, second, third = [await stage(store, cluster, *keys) for keys in ("ab", "c", "d")]
+    assert (await wanted(store, cluster)).secrets_commit is None
+    await store.staging.refuse(third, "no", "No.")
+    for request, commit in ((first, "c1"), (second, "c2")):
+        await store.staging.committed([request], commit)
+        reading = await wanted(store, cluster)
+        assert (reading.secrets_commit, reading.secrets_pending == 0) == (commit, request == second)
+    assert reading.unread_news, "a gateway may die before it nudges"
+    await store.staging.committed([second], "c3")
+    assert (await wanted(store, cluster)).secrets_commit == "c2", "it was committed already"
 
 
 async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store) -> None:
@@ -202,7 +208,7 @@ async def test_an_older_change_is_never_committed_over_a_newer_one(store: Store)
     await store.staging.committed([newest], "c0ffee")
     assert await states(store, older) == [StagedState.SUPERSEDED]
     assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.STAGED]
-    assert [(one.request, key_of(one)) for one in await store.staging.pending(cluster)] == [(mixed, "b")]
+    assert [(one.request, key_of(one)) for one in (await store.staging.pending(cluster)).changes] == [(mixed, "b")]
     await store.staging.committed([older, mixed], "decade")
     assert await states(store, older) == [StagedState.SUPERSEDED]
     assert await states(store, mixed) == [StagedState.SUPERSEDED, StagedState.COMMITTED]
@@ -268,7 +274,7 @@ async def test_a_refused_request_says_why(store: Store) -> None:
     assert {(one.state, one.refusal_code, one.refusal, one.ciphertext) for one in ended} == {
         (StagedState.REFUSED, "too_large", "The Secret is over 1 MiB.", None)
     }
-    assert await store.staging.pending(cluster) == []
+    assert (await store.staging.pending(cluster)).changes == []
     assert (await store.kinds(cluster)).count("secret.refused") == 1
     await store.staging.committed([uuid4()], "nothing")
     await store.staging.committed([], "nothing")
@@ -279,13 +285,13 @@ async def test_one_request_staged_by_two_gateways_is_there_once(two: tuple[Store
     change = await two[0].change(cluster)
     answers = await asyncio.gather(*(two[number % 2].staging.stage([change]) for number in range(4)))
     assert all(answer == answers[0] for answer in answers)
-    assert len(await two[0].staging.pending(cluster)) == 1
+    assert len((await two[0].staging.pending(cluster)).changes) == 1
 
 
 async def test_the_front_of_a_backlog_is_whole_requests_within_the_limit(store: Store) -> None:
     cluster = await store.create()
     requests = [await stage(store, cluster, *(f"{n}-{key}" for key in range(10))) for n in range(30)]
-    front = await store.staging.pending(cluster, limit=25)
+    front = (await store.staging.pending(cluster, limit=25)).changes
     assert [change.request for change in front] == [request for request in requests[:2] for _ in range(10)]
 
 

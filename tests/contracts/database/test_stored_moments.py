@@ -161,7 +161,7 @@ async def test_a_request_for_a_secret_is_as_young_as_its_commit(timed: Store) ->
     change = await timed.change(cluster, sealed_at=NOON + timedelta(days=400))
     await timed.staging.stage([change])
     assert "requests for secrets" in await timed.edge_reports.mend_future()
-    assert [one.sealed_at for one in await timed.staging.pending(cluster)] == [NOON]
+    assert [one.sealed_at for one in (await timed.staging.pending(cluster)).changes] == [NOON]
 
 
 async def test_an_applied_signal_is_forgotten_in_time(timed: Store) -> None:

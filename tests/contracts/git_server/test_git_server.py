@@ -320,6 +320,14 @@ def test_log_is_newest_first_and_bounded(server: GitServer, repository: UUID) ->
     assert [entry.at for entry in log] == sorted((entry.at for entry in log), reverse=True)
 
 
+def test_log_goes_back_to_the_oldest_of_some_commits(server: GitServer, repository: UUID) -> None:
+    commits = [put(server, repository, {"a": str(n).encode()}) for n in range(6)]
+    for back_to, oldest in (([commits[4]], 4), ([commits[4], commits[2]], 2), ([commits[5]], 5), ([], 0)):
+        log = server.log(repository, limit=9, back_to=back_to)
+        assert [entry.commit for entry in log] == commits[oldest:][::-1]
+    assert len(server.log(repository, limit=9, back_to=["0" * 40, commits[4]])) == 6, "one of them is not there"
+
+
 def test_log_tells_subject_body_trailers_and_actor(server: GitServer, repository: UUID) -> None:
     message = CommitMessage(
         "Add a secret", "token:ci", [("Fence", "3/17"), ("Request", "abc")], body="Because\nof this.\n"

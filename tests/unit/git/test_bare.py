@@ -169,6 +169,7 @@ def test_merge_by_hand_appears_in_the_log(server: BareGitServer, repository: UUI
     assert [entry.commit for entry in log] == [merge, side, first]
     assert [entry.author for entry in log] == ["Ann", "Ann", "token:ci"]
     assert server.is_ancestor(repository, side, merge)
+    assert len(server.log(repository, limit=9, back_to=[merge])) == 3, "whose clock orders them is not known"
 
 
 def test_mode_and_symbolic_links_by_hand_survive_commits(

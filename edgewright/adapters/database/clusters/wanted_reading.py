@@ -123,6 +123,7 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         certificate_proposed=proposed_from(row),
         observed_revision=row.observed_revision,
         secrets_pending=row.secrets_pending,
+        secrets_commit=row.secrets_commit,
         must_reenter=tuple(row.must_reenter),
         paused=row.paused,
         paused_reason=row.paused_reason,

@@ -106,6 +106,7 @@ class ClusterRecord(NamedTuple):
     purge: bool | None
     purged: bool | None
     purge_problem: str | None
+    secrets_commit: CommitId | None
 
 
 class ClusterChanges(TypedDict, total=False):
@@ -193,6 +194,7 @@ class ClusterChanges(TypedDict, total=False):
     purge: bool | None
     purged: bool | None
     purge_problem: str | None
+    secrets_commit: CommitId | None
 
 
 NO_PURGE: ClusterChanges = {"purge": None, "purged": None, "purge_problem": None}

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.portions import execute_in_portions, in_portions
 from edgewright.adapters.database.events.events import record, record_all
-from edgewright.adapters.database.rows.cluster_record import ClusterRecord
+from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import find_row, update_row
 from edgewright.adapters.database.rows.staged_rows import OF_REQUESTS, change_of, of_requests, place_of
 from edgewright.adapters.database.secrets.staging_together import StagingTogether
@@ -27,16 +27,13 @@ from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.git_server import CommitId
-from edgewright.ports.secret_staging import StagedChange, StagedState
+from edgewright.ports.secret_staging import PendingChanges, StagedChange, StagedState
 
 EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
 """Names the events of committed changes, so that recording a commit again writes none twice."""
 COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
 """A removal may refuse what a commit holds already; the commit is the truth."""
 
-_COMMITS = select(staged_changes.c.request, staged_changes.c.commit).where(
-    OF_REQUESTS, staged_changes.c.state == StagedState.COMMITTED
-)
 _CLUSTERS = select(staged_changes.c.cluster).where(OF_REQUESTS).distinct()
 _TO_COMMIT = (
     select(staged_changes)
@@ -100,7 +97,7 @@ class SqlSecretStaging:
         async with self._database.read() as connection:
             return (await of_requests(connection, [request])).get(request, [])
 
-    async def pending(self, cluster: UUID, *, limit: int = 500) -> Sequence[StagedChange]:
+    async def pending(self, cluster: UUID, *, limit: int = 500) -> PendingChanges:
         of_cluster = {"of_cluster": cluster}
         async with self._database.read() as connection:
             front = list(await connection.scalars(_FRONT, {**of_cluster, "front": limit + 1}))
@@ -109,7 +106,8 @@ class SqlSecretStaging:
             else:
                 wanted = {**of_cluster, "requests": _whole_requests(front)}
                 found = await connection.execute(_PENDING.where(OF_REQUESTS), wanted)
-            return [change_of(row) async for row in in_portions(found)]
+            changes = [change_of(row) async for row in in_portions(found)]
+        return PendingChanges(changes, more=len(front) > limit)
 
     async def committed(self, requests: Sequence[UUID], commit: str) -> None:
         if not requests:
@@ -130,13 +128,6 @@ class SqlSecretStaging:
             return
         async with self._database.write() as connection:
             await connection.execute(_GIVE_WAY, {"sequences": [change.sequence for change in changes]})
-
-    async def commits(self, requests: Sequence[UUID]) -> Mapping[UUID, CommitId]:
-        if not requests:
-            return {}
-        async with self._database.read() as connection:
-            rows = await connection.execute(_COMMITS, {"requests": list(requests)})
-            return {row.request: row.commit for row in rows}
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)
@@ -242,19 +233,19 @@ async def _record_commit(
     await execute_in_portions(connection, _SUPERSEDE, facts.older)
     for owner in owners:
         if owner is not None:
-            await _entered_again(connection, at, owner, facts.entered.get(owner.uuid, frozenset()))
+            await _tell(connection, at, owner, commit, facts.entered.get(owner.uuid, frozenset()))
     await record_all(connection, at, facts.told)
     return True
 
 
-async def _entered_again(
-    connection: AsyncConnection, at: datetime, owner: ClusterRecord, entered: AbstractSet[str]
+async def _tell(
+    connection: AsyncConnection, at: datetime, owner: ClusterRecord, commit: CommitId, entered: AbstractSet[str]
 ) -> None:
+    """Whoever has committed: the workflow has to look again, and finds the commit in the row."""
+    changes: ClusterChanges = {"secrets_commit": commit, "news_at": at}
     if entered & set(owner.must_reenter):
-        left = [secret for secret in owner.must_reenter if secret not in entered]
-        await update_row(connection, owner.uuid, must_reenter=left)
-        if owner.resealing is not None:  # a condition says what the edge cannot open: its workflow has to look again
-            await update_row(connection, owner.uuid, news_at=at)
+        changes["must_reenter"] = [secret for secret in owner.must_reenter if secret not in entered]
+    await update_row(connection, owner.uuid, **changes)
 
 
 def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:

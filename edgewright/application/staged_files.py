@@ -1,11 +1,23 @@
-"""What staged requests make of the files of a repository. Nothing here runs in an event loop: files are large."""
+"""What staged requests make of the files of a repository, and what their namespaces need beside them.
+
+Nothing here runs in an event loop: files are large, and it reads a repository.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from uuid import UUID
 
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
+from edgewright.domain.rendering.layout import DRIVER_PATTERN_PATH
+from edgewright.domain.rendering.secret_drivers import (
+    check_room,
+    namespace_note_path,
+    open_namespaces,
+    read_pattern,
+    used_namespaces,
+)
 from edgewright.domain.secret_template import TemplateChange, secret_is_gone
 from edgewright.errors import Refused, Stalled
 from edgewright.ports.secret_staging import StagedChange
@@ -13,6 +25,8 @@ from edgewright.sealing import SealedValue, change_values
 
 Files = Mapping[str, bytes | None]
 Requests = Sequence[tuple[UUID, Sequence[StagedChange]]]
+Read = Callable[[str], bytes | None]
+ListPaths = Callable[[], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,31 @@ class AppliedRequests:
     files: Files
     taken: list[UUID] = field(default_factory=list)
     refused: dict[UUID, Refused | Stalled] = field(default_factory=dict)
+
+
+def apply_with_drivers(read: Read, list_paths: ListPaths, requests: Requests) -> AppliedRequests:
+    """``apply_requests``, and with it what drives each namespace that gets its first secret. Blocks.
+
+    Args:
+        read: the present content of a file, None if it is not there.
+        list_paths: every path below ``edo/secrets``; asked only where a namespace is new.
+    """
+    asked = set().union(*(_namespaces(changes) for _, changes in requests))
+    unknown = {name for name in asked if read(namespace_note_path(name)) is None}
+    created = {change.place.namespace for _, changes in requests for change in changes if _creates(change)}
+    if not unknown and not created:
+        return apply_requests(read, requests)
+    paths = list_paths()
+    admitted, crowded = _admitted(requests, used_namespaces(paths)) if unknown else (requests, {})
+    applied = apply_requests(read, admitted)
+    taken = [change for request, changes in admitted if request in applied.taken for change in changes]
+    brought = open_namespaces(
+        read_pattern(read(DRIVER_PATTERN_PATH)),
+        paths,
+        opened=_namespaces(taken) & unknown,
+        created={change.place.namespace for change in taken if _creates(change)},
+    )
+    return replace(applied, files={**applied.files, **brought}, refused={**applied.refused, **crowded})
 
 
 def apply_requests(read: Callable[[str], bytes | None], requests: Requests) -> AppliedRequests:
@@ -107,3 +146,27 @@ def _changed(
     if changed is None and secret in changes:
         raise secret_is_gone(secret)
     return changed
+
+
+def _admitted(requests: Requests, used: AbstractSet[str]) -> tuple[Requests, Mapping[UUID, Refused | Stalled]]:
+    """The requests for which there is room, in order, and what becomes of the others."""
+    admitted, crowded = [], dict[UUID, Refused | Stalled]()
+    for request, changes in requests:
+        wanted = used | _namespaces(changes)
+        try:
+            check_room(used, wanted)
+        except Refused as refusal:
+            crowded[request] = refusal
+        else:
+            admitted.append((request, changes))
+            used = wanted
+    return admitted, crowded
+
+
+def _namespaces(changes: Sequence[StagedChange]) -> set[str]:
+    """Those that get a value."""
+    return {change.place.namespace for change in changes if change.ciphertext is not None}
+
+
+def _creates(change: StagedChange) -> bool:
+    return change.creates_namespace and change.ciphertext is not None
