@@ -4,7 +4,9 @@ Layout, annotations and limits are in docs/crypto.md, "The SealedSecret file". S
 """
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from edgewright.domain.kubernetes_names import SecretReference, check_secret_key
@@ -39,6 +41,10 @@ ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of one object, names and values (Kubernetes)."""
 DOCUMENT_LIMIT = 1536 * 1024 - 64 * 1024
 """Bytes of one file: what etcd takes, less room for what the cluster adds to the object."""
+
+SMALL_DOCUMENT = 256 * 1024
+"""Bytes of the largest file of which is remembered how it reads."""
+REMEMBERED_DOCUMENTS = 16
 
 Document = dict[str, Any]
 
@@ -186,10 +192,16 @@ def _new_document(secret: SecretReference) -> Document:
     }
 
 
+@lru_cache(REMEMBERED_DOCUMENTS)
+def _parsed(document: bytes) -> Document:
+    """A write reads the same file when it checks, tries and commits."""
+    return load_document(document)
+
+
 def _load(document: bytes, where: str | None) -> Document:
     """Parses a file and makes sure of every part that the functions here go into."""
     try:
-        content = load_document(document)
+        content = deepcopy(_parsed(document)) if len(document) <= SMALL_DOCUMENT else load_document(document)
     except YamlMalformed as error:
         raise _malformed(str(error), where) from None
     if content.get("apiVersion") != API_VERSION or content.get("kind") != KIND:

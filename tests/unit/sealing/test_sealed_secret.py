@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
@@ -18,14 +19,17 @@ from edgewright.sealing import (
     SECRET_LIMIT,
     Scope,
     SealedValue,
+    change_values,
     check_secret_size,
     put_values,
     read_scope,
     read_values,
     remove_keys,
+    sealed_secret,
     total_plaintext_size,
 )
 from edgewright.sealing.sealed_secret import ANNOTATIONS_LIMIT, DOCUMENT_LIMIT
+from edgewright.sealing.yaml_document import load_document
 
 GOLDEN = Path(__file__).with_name("golden_sealed_secret.yaml")
 NEW, OLD = "ab" * 32, "cd" * 32
@@ -372,3 +376,19 @@ def test_limits_of_a_file_are_those_that_the_documents_state() -> None:
     assert secret * 1024 * 1024 == SECRET_LIMIT
     assert annotations * 1024 == ANNOTATIONS_LIMIT
     assert file * 1024 * 1024 - less * 1024 == DOCUMENT_LIMIT
+
+
+def test_a_file_that_is_read_tried_and_committed_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def counted(document: bytes) -> dict[str, Any]:
+        parsed.append(document)
+        return load_document(document)
+
+    monkeypatch.setattr(sealed_secret, "load_document", counted)
+    before = put_values(None, SecretReference("press", "db"), {f"key-{uuid4()}": value("AgB1")})
+    for _ in range(2):
+        assert "added" not in read_values(before)
+        after = change_values(before, SecretReference("press", "db"), {"added": value("AgB2")})
+        assert after is not None and "added" in read_values(after)
+    assert parsed == [before, after], "and what one of them changes is not what the next one reads"
