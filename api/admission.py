@@ -1,12 +1,14 @@
 """Who may attach a Kubernetes cluster, or fetch what is installed on it."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Request
 
 from api.access import Access, TheAccess
+from api.allowances import Allowance
 from api.auth import (
     FRESH_LINE,
     LEAVE,
@@ -18,15 +20,18 @@ from api.auth import (
     require_active,
 )
 from api.bodies import charge_bodies
-from api.gateway import Gateway
-from api.live import TheGateway
+from api.gateway import EdgeOffer
 from api.log_context import about_cluster
 from api.lookup import open_cluster
+from api.nudges import Nudges
 from edgewright.domain.cluster import Desired, TokenState
 from edgewright.domain.credentials import REGISTRATION_PREFIX
 from edgewright.errors import Forbidden, Unauthenticated
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.edge_access import RegistrationToken
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.edge_access import EdgeAccess, RegistrationToken
+from edgewright.ports.git_server import GitServer
 from edgewright.ports.operators import Permission
 
 REGISTRATION_BYTES = 2048
@@ -38,8 +43,30 @@ _REASONS = {
 }
 
 
+@dataclass(frozen=True)
+class AdmissionRoom:
+    """What attaches edges. ``edge_secrets``: what each cluster may register in a while."""
+
+    directory: ClusterDirectory
+    config: ConfigStore
+    edge_access: EdgeAccess
+    git: GitServer
+    offer: EdgeOffer
+    edge_secrets: Allowance
+    nudges: Nudges
+
+
+async def admission_room_of(request: Request) -> AdmissionRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: AdmissionRoom = request.app.state.admission_room
+    return room
+
+
+TheAdmissionRoom = Annotated[AdmissionRoom, Depends(admission_room_of)]
+
+
 async def admit(
-    request: Request, access: Access, gateway: Gateway, uuid: str, text: str
+    request: Request, access: Access, directory: ClusterDirectory, uuid: str, text: str
 ) -> tuple[RegistrationToken, ClusterRow]:
     """The registration token with that text, and the cluster that it attaches; nothing is spent.
 
@@ -56,7 +83,7 @@ async def admit(
     if str(token.cluster) != uuid.lower():
         raise Forbidden("This registration token belongs to another cluster.", code="token_foreign", hint=FRESH_LINE)
     _refuse_dead(token)
-    row = await gateway.directory.get(token.cluster)
+    row = await directory.get(token.cluster)
     if row is None or row.closed or row.desired is not Desired.PRESENT:
         raise Forbidden("This cluster is being deleted or was removed.", code="cluster_gone", hint=LEAVE)
     if token.generation != row.generation:
@@ -103,7 +130,7 @@ def _refuse_dead(token: RegistrationToken) -> None:
         raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
 
 
-async def installer_door(uuid: UUID, request: Request, access: TheAccess, gateway: TheGateway) -> ClusterRow:
+async def installer_door(uuid: UUID, request: Request, access: TheAccess, room: TheAdmissionRoom) -> ClusterRow:
     """A cluster, for whoever installs something on it: its registration token, its own credentials, an operator.
 
     Raises:
@@ -112,19 +139,21 @@ async def installer_door(uuid: UUID, request: Request, access: TheAccess, gatewa
     """
     scheme, _, text = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and text.strip().startswith(f"{REGISTRATION_PREFIX}_"):
-        return await _registrant(request, access, gateway, uuid, text.strip())
+        return await _registrant(request, access, room.directory, uuid, text.strip())
     caller = await identify(request, access)
     if not isinstance(caller, EdgeCaller):
         require(caller, Permission.READ)
-        return await open_cluster(gateway, uuid)
+        return await open_cluster(room, uuid)
     if caller.cluster != uuid:
         raise Forbidden("A cluster installs nothing of another one.", code="cluster_foreign")
     return require_active(caller).row
 
 
-async def _registrant(request: Request, access: Access, gateway: Gateway, uuid: UUID, text: str) -> ClusterRow:
+async def _registrant(
+    request: Request, access: Access, directory: ClusterDirectory, uuid: UUID, text: str
+) -> ClusterRow:
     try:
-        _, row = await admit(request, access, gateway, str(uuid), text)
+        _, row = await admit(request, access, directory, str(uuid), text)
     except Forbidden as error:
         if error.code == "token_wrong":
             raise Unauthenticated(error.detail, hint=error.hint) from None

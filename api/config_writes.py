@@ -1,12 +1,18 @@
 """Writes of Config Store entries that mean something: clusters, their settings, and templates."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 from uuid import UUID
 
+from fastapi import Depends, Request
+
+from api.allowances import Allowance
 from api.bodies import json_object
-from api.gateway import Gateway
-from api.live import Live
+from api.chart_values import ChartValues
+from api.nudges import Nudges
+from api.searches import Searches
 from api.without_effect import refuse_without_effect
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
@@ -24,7 +30,9 @@ from edgewright.domain.wellknown import (
     CLASS_EDGE_CLUSTER,
 )
 from edgewright.errors import Conflict, Forbidden
-from edgewright.ports.config_store import Precondition
+from edgewright.ports.cluster_directory import ClusterDirectory
+from edgewright.ports.cluster_wishes import ClusterWishes
+from edgewright.ports.config_store import ConfigStore, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
 RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
@@ -35,8 +43,36 @@ of clusters: addresses and repositories are allocated, and an entry that says an
 messages or its Flux at somebody else's."""
 
 
+@dataclass(frozen=True)
+class StoreRoom:
+    """What reads, searches and writes entries.
+
+    Args:
+        statuses: where edge statuses are written.
+        edge_statuses: what each cluster may report in a while.
+    """
+
+    directory: ClusterDirectory
+    wishes: ClusterWishes
+    config: ConfigStore
+    statuses: EdgeStatusDoor
+    chart_values: ChartValues
+    nudges: Nudges
+    searches: Searches
+    edge_statuses: Allowance
+
+
+async def store_room_of(request: Request) -> StoreRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: StoreRoom = request.app.state.store_room
+    return room
+
+
+TheStoreRoom = Annotated[StoreRoom, Depends(store_room_of)]
+
+
 async def write_entry(
-    gateway: Gateway, live: Live, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition
+    room: StoreRoom, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition
 ) -> None:
     """Writes one entry, and nudges whom it concerns. The edge status is not written here.
 
@@ -45,26 +81,26 @@ async def write_entry(
         Invalid: code ``entry_without_effect`` for what nobody would ever read, ``values_misfit`` for values that the
             schema of their chart refuses.
     """
-    await _refuse_own(gateway, app, object_)
-    await refuse_without_effect(gateway.ports.config, app, object_, body)
+    await _refuse_own(room.config, app, object_)
+    await refuse_without_effect(room.config, app, object_, body)
     if app == APP_CLUSTER_CONFIGURATION:
         configuration = json_object(body)
         if isinstance(configuration.get("name"), str):
             check_cluster_name(configuration["name"])  # before the schema, which says the same less plainly
-        await live.chart_values.check_configuration(object_, configuration)
-        written = await gateway.wishes.write_configuration(
+        await room.chart_values.check_configuration(object_, configuration)
+        written = await room.wishes.write_configuration(
             object_, configuration, actor=actor, precondition=precondition
         )
         if written.changed or written.created or written.recreated:
-            await live.nudges.nudge(object_)
+            await room.nudges.nudge(object_)
     elif app == APP_CLUSTER_SETTINGS:
-        await gateway.wishes.write_settings(object_, json_object(body), actor=actor, precondition=precondition)
-        await live.nudges.nudge(object_)
+        await room.wishes.write_settings(object_, json_object(body), actor=actor, precondition=precondition)
+        await room.nudges.nudge(object_)
     else:
         if app == APP_HELM_CHART_TEMPLATE:
-            await live.chart_values.check_template(object_, body)
-        await gateway.ports.config.put(app, object_, body, actor=actor, precondition=precondition)
-        await _nudge_users(gateway, live, app, object_)
+            await room.chart_values.check_template(object_, body)
+        await room.config.put(app, object_, body, actor=actor, precondition=precondition)
+        await _nudge_users(room, app, object_)
 
 
 def demand_admin_for_schema(operator: OperatorToken, app: UUID, object_: UUID) -> None:
@@ -81,16 +117,14 @@ def demand_admin_for_schema(operator: OperatorToken, app: UUID, object_: UUID) -
         )
 
 
-async def delete_entry(
-    gateway: Gateway, live: Live, app: UUID, object_: UUID, *, actor: str, precondition: Precondition
-) -> bool:
+async def delete_entry(room: StoreRoom, app: UUID, object_: UUID, *, actor: str, precondition: Precondition) -> bool:
     """Deletes one entry, and nudges whom it concerns; False if there was none.
 
     Raises:
         Forbidden: code ``written_by_centre`` for what only the centre writes.
         Conflict: code ``settings_stay``: a cluster is never without settings.
     """
-    await _refuse_own(gateway, app, object_)
+    await _refuse_own(room.config, app, object_)
     if app == APP_CLUSTER_SETTINGS:
         raise Conflict(
             "The settings of a cluster stay as long as it does.",
@@ -98,25 +132,25 @@ async def delete_entry(
             hint="Write {} to take all of them back to their defaults.",
         )
     if app == APP_CLUSTER_CONFIGURATION:
-        deleted = await gateway.wishes.request_removal(object_, actor=actor, precondition=precondition)
+        deleted = await room.wishes.request_removal(object_, actor=actor, precondition=precondition)
         if deleted:
-            await live.nudges.nudge(object_)
+            await room.nudges.nudge(object_)
         return deleted
-    deleted = await gateway.ports.config.delete(app, object_, actor=actor, precondition=precondition)
+    deleted = await room.config.delete(app, object_, actor=actor, precondition=precondition)
     if deleted:
-        await _nudge_users(gateway, live, app, object_)
+        await _nudge_users(room, app, object_)
     return deleted
 
 
-async def _nudge_users(gateway: Gateway, live: Live, app: UUID, object_: UUID) -> None:
+async def _nudge_users(room: StoreRoom, app: UUID, object_: UUID) -> None:
     if app in RENDERED_APPS:
-        live.nudges.nudge_many(await gateway.directory.using_template(app, object_))
+        room.nudges.nudge_many(await room.directory.using_template(app, object_))
 
 
-async def _refuse_own(gateway: Gateway, app: UUID, object_: UUID) -> None:
+async def _refuse_own(config: ConfigStore, app: UUID, object_: UUID) -> None:
     own = app in CENTRAL_APPS
     if app == APP_GIT_REPOSITORY:
-        own = await gateway.ports.config.class_of(object_) == CLASS_EDGE_CLUSTER
+        own = await config.class_of(object_) == CLASS_EDGE_CLUSTER
     elif app == APP_CONFIG_SCHEMA:
         own = object_ == APP_CONFIG_SCHEMA  # one mistake in the schema of schemas, and none could be corrected
     if own:

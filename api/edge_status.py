@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from api.auth import actor_of
-from api.gateway import Gateway
+from api.cluster_room import ClusterRoom
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.json import same_json
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
@@ -91,7 +91,7 @@ async def take_report(
     )
 
 
-async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: str, admin: OperatorToken) -> None:
+async def confirm_certificate(room: ClusterRoom, row: ClusterRow, fingerprint: str, admin: OperatorToken) -> None:
     """Puts the certificate to use that a signal proposed.
 
     Raises:
@@ -105,27 +105,21 @@ async def confirm_certificate(gateway: Gateway, row: ClusterRow, fingerprint: st
             code="certificate_not_proposed",
             hint="`certificate_proposed` of the cluster shows which one waits; one that is taken ends that.",
         )
-    parse_certificate(row.proposed_pem, now=await gateway.ports.edge_reports.now())
-    statuses = statuses_of(gateway)
+    parse_certificate(row.proposed_pem, now=await room.edge_reports.now())
     for _ in range(_MOST_RACES):
-        present = await gateway.ports.config.get(APP_CLUSTER_STATUS, row.uuid)
+        present = await room.config.get(APP_CLUSTER_STATUS, row.uuid)
         body = {**(present.body if present else {}), CERTIFICATE_FIELD: row.proposed_pem}
         unmoved = (
             Precondition(match=frozenset({present.etag})) if present else Precondition(none_match=frozenset("*"))
         )
         with suppress(PreconditionFailed):
-            await statuses.record(
+            await room.statuses.record(
                 row.uuid, body, merge=False, actor=actor_of(admin), generation=None, precondition=unmoved
             )
             return
     raise Waiting(
         f"The edge of {row.spec.name} reports again and again at this moment.", code=WRITE_CONFLICT, retry_after=1.0
     )
-
-
-def statuses_of(gateway: Gateway) -> EdgeStatusDoor:
-    """Takes what an edge says of itself, from whomever it comes."""
-    return EdgeStatusDoor(gateway.directory, gateway.ports.edge_reports, gateway.ports.config)
 
 
 def _demand_admin_for_another_certificate(row: ClusterRow, body: Mapping[str, Any], operator: OperatorToken) -> None:

@@ -1,10 +1,7 @@
-"""What one gateway process holds in memory, and how routes reach it."""
+"""What one gateway process holds in memory."""
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Annotated
-
-from fastapi import Depends, Request
 
 from api.allowances import Allowance
 from api.chart_values import ChartValues
@@ -94,29 +91,3 @@ def live_of(gateway: Gateway) -> Live:
         scrape=Scrape(gateway, heartbeats, held_beats, places),
         closing=closing,
     )
-
-
-def gateway_in(request: Request) -> Gateway:
-    """The collaborators of the application that serves this request."""
-    gateway: Gateway = request.app.state.gateway
-    return gateway
-
-
-def live_in(request: Request) -> Live:
-    """The in-memory state of the application that serves this request."""
-    live: Live = request.app.state.live
-    return live
-
-
-async def gateway_of(request: Request) -> Gateway:
-    """``gateway_in`` as a dependency. Not a plain function: those run in threads."""
-    return gateway_in(request)
-
-
-async def live_state_of(request: Request) -> Live:
-    """``live_in`` as a dependency."""
-    return live_in(request)
-
-
-TheGateway = Annotated[Gateway, Depends(gateway_of)]
-TheLive = Annotated[Live, Depends(live_state_of)]

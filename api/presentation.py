@@ -1,8 +1,8 @@
 """How a cluster is shown."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from api.gateway import Gateway
 from api.schemas.clusters import (
     Certificate,
     CertificateProposed,
@@ -24,7 +24,22 @@ from edgewright.domain.verdicts import NOT_BEGUN, awaited
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
 
 
-def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | None = None) -> ClusterBody:
+@dataclass(frozen=True)
+class LinkBases:
+    """What the links of clusters begin with.
+
+    Args:
+        external_url: of the gateways; no trailing slash.
+        temporal_ui_url: of Temporal's Web UI; None: no links there.
+        temporal_namespace: in those links.
+    """
+
+    external_url: str
+    temporal_ui_url: str | None
+    temporal_namespace: str
+
+
+def cluster_body(bases: LinkBases, row: ClusterRow, projection: Projection | None = None) -> ClusterBody:
     """Everything about one cluster.
 
     Args:
@@ -69,7 +84,7 @@ def cluster_body(gateway: Gateway, row: ClusterRow, projection: Projection | Non
         must_reenter=list(row.must_reenter),
         resealing=shown.resealing if shown else None,
         deletion=_deletion(row),
-        links=links_of(gateway, row),
+        links=links_of(bases, row),
         created_at=row.created_at,
         created_by=row.created_by,
         as_of=row.projected_at,
@@ -97,12 +112,12 @@ def summary_body(summary: ClusterSummary) -> SummaryBody:
     )
 
 
-def links_of(gateway: Gateway, row: ClusterRow) -> Links:
+def links_of(bases: LinkBases, row: ClusterRow) -> Links:
     """Where to look further."""
     workflow = None
-    if gateway.temporal_ui_url:
-        workflow = f"{gateway.temporal_ui_url}/namespaces/{gateway.temporal_namespace}/workflows/cluster-{row.uuid}"
-    return Links(repository=f"{gateway.offer.external_url}/git/cluster/{row.spec.name}", temporal_ui=workflow)
+    if bases.temporal_ui_url:
+        workflow = f"{bases.temporal_ui_url}/namespaces/{bases.temporal_namespace}/workflows/cluster-{row.uuid}"
+    return Links(repository=f"{bases.external_url}/git/cluster/{row.spec.name}", temporal_ui=workflow)
 
 
 def _hosts(row: ClusterRow) -> list[dict[str, object]]:

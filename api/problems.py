@@ -116,7 +116,7 @@ async def _on_edgewright_error(request: Request, error: Exception) -> Response:
 def answer_raised(request: Request, error: EdgewrightError) -> Response:
     """The answer to an error that a route has raised; counted if it is of a limit, logged if it is ours."""
     if isinstance(error, LIMITS) or error.code in LIMIT_CODES:
-        request.app.state.live.metrics.limited.labels(error.code).inc()
+        request.app.state.access.metrics.limited.labels(error.code).inc()
     if not isinstance(error, Refused):
         _log.warning("answered with a problem", code=error.code, status=error.status, detail=error.detail)
     return answer_error(request, error)

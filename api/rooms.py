@@ -3,21 +3,27 @@
 from fastapi import FastAPI
 
 from api.access import Access
+from api.admission import AdmissionRoom
 from api.agent_room import AgentRoom
 from api.arrivals import Arrivals
 from api.bodies import edge_bodies
-from api.edge_status import statuses_of
+from api.cluster_room import ClusterRoom
+from api.config_writes import StoreRoom
 from api.gateway import Gateway
 from api.git_callers import GitRoom
 from api.git_guests import GitGuests
 from api.live import Live
 from api.operator_time import OperatorTime
+from api.presentation import LinkBases
 from api.routes.health import HealthRoom
+from api.routes.progress import ProgressRoom
+from api.routes.tokens import TokenRoom
 from api.routes.webhook import WebhookRoom
 from api.secret_lane import SecretLanes
 from api.secret_room import SecretRoom
 from api.stored_flux import FluxNamespace
 from api.wrong_credentials import WrongCredentials
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.secret_commits import SecretCommits
 
 
@@ -38,9 +44,11 @@ def access_to(gateway: Gateway, live: Live) -> Access:
 
 def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
     """Puts what its routes work with where they find it."""
-    app.state.gateway = gateway
     app.state.live = live
     app.state.access = access
+    app.state.config = gateway.ports.config
+    app.state.offer = gateway.offer
+    statuses = EdgeStatusDoor(gateway.directory, gateway.ports.edge_reports, gateway.ports.config)
     app.state.agent_room = AgentRoom(
         access=access,
         directory=gateway.directory,
@@ -49,7 +57,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         edge_reports=gateway.ports.edge_reports,
         resealings=gateway.ports.resealings,
         git=gateway.ports.git,
-        statuses=statuses_of(gateway),
+        statuses=statuses,
         heartbeats=live.heartbeats,
         held_beats=live.held_beats,
         wanted_revisions=live.wanted_revisions,
@@ -65,6 +73,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         directory=gateway.directory,
         git=gateway.ports.git,
         staging=gateway.ports.staging,
+        resealings=gateway.ports.resealings,
         secret_lane=SecretLanes(
             SecretCommits(gateway.directory, gateway.ports.staging, gateway.ports.git),
             gateway.fleet,
@@ -83,6 +92,47 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         git_guests=GitGuests(),
         flux_namespace=flux_namespace,
         nudges=live.nudges,
+    )
+    app.state.cluster_room = ClusterRoom(
+        directory=gateway.directory,
+        wishes=gateway.wishes,
+        config=gateway.ports.config,
+        edge_access=gateway.ports.edge_access,
+        edge_reports=gateway.ports.edge_reports,
+        idempotency=gateway.ports.idempotency,
+        fleet=gateway.fleet,
+        statuses=statuses,
+        chart_values=live.chart_values,
+        nudges=live.nudges,
+        link_bases=LinkBases(gateway.offer.external_url, gateway.temporal_ui_url, gateway.temporal_namespace),
+    )
+    app.state.store_room = StoreRoom(
+        directory=gateway.directory,
+        wishes=gateway.wishes,
+        config=gateway.ports.config,
+        statuses=statuses,
+        chart_values=live.chart_values,
+        nudges=live.nudges,
+        searches=live.searches,
+        edge_statuses=live.edge_statuses,
+    )
+    app.state.admission_room = AdmissionRoom(
+        directory=gateway.directory,
+        config=gateway.ports.config,
+        edge_access=gateway.ports.edge_access,
+        git=gateway.ports.git,
+        offer=gateway.offer,
+        edge_secrets=live.edge_secrets,
+        nudges=live.nudges,
+    )
+    app.state.token_room = TokenRoom(gateway.ports.operators, live.sessions)
+    app.state.progress_room = ProgressRoom(
+        directory=gateway.directory,
+        config=gateway.ports.config,
+        audit=gateway.ports.audit,
+        fleet=gateway.fleet,
+        event_streams=live.event_streams,
+        closing=live.closing,
     )
     app.state.health_room = HealthRoom(
         edge_reports=gateway.ports.edge_reports,

@@ -1,4 +1,4 @@
-"""What the routes of secrets work with."""
+"""What the routes of secrets and of re-sealing work with."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,6 +11,7 @@ from api.secret_lane import SecretLanes
 from api.stored_flux import FluxNamespace
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.git_server import GitServer
+from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import SecretStaging
 
 
@@ -21,6 +22,7 @@ class SecretRoom:
     directory: ClusterDirectory
     git: GitServer
     staging: SecretStaging
+    resealings: Resealings
     secret_lane: SecretLanes
     flux_namespace: FluxNamespace
     nudges: Nudges

@@ -13,9 +13,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from api.access import TheAccess
-from api.admission import admit
+from api.admission import TheAdmissionRoom, admit
 from api.document_headers import declared
-from api.live import TheGateway
 from api.stored_flux import stored_flux
 from edgewright.bootstrap import (
     BootstrapInput,
@@ -60,32 +59,32 @@ async def bootstrap_script(
     uuid: str,
     request: Request,
     access: TheAccess,
-    gateway: TheGateway,
+    room: TheAdmissionRoom,
     token: str = "",
     wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
     """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
-    registration, row = await admit(request, access, gateway, uuid, token)
-    files, hooks = await _installation(gateway.ports.config, gateway.offer.external_url, row)
-    stored = None if row.spec.bare else await stored_flux(gateway.ports.config)
+    registration, row = await admit(request, access, room.directory, uuid, token)
+    files, hooks = await _installation(room.config, room.offer.external_url, row)
+    stored = None if row.spec.bare else await stored_flux(room.config)
     flux = stored[0] if stored else None
     meant = BootstrapInput(
         cluster=row.uuid,
         name=row.spec.name,
         namespace=row.spec.namespace,
-        external_url=gateway.offer.external_url,
+        external_url=room.offer.external_url,
         token=token,
         expires_at=registration.expires_at,
         generation=row.generation,
-        ca_bundle=gateway.offer.ca_bundle,
-        files={**files, **await asyncio.to_thread(_own_files, gateway.ports.git, row.uuid)},
+        ca_bundle=room.offer.ca_bundle,
+        files={**files, **await asyncio.to_thread(_own_files, room.git, row.uuid)},
         before=hooks.get("before", ""),
         after=hooks.get("after", ""),
         **({"flux": flux.named, "flux_namespace": flux.namespace} if flux else {}),
-        agent=gateway.offer.agent,
+        agent=room.offer.agent,
     )
     return PlainTextResponse(
-        await asyncio.to_thread(_rendered, gateway.offer.registry_mirror, meant, flux, wanted), headers=HEADERS
+        await asyncio.to_thread(_rendered, room.offer.registry_mirror, meant, flux, wanted), headers=HEADERS
     )
 
 

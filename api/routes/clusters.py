@@ -12,9 +12,8 @@ from starlette.responses import Response
 from api.auth import ClusterOperator, Reader, actor_of
 from api.bodies import ENTRY_JSON, JsonBody, json_object
 from api.chart_values import DECIDING
-from api.gateway import Gateway
+from api.cluster_room import ClusterRoom, TheClusterRoom
 from api.idempotency import IdempotentRequest, RememberedAnswer, as_json, first_answer, once_of
-from api.live import Live, TheGateway, TheLive
 from api.log_context import about_cluster
 from api.lookup import chart_uuid, open_cluster, settings_of
 from api.preconditions import precondition_of, quoted
@@ -50,7 +49,7 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 async def list_clusters(
     *,
     _operator: Reader,
-    gateway: TheGateway,
+    room: TheClusterRoom,
     phase: Phase | None = None,
     ready: bool | None = None,
     available: bool | None = None,
@@ -65,7 +64,7 @@ async def list_clusters(
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> ClusterList:
     """Summaries; removed and deleted clusters only when `phase` asks for them."""
-    page = await gateway.directory.page(
+    page = await room.directory.page(
         ClusterFilter(
             phase=phase,
             ready=ready,
@@ -90,8 +89,7 @@ async def create_cluster(
     operator: ClusterOperator,
     wish: Annotated[NewCluster, Depends(JsonBody(NewCluster, limits=ENTRY_JSON))],
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheClusterRoom,
 ) -> Response:
     """Writes the configuration entry and starts the workflow. `Location` and `ETag` are the cluster's. Honours
     `Idempotency-Key`. 422 `values_misfit`: the schema of the chart does not take the values."""
@@ -99,18 +97,18 @@ async def create_cluster(
 
     async def create() -> RememberedAnswer:
         check_cluster_name(wish.name)
-        row = await _create(gateway, live, wish, operator, once)
+        row = await _create(room, wish, operator, once)
         about_cluster(row.uuid)
-        await live.nudges.nudge(row.uuid)
-        return _outcome(gateway, row, 201)
+        await room.nudges.nudge(row.uuid)
+        return _outcome(room, row, 201)
 
-    return await first_answer(gateway.ports.idempotency, once, create)
+    return await first_answer(room.idempotency, once, create)
 
 
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
-async def get_cluster(*, uuid: UUID, _operator: Reader, gateway: TheGateway) -> Response:
+async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
     """Everything about one cluster. `ETag` is the revision of its configuration entry."""
-    return shown(gateway, await open_cluster(gateway, uuid))
+    return shown(room, await open_cluster(room, uuid))
 
 
 @router.patch("/v1/cluster/{uuid}", summary="Change a cluster", response_model=ClusterBody)
@@ -120,8 +118,7 @@ async def patch_cluster(
     operator: ClusterOperator,
     wish: Annotated[ClusterPatch, Depends(JsonBody(ClusterPatch, limits=ENTRY_JSON))],
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheClusterRoom,
 ) -> Response:
     """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready. 422
     `values_misfit`: the schema of the chart does not take the values."""
@@ -129,14 +126,14 @@ async def patch_cluster(
     precondition = precondition_of(request)
     for attempt in range(PATCH_ATTEMPTS):
         try:
-            row = await _patch(gateway, live, uuid, patch, operator=operator, precondition=precondition)
+            row = await _patch(room, uuid, patch, operator=operator, precondition=precondition)
             break
         except PreconditionFailed:
             # Without If-Match the patch meant whatever is there now: somebody else was a moment faster.
             if precondition.match is not None or attempt == PATCH_ATTEMPTS - 1:
                 raise
-    await live.nudges.nudge(uuid)
-    return shown(gateway, row)
+    await room.nudges.nudge(uuid)
+    return shown(room, row)
 
 
 @router.delete("/v1/cluster/{uuid}", status_code=202, summary="Delete a cluster", response_model=ClusterBody)
@@ -145,8 +142,7 @@ async def delete_cluster(
     uuid: UUID,
     operator: ClusterOperator,
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheClusterRoom,
     force: Annotated[bool, Query(description="Does not wait for the edge.")] = False,
     deadline: Annotated[
         str | None,
@@ -168,21 +164,21 @@ async def delete_cluster(
     once = once_of(request, operator, said)
 
     async def delete() -> RememberedAnswer:
-        row = await gateway.wishes.request_deletion(
+        row = await room.wishes.request_deletion(
             uuid, actor=actor_of(operator), force=force, deadline=wait, workloads=workloads, purge=purge
         )
-        await live.nudges.nudge(uuid)
-        return _outcome(gateway, row, 202)
+        await room.nudges.nudge(uuid)
+        return _outcome(room, row, 202)
 
-    return await first_answer(gateway.ports.idempotency, once, delete)
+    return await first_answer(room.idempotency, once, delete)
 
 
 @router.post("/v1/cluster/{uuid}/undelete", summary="Take a deletion back", response_model=ClusterBody)
-async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, gateway: TheGateway, live: TheLive) -> Response:
+async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, room: TheClusterRoom) -> Response:
     """Possible until the removal commit; 409 `too_late` after it."""
-    row = await gateway.wishes.undelete(uuid, actor=actor_of(operator))
-    await live.nudges.nudge(uuid)
-    return shown(gateway, row)
+    row = await room.wishes.undelete(uuid, actor=actor_of(operator))
+    await room.nudges.nudge(uuid)
+    return shown(room, row)
 
 
 @router.post(
@@ -194,8 +190,7 @@ async def recreate_cluster(
     operator: ClusterOperator,
     wish: Annotated[Recreation, Depends(JsonBody(Recreation, limits=ENTRY_JSON, optional=True))],
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheClusterRoom,
 ) -> Response:
     """Removal and commissioning in one durable operation. Honours `Idempotency-Key`. 422 `values_misfit`: the schema
     of the chart does not take the values."""
@@ -204,38 +199,38 @@ async def recreate_cluster(
 
     async def recreate() -> RememberedAnswer:
         if changes.get("chart"):
-            changes["chart"] = str(await chart_uuid(gateway.ports.config, changes["chart"]))
+            changes["chart"] = str(await chart_uuid(room.config, changes["chart"]))
         if changes.keys() & DECIDING:
-            present = (await open_cluster(gateway, uuid)).spec
+            present = (await open_cluster(room, uuid)).spec
             body: dict[str, Any] = {"name": present.name, "namespace": present.namespace, "values": present.values}
             if present.chart is not None:
                 body["chart"] = str(present.chart)
-            await live.chart_values.check_configuration(uuid, json_object(apply_merge_patch(body, changes)))
-        row = await gateway.wishes.request_recreation(
+            await room.chart_values.check_configuration(uuid, json_object(apply_merge_patch(body, changes)))
+        row = await room.wishes.request_recreation(
             uuid,
             actor=actor_of(operator),
             new_hardware=wish.new_hardware,
             changes=changes or None,
             request=once.uuid,
         )
-        await live.nudges.nudge(uuid)
-        return _outcome(gateway, row, 202)
+        await room.nudges.nudge(uuid)
+        return _outcome(room, row, 202)
 
-    return await first_answer(gateway.ports.idempotency, once, recreate)
+    return await first_answer(room.idempotency, once, recreate)
 
 
-def shown(gateway: Gateway, row: ClusterRow) -> Response:
+def shown(room: ClusterRoom, row: ClusterRow) -> Response:
     """A cluster as an answer with its ETag."""
-    body = cluster_body(gateway, row).model_dump_json(by_alias=True)
+    body = cluster_body(room.link_bases, row).model_dump_json(by_alias=True)
     return Response(body, headers=_etag(row), media_type="application/json")
 
 
 async def _create(
-    gateway: Gateway, live: Live, wish: NewCluster, operator: OperatorToken, once: IdempotentRequest
+    room: ClusterRoom, wish: NewCluster, operator: OperatorToken, once: IdempotentRequest
 ) -> ClusterRow:
     body: dict[str, Any] = {"name": wish.name, "namespace": wish.namespace}
     if wish.chart is not None:
-        body["chart"] = str(await chart_uuid(gateway.ports.config, wish.chart))
+        body["chart"] = str(await chart_uuid(room.config, wish.chart))
     if wish.bare:
         body["bare"] = True
     if wish.values:
@@ -243,15 +238,15 @@ async def _create(
     given = wish.model_dump(mode="json", include=set(SETTINGS_FIELDS), exclude_none=True)
     settings = settings_of(given)
     uuid = once.uuid
-    known = await gateway.directory.get(uuid)
+    known = await room.directory.get(uuid)
     if known is not None and known.closed:
         uuid = uuid4()  # the cluster that this key once made has lived and gone
     elif known is not None:
         if known.spec_etag is not None and known.spec.name == wish.name:
             return known  # a gateway died between making it and remembering its answer
         raise Conflict("This Idempotency-Key made another cluster.", code="name_taken", where="/name")
-    await live.chart_values.check_configuration(uuid, body)
-    written = await gateway.wishes.write_configuration(
+    await room.chart_values.check_configuration(uuid, body)
+    written = await room.wishes.write_configuration(
         uuid,
         body,
         actor=actor_of(operator),
@@ -263,21 +258,20 @@ async def _create(
 
 
 async def _patch(
-    gateway: Gateway,
-    live: Live,
+    room: ClusterRoom,
     uuid: UUID,
     patch: dict[str, Any],
     *,
     operator: OperatorToken,
     precondition: Precondition,
 ) -> ClusterRow:
-    row = await open_cluster(gateway, uuid)
+    row = await open_cluster(room, uuid)
     settings_patch = {name: value for name, value in patch.items() if name in SETTINGS_FIELDS}
     entry_patch = {name: value for name, value in patch.items() if name not in SETTINGS_FIELDS}
     settings = None
     if settings_patch:
         settings = json_object(apply_merge_patch(row.settings.entry(), settings_patch))
-    entry = await gateway.ports.config.get(APP_CLUSTER_CONFIGURATION, uuid)
+    entry = await room.config.get(APP_CLUSTER_CONFIGURATION, uuid)
     if entry is None:
         if row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted.", code="deleting")
@@ -285,16 +279,16 @@ async def _patch(
             raise Conflict(
                 "The cluster was removed centrally.", code="removed", hint="POST …/recreate commissions it anew."
             )
-        await gateway.wishes.write_settings(uuid, settings, actor=actor_of(operator))
-        return await open_cluster(gateway, uuid)
+        await room.wishes.write_settings(uuid, settings, actor=actor_of(operator))
+        return await open_cluster(room, uuid)
     if entry_patch.get("chart"):
-        entry_patch["chart"] = str(await chart_uuid(gateway.ports.config, entry_patch["chart"]))
+        entry_patch["chart"] = str(await chart_uuid(room.config, entry_patch["chart"]))
     if "namespace" in entry_patch and entry_patch["namespace"] is None:
         entry_patch["namespace"] = NewCluster.model_fields["namespace"].default
     body = json_object(apply_merge_patch(entry.body, entry_patch))
-    await live.chart_values.check_configuration(uuid, body)
+    await room.chart_values.check_configuration(uuid, body)
     held = precondition if precondition.match is not None else Precondition(match=frozenset({entry.etag}))
-    written = await gateway.wishes.write_configuration(
+    written = await room.wishes.write_configuration(
         uuid,
         body,
         actor=actor_of(operator),
@@ -304,9 +298,9 @@ async def _patch(
     return written.row
 
 
-def _outcome(gateway: Gateway, row: ClusterRow, status: int) -> RememberedAnswer:
+def _outcome(room: ClusterRoom, row: ClusterRow, status: int) -> RememberedAnswer:
     location = {"Location": f"/v1/cluster/{row.uuid}"} if status == 201 else {}
-    return RememberedAnswer(status, as_json(cluster_body(gateway, row)), {**location, **_etag(row)})
+    return RememberedAnswer(status, as_json(cluster_body(room.link_bases, row)), {**location, **_etag(row)})
 
 
 def _etag(row: ClusterRow) -> dict[str, str]:

@@ -12,15 +12,13 @@ from starlette.responses import JSONResponse, Response
 
 from api.auth import Caller, ClusterOperator, EdgeCaller, Reader, actor_of, require, require_active
 from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
-from api.config_writes import delete_entry, demand_admin_for_schema, write_entry
+from api.config_writes import StoreRoom, TheStoreRoom, delete_entry, demand_admin_for_schema, write_entry
 from api.dependencies import TheConfig
 from api.edge_sessions import KnownToStore
-from api.edge_status import statuses_of, take_report, take_status
-from api.gateway import Gateway
+from api.edge_status import take_report, take_status
 from api.idempotency import as_json
 from api.json_text import JsonLimits
 from api.known_names import known_application, known_class
-from api.live import Live, TheGateway, TheLive
 from api.lookup import open_cluster, refuse_deleted
 from api.preconditions import not_modified, precondition_of, quoted
 from api.schemas.config_store import NewObject, ObjectBody
@@ -73,51 +71,51 @@ async def get_entry(
 @router.put("/v1" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 @router.put("/v2" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 async def put_entry(
-    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway, live: TheLive
+    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, room: TheStoreRoom
 ) -> Response:
     """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status. 422
     `values_misfit`: the schema of a chart does not take the values of a cluster or a Helm chart template."""
     _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     body = await json_value(request, _limits(app))
-    existed = await gateway.ports.config.get(app, object_uuid) is not None
-    await _write(gateway, live, app, object_uuid, body, caller=caller, precondition=precondition)
-    return await _written(gateway.ports.config, app, object_uuid, 204 if existed else 201)
+    existed = await room.config.get(app, object_uuid) is not None
+    await _write(room, app, object_uuid, body, caller=caller, precondition=precondition)
+    return await _written(room.config, app, object_uuid, 204 if existed else 201)
 
 
 @router.patch("/v1" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
 @router.patch("/v2" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
 async def patch_entry(
-    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, gateway: TheGateway, live: TheLive
+    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, room: TheStoreRoom
 ) -> Response:
     """JSON merge patch; of an entry that is not there it makes one. Honours `If-Match`."""
     _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     patch = await json_value(request, _limits(app))
     for attempt in range(PATCH_ATTEMPTS):
-        entry = await gateway.ports.config.get(app, object_uuid)
+        entry = await room.config.get(app, object_uuid)
         held = precondition
         if precondition.match is None and precondition.none_match is None:
             held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))
         try:
             body = apply_merge_patch(entry.body if entry else None, patch)
-            await _write(gateway, live, app, object_uuid, body, caller=caller, precondition=held)
+            await _write(room, app, object_uuid, body, caller=caller, precondition=held)
             break
         except PreconditionFailed:
             if held is precondition or attempt == PATCH_ATTEMPTS - 1:
                 raise
-    return await _written(gateway.ports.config, app, object_uuid, 204)
+    return await _written(room.config, app, object_uuid, 204)
 
 
 @router.delete("/v1" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
 @router.delete("/v2" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
 async def delete_entry_route(
-    *, app: UUID, object_uuid: UUID, operator: ClusterOperator, request: Request, gateway: TheGateway, live: TheLive
+    *, app: UUID, object_uuid: UUID, operator: ClusterOperator, request: Request, room: TheStoreRoom
 ) -> Response:
     """Of a configuration entry: the central removal; the edge is not touched. Honours `If-Match`."""
     precondition = precondition_of(request)
     demand_admin_for_schema(operator, app, object_uuid)
-    if not await delete_entry(gateway, live, app, object_uuid, actor=actor_of(operator), precondition=precondition):
+    if not await delete_entry(room, app, object_uuid, actor=actor_of(operator), precondition=precondition):
         raise _no_entry(app, object_uuid)
     return Response(status_code=204)
 
@@ -150,8 +148,7 @@ def _admit(caller: Caller, app: UUID, object_: UUID, permission: Permission) -> 
 
 
 async def _write(
-    gateway: Gateway,
-    live: Live,
+    room: StoreRoom,
     app: UUID,
     object_: UUID,
     body: Any,
@@ -160,27 +157,27 @@ async def _write(
     precondition: Precondition,
 ) -> None:
     if app == APP_CLUSTER_STATUS:
-        await _write_status(gateway, live, object_, body, caller=caller, precondition=precondition)
+        await _write_status(room, object_, body, caller=caller, precondition=precondition)
     else:
         writer = require(caller, Permission.CLUSTERS)
-        await known_application(gateway.ports.config, app)
+        await known_application(room.config, app)
         if app in OF_A_CLUSTER:
-            refuse_deleted(await gateway.directory.get(object_))  # before the schema has something to say
-        await write_entry(gateway, live, app, object_, body, actor=actor_of(writer), precondition=precondition)
+            refuse_deleted(await room.directory.get(object_))  # before the schema has something to say
+        await write_entry(room, app, object_, body, actor=actor_of(writer), precondition=precondition)
 
 
 async def _write_status(
-    gateway: Gateway, live: Live, cluster: UUID, body: Any, *, caller: Caller, precondition: Precondition
+    room: StoreRoom, cluster: UUID, body: Any, *, caller: Caller, precondition: Precondition
 ) -> None:
     if isinstance(caller, EdgeCaller):
-        live.edge_statuses.spend(cluster, 1)
+        room.edge_statuses.spend(cluster, 1)
         status, generation = json_object(body), caller.row.generation
-        differs = await take_report(statuses_of(gateway), cluster, generation, status, precondition=precondition)
+        differs = await take_report(room.statuses, cluster, generation, status, precondition=precondition)
     else:
-        row = await open_cluster(gateway, cluster)
-        differs = await take_status(statuses_of(gateway), row, json_object(body), caller, precondition=precondition)
+        row = await open_cluster(room, cluster)
+        differs = await take_status(room.statuses, row, json_object(body), caller, precondition=precondition)
     if differs:
-        await live.nudges.nudge(cluster)
+        await room.nudges.nudge(cluster)
 
 
 async def _written(config: ConfigStore, app: UUID, object_: UUID, status: int) -> Response:

@@ -9,10 +9,10 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 
 from api.auth import Reader, asker
-from api.dependencies import TheConfig, TheOffer
+from api.config_writes import TheStoreRoom
+from api.dependencies import TheOffer
 from api.edge_sessions import KnownToStore
 from api.known_names import known_application, known_class
-from api.live import TheLive
 from api.schemas.config_store import ServiceBody
 from edgewright.domain.entry_query import ABSENT, Absent, EntryQuery, Scalar, path_of, value_at
 from edgewright.domain.wellknown import (
@@ -39,27 +39,25 @@ router = APIRouter(tags=["config store"])
 
 @router.get("/v1/app/{app}/search", summary="Search entries", response_model=list[Any])
 @router.get("/v2/app/{app}/search", summary="Search entries", response_model=list[Any])
-async def search(app: UUID, operator: Reader, request: Request, config: TheConfig, live: TheLive) -> Response:
+async def search(app: UUID, operator: Reader, request: Request, room: TheStoreRoom) -> Response:
     """Each parameter is a path into the entry, such as `flux.version`, and the JSON value that has to stand there.
 
     Answers with the UUIDs of the objects, sorted. Parameters called `@name` make each an object: its `uuid`, and
     for each `name` what stands at the path that the parameter says.
     """
     query = _query(request)
-    async with live.searches.turn(asker(operator)):
-        return await _found(config, await known_application(config, app), query, None)
+    async with room.searches.turn(asker(operator)):
+        return await _found(room.config, await known_application(room.config, app), query, None)
 
 
 @router.get("/v1/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
 @router.get("/v2/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
-async def search_class(
-    *, app: UUID, klass: UUID, operator: Reader, request: Request, config: TheConfig, live: TheLive
-) -> Response:
+async def search_class(*, app: UUID, klass: UUID, operator: Reader, request: Request, room: TheStoreRoom) -> Response:
     """Likewise, of the members of one class only."""
     query = _query(request)
-    async with live.searches.turn(asker(operator)):
-        members = frozenset(await config.members(await known_class(config, klass)))
-        return await _found(config, await known_application(config, app), query, members)
+    async with room.searches.turn(asker(operator)):
+        members = frozenset(await room.config.members(await known_class(room.config, klass)))
+        return await _found(room.config, await known_application(room.config, app), query, members)
 
 
 @router.get("/v1/service/{service_uuid}", summary="Where a service of ACS is")

@@ -21,9 +21,9 @@ from starlette.types import Receive, Scope, Send
 
 from api.access import Access, TheAccess
 from api.auth import Reader, asker, still_granted
-from api.live import Live, TheGateway, TheLive
+from api.routes.progress import ProgressRoom, TheProgressRoom
 from edgewright.errors import EdgewrightError
-from edgewright.ports.audit import LAST_POSITION, AuditLog
+from edgewright.ports.audit import LAST_POSITION
 from edgewright.ports.operators import OperatorToken, Permission
 
 POLL_SECONDS = 0.5
@@ -51,8 +51,7 @@ async def events(
     *,
     operator: Reader,
     access: TheAccess,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheProgressRoom,
     cluster: Annotated[UUID | None, Query(description="Events of this cluster only.")] = None,
     after: Annotated[
         int | None, Query(ge=0, le=LAST_POSITION, description="Position to begin behind; 0: from the start.")
@@ -62,11 +61,10 @@ async def events(
     """Begins behind `Last-Event-ID`, else `after`, else now. Ends when the token is revoked."""
     known = last_event_id if last_event_id is not None else after
     with ExitStack() as seat:
-        seat.enter_context(live.event_streams.seat(asker(operator)))  # before the database is asked
-        audit = gateway.ports.audit
-        position = await audit.last_position() if known is None else known
+        seat.enter_context(room.event_streams.seat(asker(operator)))  # before the database is asked
+        position = await room.audit.last_position() if known is None else known
         opening = _opening(position) if known is None else ServerSentEvent(retry=RECONNECT_MILLISECONDS)
-        stream = _stream(audit, access, live, operator, position=position, cluster=cluster, opening=opening)
+        stream = _stream(room, access, operator, position=position, cluster=cluster, opening=opening)
         return _Seated(stream, seat.pop_all())
 
 
@@ -88,9 +86,8 @@ class _Seated(EventSourceResponse):
 
 
 async def _stream(
-    audit: AuditLog,
+    room: ProgressRoom,
     access: Access,
-    live: Live,
     operator: OperatorToken,
     *,
     position: int,
@@ -98,13 +95,13 @@ async def _stream(
     opening: ServerSentEvent,
 ) -> AsyncIterator[ServerSentEvent]:
     yield opening
-    while not live.closing.is_set():
+    while not room.closing.is_set():
         started = time.monotonic()
         try:
-            if not await live.event_streams.grants.of(operator.id, partial(_may_go_on, access, operator)):
+            if not await room.event_streams.grants.of(operator.id, partial(_may_go_on, access, operator)):
                 return
-            head = await live.event_streams.head.of("head", audit.last_position)
-            found = await audit.events(after=position, cluster=cluster) if head > position else []
+            head = await room.event_streams.head.of("head", room.audit.last_position)
+            found = await room.audit.events(after=position, cluster=cluster) if head > position else []
         except EdgewrightError as error:
             _log.warning("event stream waits", reason=error.detail)
             found = []
@@ -112,7 +109,7 @@ async def _stream(
             position = event.position
             yield ServerSentEvent(data=event.model_dump_json(), id=str(event.position))
         if not found:
-            await _until_closing(live, POLL_SECONDS - (time.monotonic() - started))
+            await _until_set(room.closing, POLL_SECONDS - (time.monotonic() - started))
 
 
 async def _may_go_on(access: Access, operator: OperatorToken) -> bool:
@@ -120,9 +117,9 @@ async def _may_go_on(access: Access, operator: OperatorToken) -> bool:
     return token is not None and token.allows(Permission.READ) and await still_granted(access, token)
 
 
-async def _until_closing(live: Live, seconds: float) -> None:
+async def _until_set(closing: asyncio.Event, seconds: float) -> None:
     try:
         async with asyncio.timeout(max(0.0, seconds)):
-            await live.closing.wait()
+            await closing.wait()
     except TimeoutError:
         pass

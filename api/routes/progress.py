@@ -3,17 +3,17 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
 
 from api.auth import Reader
-from api.gateway import Gateway
+from api.event_streams import EventStreams
 from api.idempotency import as_json
-from api.live import TheGateway, TheLive
 from api.lookup import cluster_unknown, open_cluster
 from api.preconditions import not_modified, quoted
 from api.problems import answer_error
@@ -23,8 +23,11 @@ from edgewright.domain.projection import HELD_UP, Projection
 from edgewright.domain.verdicts import BEING_DELETED, NOT_BEGUN, REMOVED, UNDER_WAY, awaited
 from edgewright.domain.wellknown import APP_CLUSTER_SETUP_STATUS
 from edgewright.errors import EdgewrightError, Waiting
-from edgewright.ports.audit import LAST_POSITION
+from edgewright.ports.audit import LAST_POSITION, AuditLog
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.clusters import ClusterFilter, ClusterRow
+from edgewright.ports.config_store import ConfigStore
+from edgewright.ports.fleet import Fleet
 
 router = APIRouter(tags=["progress"])
 
@@ -35,20 +38,41 @@ QUERY_SECONDS = 2.0
 PAGE = 1000
 
 
+@dataclass(frozen=True)
+class ProgressRoom:
+    """What shows how far clusters are, and the events of them all. ``closing``: set when long answers have to end."""
+
+    directory: ClusterDirectory
+    config: ConfigStore
+    audit: AuditLog
+    fleet: Fleet
+    event_streams: EventStreams
+    closing: asyncio.Event
+
+
+async def progress_room_of(request: Request) -> ProgressRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: ProgressRoom = request.app.state.progress_room
+    return room
+
+
+TheProgressRoom = Annotated[ProgressRoom, Depends(progress_room_of)]
+
+
 @router.get(
     "/v1/cluster/{uuid}/status",
     summary="Setup status, as ACS clients read it",
     response_model=dict[str, Any],
     responses={304: {"description": "It has the revision that `If-None-Match` names."}},
 )
-async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, gateway: TheGateway) -> Response:
+async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, room: TheProgressRoom) -> Response:
     """`ready: true` when the cluster is commissioned. 404 for an unknown or removed one, 410 for a deleted one.
 
     Honours `If-None-Match`.
     """
-    entry = await gateway.ports.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
+    entry = await room.config.get(APP_CLUSTER_SETUP_STATUS, uuid)
     if entry is None:
-        if (await open_cluster(gateway, uuid)).desired is not Desired.PRESENT:
+        if (await open_cluster(room, uuid)).desired is not Desired.PRESENT:
             raise cluster_unknown(uuid)
         return JSONResponse({"ready": False})
     if not_modified(request, entry.etag):
@@ -67,19 +91,18 @@ async def ready(
     uuid: UUID,
     _operator: Reader,
     request: Request,
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheProgressRoom,
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds.")] = 0.0,
 ) -> Response:
     """Asks the workflow; if that is away, what it published last, marked with `as_of`."""
     until = time.monotonic() + wait
     pause, longest = POLL_SECONDS
-    row = await open_cluster(gateway, uuid)
-    while not _published_ready(row) and time.monotonic() < until and not live.closing.is_set():
+    row = await open_cluster(room, uuid)
+    while not _published_ready(row) and time.monotonic() < until and not room.closing.is_set():
         await asyncio.sleep(min(pause, max(0.0, until - time.monotonic())))
         pause = min(pause * 1.5, longest)
-        row = await open_cluster(gateway, uuid)
-    projection, as_of = await _asked(gateway, row)
+        row = await open_cluster(room, uuid)
+    projection, as_of = await _asked(room.fleet, row)
     if _says_ready(projection, row) and row.desired is Desired.PRESENT:
         return JSONResponse(as_json(Ready(as_of=as_of)))
     error = Waiting(_what_for(row, projection), code="not_ready", retry_after=1.0)
@@ -92,7 +115,7 @@ async def timeline(
     *,
     uuid: UUID,
     _operator: Reader,
-    gateway: TheGateway,
+    room: TheProgressRoom,
     after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the page before.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
 ) -> Timeline:
@@ -101,8 +124,8 @@ async def timeline(
     A page holds what was written next, in the order in which it happened: what a workflow does is written a moment
     after it happened.
     """
-    row = await gateway.directory.get(uuid)
-    items = await gateway.ports.audit.timeline(uuid, after=after, limit=limit)
+    row = await room.directory.get(uuid)
+    items = await room.audit.timeline(uuid, after=after, limit=limit)
     if row is None and not items and after == 0:
         raise cluster_unknown(uuid)
     projection = row.projection if row is not None and not row.closed else None
@@ -115,23 +138,23 @@ async def timeline(
 
 
 @router.get("/v1/residue", summary="What deletions could not clean yet")
-async def residue(*, _operator: Reader, gateway: TheGateway) -> ResidueList:
+async def residue(*, _operator: Reader, room: TheProgressRoom) -> ResidueList:
     """Open lines of all deletions, until they are clean."""
     found = []
     for phase in (Phase.DETACHING, Phase.DELETED):
-        async for row in _rows(gateway, phase):
+        async for row in _rows(room.directory, phase):
             left = row.projection.residue if row.projection else ()
             if left:
                 found.append(ResidueOfCluster(cluster=row.uuid, name=row.spec.name, residue=list(left)))
     return ResidueList(items=found)
 
 
-async def _rows(gateway: Gateway, phase: Phase) -> AsyncIterator[ClusterRow]:
+async def _rows(directory: ClusterDirectory, phase: Phase) -> AsyncIterator[ClusterRow]:
     after: str | None = None
     while True:
-        page = await gateway.directory.page(ClusterFilter(phase=phase, limit=500, after=after))
+        page = await directory.page(ClusterFilter(phase=phase, limit=500, after=after))
         for item in page.items:
-            row = await gateway.directory.get(item.uuid)
+            row = await directory.get(item.uuid)
             if row is not None:
                 yield row
         after = page.next
@@ -149,10 +172,10 @@ def _says_ready(projection: Projection | None, row: ClusterRow) -> bool:
     return bool(projection and projection.ready and projection.done.commissioning >= row.commissioning)
 
 
-async def _asked(gateway: Gateway, row: ClusterRow) -> tuple[Projection | None, datetime | None]:
+async def _asked(fleet: Fleet, row: ClusterRow) -> tuple[Projection | None, datetime | None]:
     try:
         async with asyncio.timeout(QUERY_SECONDS):
-            return await gateway.fleet.readiness(row.uuid), None
+            return await fleet.readiness(row.uuid), None
     except (EdgewrightError, TimeoutError):
         return row.projection, row.projected_at
 

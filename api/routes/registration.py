@@ -8,12 +8,11 @@ from uuid import UUID
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
-from api.admission import Registrant, payer_of
+from api.admission import AdmissionRoom, Registrant, TheAdmissionRoom, payer_of
 from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
-from api.gateway import EdgeOffer, Gateway
+from api.gateway import EdgeOffer
 from api.idempotency import as_json
-from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.schemas.edge import NewRegistration, Registered, RegistrationLine, TokenWish
 from api.stored_flux import stored_flux
@@ -33,9 +32,9 @@ router = APIRouter(tags=["bootstrap"])
     summary="The URL of the bootstrap script, as ACS clients ask for it",
     response_model=str,
 )
-async def bootstrap_url(uuid: UUID, operator: ClusterOperator, gateway: TheGateway) -> Response:
+async def bootstrap_url(uuid: UUID, operator: ClusterOperator, room: TheAdmissionRoom) -> Response:
     """A JSON string: the URL, with a token that expires in an hour. Earlier unspent tokens die."""
-    url, _ = await _issue(gateway, uuid, DEFAULT_EXPIRY, operator)
+    url, _ = await _issue(room, uuid, DEFAULT_EXPIRY, operator)
     return JSONResponse(url, headers=NO_STORE)
 
 
@@ -49,19 +48,19 @@ async def new_registration_token(
     uuid: UUID,
     operator: ClusterOperator,
     wish: Annotated[TokenWish, Depends(JsonBody(TokenWish, optional=True))],
-    gateway: TheGateway,
+    room: TheAdmissionRoom,
 ) -> Response:
     """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
-    url, expires_at = await _issue(gateway, uuid, timedelta(seconds=wish.expires_in), operator)
-    stored = await stored_flux(gateway.ports.config)
+    url, expires_at = await _issue(room, uuid, timedelta(seconds=wish.expires_in), operator)
+    stored = await stored_flux(room.config)
     line = RegistrationLine(
         url=url,
-        command=bootstrap_line(url, ca_bundle=gateway.offer.ca_bundle),
+        command=bootstrap_line(url, ca_bundle=room.offer.ca_bundle),
         expires_at=expires_at,
-        warning=_warning(gateway.offer),
+        warning=_warning(room.offer),
         flux=stored[0].named if stored else None,
-        agent_image=gateway.offer.agent.image if gateway.offer.agent else None,
-        ca_bundle=gateway.offer.ca_bundle,
+        agent_image=room.offer.agent.image if room.offer.agent else None,
+        ca_bundle=room.offer.ca_bundle,
     )
     return JSONResponse(as_json(line), headers=NO_STORE)
 
@@ -71,12 +70,11 @@ async def register(
     *,
     token: Registrant,
     wish: Annotated[NewRegistration, Depends(JsonBody(NewRegistration))],
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheAdmissionRoom,
 ) -> Response:
     """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
-    live.edge_secrets.spend(payer_of(token), 1)
-    registration = await gateway.ports.edge_access.register(
+    room.edge_secrets.spend(payer_of(token), 1)
+    registration = await room.edge_access.register(
         token_id=token.id,
         secret_sha256=token.secret_sha256,
         kube_system_uid=wish.kube_system_uid,
@@ -84,7 +82,7 @@ async def register(
         flux_sha256=sha256_of(wish.flux_secret),
         agent_sha256=sha256_of(wish.agent_secret),
     )
-    await live.nudges.nudge(registration.cluster)
+    await room.nudges.nudge(registration.cluster)
     registered = Registered(
         state="accepted" if registration.acceptance is Acceptance.ACCEPTED else "pending",
         short_code=registration.short_code,
@@ -95,14 +93,14 @@ async def register(
 
 
 async def _issue(
-    gateway: Gateway, cluster: UUID, expires_in: timedelta, operator: OperatorToken
+    room: AdmissionRoom, cluster: UUID, expires_in: timedelta, operator: OperatorToken
 ) -> tuple[str, datetime]:
-    await open_cluster(gateway, cluster)
+    await open_cluster(room, cluster)
     token = registration_token(secrets.token_bytes(TOKEN_ID_BYTES), secrets.token_bytes(SECRET_BYTES))
-    expires_at = await gateway.ports.edge_access.issue_token(
+    expires_at = await room.edge_access.issue_token(
         cluster, token_id=token.id, secret_sha256=token.sha256, expires_in=expires_in, actor=actor_of(operator)
     )
-    return f"{gateway.offer.external_url}/v1/cluster/{cluster}/bootstrap?token={token.text}", expires_at
+    return f"{room.offer.external_url}/v1/cluster/{cluster}/bootstrap?token={token.text}", expires_at
 
 
 def _warning(offer: EdgeOffer) -> str | None:

@@ -16,10 +16,10 @@ from api.auth import SecretOperator, actor_of, require_active
 from api.bodies import KIB, JsonBody
 from api.idempotency import as_json
 from api.json_text import JsonLimits
-from api.live import TheGateway, TheLive
 from api.lookup import open_cluster
 from api.orders import MOST_WANTED
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
+from api.secret_room import TheSecretRoom
 from api.secret_sealing import sealing_certificate
 from api.secret_writes import check_writable
 from edgewright.domain.cluster import Resealing
@@ -63,15 +63,14 @@ async def reseal(
     uuid: UUID,
     operator: SecretOperator,
     wish: Annotated[ResealWish, Depends(JsonBody(ResealWish, optional=True))],
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheSecretRoom,
 ) -> Response:
     """Everything that another certificate than the one in use has sealed; joins a re-sealing that is under way."""
-    row = await open_cluster(gateway, uuid)
+    row = await open_cluster(room, uuid)
     check_writable(row)
     certificate = sealing_certificate(row)
-    stale = await asyncio.to_thread(stale_secrets, gateway.ports.git, uuid, certificate.fingerprint)
-    begun = await gateway.ports.resealings.begin(
+    stale = await asyncio.to_thread(stale_secrets, room.git, uuid, certificate.fingerprint)
+    begun = await room.resealings.begin(
         uuid, row.generation, stale, actor=actor_of(operator), reason=wish.reason.strip()
     )
     if begun is None:
@@ -80,7 +79,7 @@ async def reseal(
             code="nothing_to_reseal",
             hint="For a newer key, let the edge's sealed-secrets controller make one; its certificate is reported.",
         )
-    await live.nudges.nudge(uuid)
+    await room.nudges.nudge(uuid)
     return JSONResponse(as_json(begun), status_code=202)
 
 

@@ -1,28 +1,45 @@
 """Operator tokens, and the session tokens that ACS clients ask for."""
 
 import secrets
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypedDict
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Request
 from pydantic import ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
+from api.allowances import Allowance
 from api.auth import SESSION_PREFIX, Administrator, Known, actor_of, asker, require_active, session_root
 from api.bodies import JsonBody
-from api.dependencies import TheOperators
 from api.edge_sessions import session_name
 from api.idempotency import as_json
-from api.live import TheLive
 from api.schemas.base import Answer, Wish
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, Token, operator_token
 from edgewright.errors import NotFound
-from edgewright.ports.operators import OperatorToken, Permission
+from edgewright.ports.operators import OperatorToken, OperatorTokens, Permission
 
 SESSION_LIFETIME = timedelta(hours=1)
 NO_STORE = {"Cache-Control": "no-store"}
 
 router = APIRouter(tags=["tokens"])
+
+
+@dataclass(frozen=True)
+class TokenRoom:
+    """What makes and revokes tokens. ``sessions``: what each operator token or cluster may open in a while."""
+
+    operators: OperatorTokens
+    sessions: Allowance
+
+
+async def token_room_of(request: Request) -> TokenRoom:
+    """That of the application that serves this request. Not a plain function: those run in threads."""
+    room: TokenRoom = request.app.state.token_room
+    return room
+
+
+TheTokenRoom = Annotated[TokenRoom, Depends(token_room_of)]
 
 
 class NewToken(Wish):
@@ -67,14 +84,14 @@ class SessionToken(Answer):
 
 
 @router.get("/v1/token", summary="List operator tokens")
-async def list_tokens(*, _operator: Administrator, operators: TheOperators) -> TokenList:
+async def list_tokens(*, _operator: Administrator, room: TheTokenRoom) -> TokenList:
     """All living tokens, without their secrets."""
-    return TokenList(items=[TokenBody(**_facts(token)) for token in await operators.list()])
+    return TokenList(items=[TokenBody(**_facts(token)) for token in await room.operators.list()])
 
 
 @router.post("/v1/token", status_code=201, summary="Make an operator token", response_model=NewTokenBody)
 async def create_token(
-    *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], operators: TheOperators
+    *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], room: TheTokenRoom
 ) -> Response:
     """The secret is shown this once. `Location` is the token's."""
     now = datetime.now(UTC)
@@ -87,26 +104,26 @@ async def create_token(
         created_at=now,
         expires_at=None if wish.expires_in is None else now + timedelta(seconds=wish.expires_in),
     )
-    await operators.add(token, actor=actor_of(operator))
+    await room.operators.add(token, actor=actor_of(operator))
     body = NewTokenBody(**_facts(token), token=drawn.text)
     return JSONResponse(as_json(body), 201, {**NO_STORE, "Location": f"/v1/token/{token.id}"})
 
 
 @router.delete("/v1/token/{token_id}", status_code=204, summary="Revoke an operator token")
-async def revoke_token(*, token_id: str, operator: Administrator, operators: TheOperators) -> Response:
+async def revoke_token(*, token_id: str, operator: Administrator, room: TheTokenRoom) -> Response:
     """Acts at once, on every gateway, also on the sessions that the token has opened."""
-    if not await operators.revoke(token_id, actor=actor_of(operator)):
+    if not await room.operators.revoke(token_id, actor=actor_of(operator)):
         raise NotFound("There is no such token.", code="token_unknown")
     return Response(status_code=204)
 
 
 @router.post("/token", summary="A session token, as ACS clients ask for it", response_model=SessionToken)
-async def create_session(*, caller: Known, operators: TheOperators, live: TheLive) -> Response:
+async def create_session(*, caller: Known, room: TheTokenRoom) -> Response:
     """A token with the same permissions that lives for an hour, and not longer than what opened it.
 
     Opened by a cluster's agent, it reads and writes that cluster's *Edge cluster status* and finds services.
     """
-    live.sessions.spend(asker(caller) if isinstance(caller, OperatorToken) else caller.cluster, 1)
+    room.sessions.spend(asker(caller) if isinstance(caller, OperatorToken) else caller.cluster, 1)
     now, drawn = datetime.now(UTC), draw()
     expires_at = now + SESSION_LIFETIME
     if isinstance(caller, OperatorToken):
@@ -125,7 +142,7 @@ async def create_session(*, caller: Known, operators: TheOperators, live: TheLiv
         expires_at=expires_at,
     )
     edge = None if isinstance(caller, OperatorToken) else caller.cluster
-    await operators.add(token, actor=actor, edge=edge)
+    await room.operators.add(token, actor=actor, edge=edge)
     body = SessionToken(token=drawn.text, expiry=int(expires_at.timestamp() * 1000))
     return JSONResponse(as_json(body), headers=NO_STORE)
 

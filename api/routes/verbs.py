@@ -8,9 +8,8 @@ from starlette.responses import Response
 
 from api.auth import Administrator, ClusterOperator, actor_of
 from api.bodies import JsonBody
+from api.cluster_room import ClusterRoom, TheClusterRoom
 from api.edge_status import confirm_certificate
-from api.gateway import Gateway
-from api.live import Live, TheGateway, TheLive
 from api.lookup import open_cluster
 from api.presentation import cluster_body
 from api.routes.clusters import shown
@@ -30,19 +29,15 @@ OptionalReason = Annotated[Reason, Depends(JsonBody(Reason, optional=True))]
 
 
 @router.post("/v1/cluster/{uuid}/accept", summary="Accept a registered cluster", response_model=ClusterBody)
-async def accept(
-    *, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway, live: TheLive
-) -> Response:
+async def accept(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom) -> Response:
     """Its credentials become active. 409 when nobody has registered."""
-    return await _answer(gateway, live, uuid, operator, accepted=True)
+    return await _answer(room, uuid, operator, accepted=True)
 
 
 @router.post("/v1/cluster/{uuid}/reject", summary="Reject a registered cluster", response_model=ClusterBody)
-async def reject(
-    *, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway, live: TheLive
-) -> Response:
+async def reject(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom) -> Response:
     """Kills its credentials and frees the binding of its token."""
-    return await _answer(gateway, live, uuid, operator, accepted=False)
+    return await _answer(room, uuid, operator, accepted=False)
 
 
 @router.post(
@@ -53,21 +48,20 @@ async def confirm_proposed_certificate(
     uuid: UUID,
     admin: Administrator,
     wish: Annotated[ConfirmedCertificate, Depends(JsonBody(ConfirmedCertificate))],
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheClusterRoom,
 ) -> Response:
     """One that came by a signal seals nothing before. 409 when another one, or none, is proposed."""
-    await confirm_certificate(gateway, await open_cluster(gateway, uuid), wish.fingerprint, admin)
-    await live.nudges.nudge(uuid)
-    return shown(gateway, await open_cluster(gateway, uuid))
+    await confirm_certificate(room, await open_cluster(room, uuid), wish.fingerprint, admin)
+    await room.nudges.nudge(uuid)
+    return shown(room, await open_cluster(room, uuid))
 
 
 @router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")
-async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, gateway: TheGateway, live: TheLive) -> Revoked:
+async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, room: TheClusterRoom) -> Revoked:
     """At once, on every gateway; unspent registration tokens die too."""
-    await open_cluster(gateway, uuid)
-    revoked = await gateway.ports.edge_access.revoke(uuid, actor=actor_of(operator))
-    await live.nudges.nudge(uuid)
+    await open_cluster(room, uuid)
+    revoked = await room.edge_access.revoke(uuid, actor=actor_of(operator))
+    await room.nudges.nudge(uuid)
     return Revoked(revoked=revoked)
 
 
@@ -82,44 +76,45 @@ async def rotate_credentials(
     uuid: UUID,
     operator: ClusterOperator,
     wish: Annotated[RotationWish, Depends(JsonBody(RotationWish, optional=True))],
-    gateway: TheGateway,
-    live: TheLive,
+    room: TheClusterRoom,
 ) -> RotationWanted:
     """The edge makes them, with its next heartbeats; each old one is valid until its successor was used."""
-    row = await open_cluster(gateway, uuid)
+    row = await open_cluster(room, uuid)
     roles = sorted(set(wish.roles))
     obstacle = rotation_obstacle(row.edge_status or EdgeStatus(), roles)
     if obstacle is not None:
         raise Conflict(obstacle, code="rotation_impossible", hint=FRESH_LINE)
     reason = "An operator asked for it."
-    if await gateway.ports.edge_access.ask_rotation(uuid, roles, actor=actor_of(operator), reason=reason):
-        await live.nudges.nudge(uuid)
+    if await room.edge_access.ask_rotation(uuid, roles, actor=actor_of(operator), reason=reason):
+        await room.nudges.nudge(uuid)
     return RotationWanted(roles=roles)
 
 
 @router.post("/v1/cluster/{uuid}/pause", summary="Pause commits")
-async def pause(*, uuid: UUID, operator: ClusterOperator, wish: OptionalReason, gateway: TheGateway) -> ClusterBody:
+async def pause(*, uuid: UUID, operator: ClusterOperator, wish: OptionalReason, room: TheClusterRoom) -> ClusterBody:
     """No more commits until resumed; heartbeats, revocation and deletion go on."""
-    seen = (await open_cluster(gateway, uuid)).change
-    projection = await gateway.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator), seen=seen)
-    return await _paused_or_resumed(gateway, uuid, projection, paused=True)
+    seen = (await open_cluster(room, uuid)).change
+    projection = await room.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator), seen=seen)
+    return await _paused_or_resumed(room, uuid, projection, paused=True)
 
 
 @router.post("/v1/cluster/{uuid}/resume", summary="Resume commits")
-async def resume(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway) -> ClusterBody:
+async def resume(
+    *, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom
+) -> ClusterBody:
     """Commits go on."""
-    seen = (await open_cluster(gateway, uuid)).change
-    projection = await gateway.fleet.resume(uuid, actor=actor_of(operator), seen=seen)
-    return await _paused_or_resumed(gateway, uuid, projection, paused=False)
+    seen = (await open_cluster(room, uuid)).change
+    projection = await room.fleet.resume(uuid, actor=actor_of(operator), seen=seen)
+    return await _paused_or_resumed(room, uuid, projection, paused=False)
 
 
 @router.post("/v1/cluster/{uuid}/step/{name}/retry", summary="Try a step now")
 async def retry_step(
-    *, uuid: UUID, name: StepName, operator: ClusterOperator, _wish: OptionalReason, gateway: TheGateway
+    *, uuid: UUID, name: StepName, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom
 ) -> ClusterBody:
     """A waiting or blocked step; 409 when it does not wait."""
-    await open_cluster(gateway, uuid)
-    return await _new_state(gateway, uuid, await gateway.fleet.retry_step(uuid, name, actor=actor_of(operator)))
+    await open_cluster(room, uuid)
+    return await _new_state(room, uuid, await room.fleet.retry_step(uuid, name, actor=actor_of(operator)))
 
 
 @router.post("/v1/cluster/{uuid}/step/{name}/skip", summary="Skip a deletion step")
@@ -129,34 +124,34 @@ async def skip_step(
     name: StepName,
     operator: ClusterOperator,
     wish: Annotated[Reason, Depends(JsonBody(Reason))],
-    gateway: TheGateway,
+    room: TheClusterRoom,
 ) -> ClusterBody:
     """A deletion step on another system, with a reason; it becomes residue."""
-    await open_cluster(gateway, uuid)
+    await open_cluster(room, uuid)
     if not wish.reason.strip():
         raise Invalid("Skipping a step needs a reason.", code="reason_missing", where="/reason")
-    projection = await gateway.fleet.skip_step(uuid, name, reason=wish.reason, actor=actor_of(operator))
-    return await _new_state(gateway, uuid, projection)
+    projection = await room.fleet.skip_step(uuid, name, reason=wish.reason, actor=actor_of(operator))
+    return await _new_state(room, uuid, projection)
 
 
-async def _answer(gateway: Gateway, live: Live, uuid: UUID, operator: OperatorToken, *, accepted: bool) -> Response:
-    await open_cluster(gateway, uuid)
-    await gateway.ports.edge_access.answer(uuid, accepted=accepted, actor=actor_of(operator))
-    await live.nudges.nudge(uuid)
-    return shown(gateway, await open_cluster(gateway, uuid))
+async def _answer(room: ClusterRoom, uuid: UUID, operator: OperatorToken, *, accepted: bool) -> Response:
+    await open_cluster(room, uuid)
+    await room.edge_access.answer(uuid, accepted=accepted, actor=actor_of(operator))
+    await room.nudges.nudge(uuid)
+    return shown(room, await open_cluster(room, uuid))
 
 
-async def _new_state(gateway: Gateway, uuid: UUID, projection: Projection) -> ClusterBody:
-    return cluster_body(gateway, await open_cluster(gateway, uuid), projection)
+async def _new_state(room: ClusterRoom, uuid: UUID, projection: Projection) -> ClusterBody:
+    return cluster_body(room.link_bases, await open_cluster(room, uuid), projection)
 
 
-async def _paused_or_resumed(gateway: Gateway, uuid: UUID, projection: Projection, *, paused: bool) -> ClusterBody:
+async def _paused_or_resumed(room: ClusterRoom, uuid: UUID, projection: Projection, *, paused: bool) -> ClusterBody:
     """The new state; ``Conflict``, code ``overtaken``, if it is another one than was asked for."""
-    row = await open_cluster(gateway, uuid)
+    row = await open_cluster(room, uuid)
     if row.paused is not paused:
         raise Conflict(
             f"Somebody else has {'resumed' if paused else 'paused'} {row.spec.name} at the same time.",
             code="overtaken",
             hint="See how it is now, and decide again.",
         )
-    return cluster_body(gateway, row, projection)
+    return cluster_body(room.link_bases, row, projection)

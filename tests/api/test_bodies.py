@@ -253,6 +253,7 @@ async def test_a_caller_opens_a_bounded_number_of_sessions(
     clock = Hand()
     allowance = Allowance(burst=3, per_second=0.1, code="sessions_too_often", sentence="Slowly.", clock=clock)
     centre.app.state.live = replace(centre.app.state.live, sessions=allowance)
+    centre.change()
     opener = admin
     for _ in range(3):  # a session counts against the token that it comes from
         opener = centre.client(bearer((await opener.post("/token")).json()["token"]))

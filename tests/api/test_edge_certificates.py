@@ -148,9 +148,9 @@ async def test_a_confirmed_certificate_is_laid_over_what_the_edge_has_reported_m
     seen = await centre.row(edge.cluster)
     await report("before it is read")
     later = ReportedMeanwhile(centre.ports.config, [lambda: report("while it is read")])
-    gateway = replace(centre.gateway, ports=replace(centre.ports, config=later))
+    room = replace(centre.app.state.cluster_room, config=later)
     token = OperatorToken("t", "ann", frozenset({Permission.ADMIN}), b"", datetime.now(UTC), None)
-    await confirm_certificate(gateway, seen, proposed, token)
+    await confirm_certificate(room, seen, proposed, token)
 
     shown = (await admin.get(door)).json()
     assert shown["certificate"]["fingerprint"] == proposed

@@ -131,7 +131,7 @@ async def test_credentials_are_replaced_when_they_are_old(
     centre.offer(credential_age=timedelta(microseconds=1))
     assert await rotate(centre, edge) == ["agent", "flux"]
     assert await rotate(centre, edge) == ["agent", "flux"]
-    centre.app.state.gateway = centre.gateway
+    centre.change()
     assert await rotate(centre, edge) == ["agent", "flux"], "what was asked for once is wanted until it is done"
     timeline = (await admin.get(f"/v1/cluster/{edge.cluster}/timeline")).json()["items"]
     (asked,) = [event for event in timeline if event["kind"] == "credential.rotation_asked"]
