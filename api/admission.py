@@ -20,7 +20,7 @@ from api.auth import (
     require_active,
 )
 from api.bodies import charge_bodies
-from api.gateway import EdgeOffer
+from api.dependencies import EdgeOffer
 from api.log_context import about_cluster
 from api.lookup import open_cluster
 from api.nudges import Nudges

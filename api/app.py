@@ -13,9 +13,10 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from api.access import Access
 from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
+from api.dependencies import EdgeOffer
 from api.document import document
 from api.documentation import serve_documentation
-from api.gateway import EdgeOffer, Gateway
+from api.gateway import Gateway
 from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
 from api.lifespan import running

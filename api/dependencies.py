@@ -1,11 +1,38 @@
 """Single ports and values of the gateway, for routes that need no more of it."""
 
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Depends, Request
 
-from api.gateway import EdgeOffer
+from edgewright.bootstrap import AgentPod
+from edgewright.domain.reach import Door
 from edgewright.ports.config_store import ConfigStore
+
+
+@dataclass(frozen=True)
+class EdgeOffer:
+    """What edges are told of this centre, and what they are given to run.
+
+    Args:
+        external_url: base of every URL that leaves the gateway; no trailing slash. ``Host`` never makes one.
+        external_url_is_loopback: such URLs reach nobody but this machine, and answers say so.
+        ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
+        door: where edges are to reach the gateways; None: wherever they do.
+        registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
+        agent: what edges run the agent from; None: they get no agent.
+        credential_age: at which an edge is asked to replace a credential; None: at none.
+    """
+
+    external_url: str
+    external_url_is_loopback: bool = True
+    ca_bundle: str | None = None
+    door: Door | None = None
+    registry_mirror: str | None = None
+    agent: AgentPod | None = None
+    credential_age: timedelta | None = None
+
 
 # Not plain functions: FastAPI runs those in threads.
 

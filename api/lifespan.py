@@ -2,8 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -14,6 +15,8 @@ from api.operator_time import MeteredThreads
 from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.errors import EdgewrightError
 from edgewright.event_loop import watch_lag
+from edgewright.ports.edge_reports import EdgeReports
+from edgewright.ports.fleet import Fleet
 
 LISTENING_SECONDS = 5.0
 SCHEMA_SECONDS = 10.0
@@ -30,9 +33,9 @@ async def running(gateway: Gateway, live: Live) -> AsyncIterator[None]:
     tasks = [
         _start("heartbeats", live.heartbeats.flush_forever, live),
         _start("held heartbeats", live.held_beats.follow_forever, live),
-        _start("listening", lambda: _keep_listening(gateway, live), live),
-        _start("schema", lambda: _leave_with_another_schema(gateway), live),
-        _start("sweep", lambda: _keep_the_sweep(gateway), live),
+        _start("listening", lambda: _keep_listening(gateway.ports.edge_reports, live.unwritable), live),
+        _start("schema", lambda: _leave_with_another_schema(gateway.demand_schema), live),
+        _start("sweep", lambda: _keep_the_sweep(gateway.fleet, gateway.sweep_every), live),
         _start("loop lag", lambda: watch_lag(live.metrics.loop_lag.observe), live),
     ]
     try:
@@ -59,26 +62,26 @@ def _start(name: str, work: Callable[[], Coroutine[Any, Any, None]], live: Live)
     return task
 
 
-async def _keep_listening(gateway: Gateway, live: Live) -> None:
+async def _keep_listening(edge_reports: EdgeReports, unwritable: asyncio.Event) -> None:
     """Leases only run out while somebody listens; this says that somebody does, and finds a database that takes
     nothing."""
     while True:
         try:
-            await gateway.ports.edge_reports.keep_listening()
-            live.unwritable.clear()
+            await edge_reports.keep_listening()
+            unwritable.clear()
         except EdgewrightError as error:
-            if not live.unwritable.is_set():
+            if not unwritable.is_set():
                 _log.error("the database takes nothing", reason=error.detail)
-            live.unwritable.set()
+            unwritable.set()
         await asyncio.sleep(LISTENING_SECONDS)
 
 
-async def _leave_with_another_schema(gateway: Gateway) -> None:
+async def _leave_with_another_schema(demand_schema: Callable[[], Awaitable[None]] | None) -> None:
     """A newer version has migrated the database under this process: what it would write now might mean something
     else there. Whoever starts it again reads the same sentence."""
-    while gateway.demand_schema is not None:
+    while demand_schema is not None:
         try:
-            await gateway.demand_schema()
+            await demand_schema()
         except OtherSchema as error:
             _log.critical("this program has to leave", detail=error.detail, code=error.code, hint=error.hint)
             signal.raise_signal(signal.SIGTERM)
@@ -89,10 +92,10 @@ async def _leave_with_another_schema(gateway: Gateway) -> None:
     await asyncio.Event().wait()
 
 
-async def _keep_the_sweep(gateway: Gateway) -> None:
+async def _keep_the_sweep(fleet: Fleet, every: timedelta) -> None:
     """Without the sweep leases do not expire and lost nudges stay lost: a schedule that is gone is made again."""
     while True:
         await asyncio.sleep(SCHEDULE_SECONDS)
         with suppress(EdgewrightError):
-            if await gateway.fleet.restore_sweep(gateway.sweep_every):
+            if await fleet.restore_sweep(every):
                 _log.warning("the schedule of the sweep was gone and is made again")

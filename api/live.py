@@ -88,6 +88,13 @@ def live_of(gateway: Gateway) -> Live:
         ),
         places=places,
         metrics=gateway.metrics,
-        scrape=Scrape(gateway, heartbeats, held_beats, places),
+        scrape=Scrape(
+            metrics=gateway.metrics,
+            census=gateway.ports.census,
+            fleet=gateway.fleet,
+            heartbeats=heartbeats,
+            held_beats=held_beats,
+            places=places,
+        ),
         closing=closing,
     )

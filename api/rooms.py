@@ -43,7 +43,7 @@ def access_to(gateway: Gateway, live: Live) -> Access:
 
 
 def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
-    """Puts what its routes work with where they find it."""
+    """Puts what its routes work with where they find it; ``live`` is for the process that serves the application."""
     app.state.live = live
     app.state.access = access
     app.state.config = gateway.ports.config

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from api.connections.places import Places, Standing
-from api.gateway import Gateway
 from api.heartbeats import HeartbeatBatch
 from api.held_beats import HeldBeats
+from api.metrics import Metrics
 from edgewright.errors import EdgewrightError
-from edgewright.ports.census import Counted
+from edgewright.ports.census import Census, Counted
+from edgewright.ports.fleet import Fleet
 
 CENSUS_SECONDS = 5.0
 """How long a census is good: so often, at most, does the database count, however many ask."""
@@ -25,14 +26,18 @@ class Scrape:
 
     def __init__(
         self,
-        gateway: Gateway,
+        *,
+        metrics: Metrics,
+        census: Census,
+        fleet: Fleet,
         heartbeats: HeartbeatBatch,
         held_beats: HeldBeats,
         places: Places,
-        *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._gateway = gateway
+        self._metrics = metrics
+        self._census = census
+        self._fleet = fleet
         self._heartbeats = heartbeats
         self._held_beats = held_beats
         self._places = places
@@ -43,20 +48,20 @@ class Scrape:
 
     async def exposition(self) -> bytes:
         """All series in Prometheus' text format. A part that is out of reach costs its own series only."""
-        metrics = self._gateway.metrics
+        metrics = self._metrics
         metrics.heartbeats_waiting.set(len(self._heartbeats))
         metrics.heartbeats_behind.set(self._heartbeats.behind_seconds)
         metrics.heartbeats_held.set(len(self._held_beats))
         for standing in Standing:
             metrics.connections.labels(standing.value).set(self._places.count(standing))
         metrics.connections_limit.set(self._places.limits.overall)
-        counted, temporal = await asyncio.gather(self._census(), _or_none(self._gateway.fleet.healthy()))
+        counted, temporal = await asyncio.gather(self._fleet_counted(), _or_none(self._fleet.healthy()))
         return metrics.exposition(counted, {"database": counted is not None, "temporal": bool(temporal)})
 
-    async def _census(self) -> Counted | None:
+    async def _fleet_counted(self) -> Counted | None:
         async with self._turn:
             if self._clock() - self._counted_at >= CENSUS_SECONDS:
-                self._counted = await _or_none(self._gateway.ports.census.count())
+                self._counted = await _or_none(self._census.count())
                 self._counted_at = self._clock()
             return self._counted
 

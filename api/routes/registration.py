@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from api.admission import AdmissionRoom, Registrant, TheAdmissionRoom, payer_of
 from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
-from api.gateway import EdgeOffer
+from api.dependencies import EdgeOffer
 from api.idempotency import as_json
 from api.lookup import open_cluster
 from api.schemas.edge import NewRegistration, Registered, RegistrationLine, TokenWish

@@ -41,11 +41,25 @@ def census(centre: GatewayCentre) -> CensusThatFails:
     return census
 
 
+def scrape_of(centre: GatewayCentre, census: CensusThatFails, clock: Hand) -> Scrape:
+    """What a running gateway has counted, with another census and clock."""
+    live = centre.app.state.live
+    return Scrape(
+        metrics=live.metrics,
+        census=census,
+        fleet=centre.fleet,
+        heartbeats=live.heartbeats,
+        held_beats=live.held_beats,
+        places=live.places,
+        clock=clock,
+    )
+
+
 async def test_database_out_of_reach_is_told_and_costs_its_own_series_only(
     centre: GatewayCentre, census: CensusThatFails
 ) -> None:
-    clock, live = Hand(), centre.app.state.live
-    scrape = Scrape(centre.gateway, live.heartbeats, live.held_beats, live.places, clock=clock)
+    clock = Hand()
+    scrape = scrape_of(centre, census, clock)
     assert b"edgewright_secrets_staged 7.0" in await scrape.exposition()
     census.away, clock.at = True, CENSUS_SECONDS
     text = await scrape.exposition()
@@ -55,8 +69,8 @@ async def test_database_out_of_reach_is_told_and_costs_its_own_series_only(
 
 
 async def test_fleet_is_counted_once_however_many_ask(centre: GatewayCentre, census: CensusThatFails) -> None:
-    clock, live = Hand(), centre.app.state.live
-    scrape = Scrape(centre.gateway, live.heartbeats, live.held_beats, live.places, clock=clock)
+    clock = Hand()
+    scrape = scrape_of(centre, census, clock)
     for _ in range(5):
         await scrape.exposition()
     assert census.asked == 1

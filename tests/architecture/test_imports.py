@@ -68,7 +68,7 @@ VIOLATIONS = {
     "edgewright/application/tainted.py": "import sqlalchemy\n",
     "edgewright/cli/tainted.py": "from edgewright.adapters.database import access\n",
     "edgewright/tainted.py": "",
-    "api/routes/tainted.py": "from edgewright import settings\n",
+    "api/routes/tainted.py": "from edgewright import settings\nfrom api import live\n",
     "workflows/tainted.py": "import worker\n",
     "activities/tainted.py": "from tools import chaos\n",
     "api/first.py": "from api import second\n",

@@ -22,7 +22,8 @@ from activities.repository import RepositoryActivities
 from activities.secrets import SecretActivities
 from api.app import create_app
 from api.connections.limits import ConnectionLimits
-from api.gateway import EdgeOffer, Gateway
+from api.dependencies import EdgeOffer
+from api.gateway import Gateway
 from api.rooms import furnish
 from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.engine import Database
