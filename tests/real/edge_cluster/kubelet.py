@@ -255,10 +255,12 @@ class Kubelet:
         given = dict(variables_of(found, container, partial(self._secret, namespace)))
         command = [*program.command, *arguments_of(container, given), *program.options]
         started = pod(self._cluster, namespace, account, command)
+        own = {"TMPDIR": str(self._cluster.folder / "tmp" / uid)}  # as in a pod: nobody else clears it away
+        Path(own["TMPDIR"]).mkdir(parents=True, exist_ok=True)
         with self._log(account).open("ab") as log:
             process = subprocess.Popen(
                 [str(word) for word in started.command],
-                env={**surroundings(), **started.environment, **program.variables, **given},
+                env={**surroundings(), **own, **started.environment, **program.variables, **given},
                 cwd=self._cluster.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
