@@ -20,7 +20,7 @@ _LONGEST_NAME = 100
 LONGEST_MESSAGE = 500
 """Characters of what Flux says: it is kept in each reading while it lasts."""
 
-_WORKING_COPY = re.compile(r"/(?:[^/\s'\":()]+/)*?(?:kustomization-\d+|tmp/[^/\s'\":()]+)/")
+_WORKING_COPY = re.compile(r"/(?:[^/\s'\":()]+/)*?kustomization-\d+/" r"|/(?:[^/\s'\":()]+/)*?tmp/[^/\s'\":()]+/")
 """Where a controller unpacks the repository; what follows is the path in the repository."""
 _UNREADABLE_FILE = re.compile(r"(?:kustomize build failed: )?failed to decode Kubernetes YAML from ([^\s:]+): (.*)")
 _FILE_OF_KUSTOMIZATION = re.compile(r"kustomize build failed: .*'([^'\s]+)': (MalformedYAMLError: .*?)(?:': |$)")

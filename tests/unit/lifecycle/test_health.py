@@ -83,6 +83,11 @@ def test_a_failed_release_is_told_with_helms_own_sentence(message: str, sentence
             "app.yaml",
         ),
         (
+            "failed to decode Kubernetes YAML from /tmp/pods/tmp/7f3e/kustomization-3948/by-hand/app.yaml: "
+            "MalformedYAMLError: yaml: line 3: did not find expected key",
+            "Flux cannot apply by-hand: by-hand/app.yaml is no valid YAML: line 3: did not find expected key",
+        ),
+        (
             'ConfigMapp/default/settings dry-run failed: no matches for kind "ConfigMapp" in version "v1"',
             "Flux cannot apply by-hand: ConfigMapp default/settings is refused: no matches for kind "
             '"ConfigMapp" in version "v1"',
