@@ -7,6 +7,7 @@ these, too.
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -17,7 +18,14 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
     sys.path.append(os.environ["EDGEWRIGHT_PACKAGES"])
 
-from edgewright.adapters.git.push_changes import ABSENT, TooMuch, TreeDifference, UnreadableTree, changed_entries
+from edgewright.adapters.git.push_changes import (
+    ABSENT,
+    TooMuch,
+    TreeDifference,
+    Trees,
+    UnreadableTree,
+    changed_entries,
+)
 from edgewright.adapters.git.push_objects import reason_against_objects
 from edgewright.adapters.git.push_size import reason_against_size
 from edgewright.adapters.git.tree_format import EXECUTABLE, FILE, SUBMODULE, SYMLINK
@@ -31,6 +39,7 @@ FOLDER = "by-hand"
 MAX_CHANGED = 10_000
 """Changed files and folders in one push. A few nested trees can name billions of files."""
 
+_OWN_LINE = re.compile(rb"Edgewright-[A-Z][A-Za-z-]*:")
 _MAX_SENTENCES = 5
 _NOTHING = "0" * 40
 _MODES = frozenset({FILE, EXECUTABLE, FOLDER_MODE})
@@ -65,7 +74,8 @@ def reason_against(update: Update) -> str | None:
         return reason
     try:
         return (
-            reason_against_entries(changed_entries(update.old, update.new))
+            _reason_against_messages(update)
+            or reason_against_entries(changed_entries(update.old, update.new))
             or reason_against_size(update.new, FOLDER)
             or reason_against_objects(
                 update.old, update.new, FOLDER, OwnObjects.from_text(os.environ["EDGEWRIGHT_OWN_OBJECTS"])
@@ -121,6 +131,30 @@ def _reason_against_history(update: Update) -> str | None:
         return f"{MAIN} only moves forward: run `git pull --rebase` and push again, without force."
     if code != 0:
         return f"{MAIN} can only point to a commit: push a branch, not a tag or a single object."
+    return None
+
+
+def _reason_against_messages(update: Update) -> str | None:
+    """By such lines the centre knows which of its commits exist: a secret would count as committed that is not."""
+    with (
+        subprocess.Popen(
+            ["git", "rev-list", f"{update.old}..{update.new}"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as listing,
+        Trees() as trees,
+    ):
+        for commit in map(str.strip, listing.stdout or ()):
+            if found := _OWN_LINE.search(trees.commit(commit)):
+                listing.kill()
+                return (
+                    f"The message of commit {commit[:12]} says {found[0].decode()}, as only Edgewright's own commits "
+                    f"do: take that out (`git rebase -i`), and push again."
+                )
+    if listing.returncode != 0:
+        raise UnreadableTree
     return None
 
 

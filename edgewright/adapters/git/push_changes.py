@@ -92,6 +92,10 @@ class Trees:
         except ValueError as error:
             raise UnreadableTree from error
 
+    def commit(self, commit: str) -> bytes:
+        """A commit as it is stored, in whatever encoding it says that it is."""
+        return self._content(commit, b"commit", None)
+
     def file(self, blob: str) -> bytes:
         """What is in a file, whose size the rules for pushes bound."""
         return self._content(blob, b"blob", None)

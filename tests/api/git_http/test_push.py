@@ -50,6 +50,25 @@ def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: Centre, work: Work
     assert len(log) == 4
 
 
+@pytest.mark.parametrize("encoding", ["UTF-8", "IBM500"])
+@pytest.mark.parametrize("line", ["Edgewright-Request: 6f1d", "Edgewright-Fence: 1/99", "Edgewright-Put-Back: x"])
+def test_a_message_that_speaks_as_the_centre_is_refused(centre: Centre, work: Work, line: str, encoding: str) -> None:
+    """A secret would count as committed; a repository, as written for a change that the database does not know."""
+    (work.path / "by-hand/x").write_text("1")
+    work.git("add", "-A")
+    tree = work.git("write-tree").stdout.strip()
+    who = "A <a@example.com> 1700000000 +0000"
+    text = f"tree {tree}\nparent {work.head()}\nauthor {who}\ncommitter {who}\nencoding {encoding}\n\nx\n\n{line}\n"
+    odd = _raw(work, "commit", text.encode())
+    work.git("reset", "-q", "--hard", odd)
+    work.commit(**{"by-hand__y": "an innocent commit after it"})
+    name = line.partition(" ")[0]
+    assert work.refusal().startswith(f"The message of commit {odd[:12]} says {name}, as only Edgewright's own")
+    work.git("reset", "-q", "--soft", "origin/main")
+    work.git("commit", "-q", "-m", "About an Edgewright-Request, in other words")
+    work.git("push", "-q")
+
+
 @pytest.mark.parametrize("change", ["write", "add", "remove"])
 def test_change_outside_by_hand_is_refused(work: Work, change: str) -> None:
     path = "edo/cluster/more/new.yaml" if change == "add" else "edo/secrets/ns/one.yaml"
