@@ -149,12 +149,11 @@ class ClusterActivities:
         Raises:
             NotFound: it has neither, as far as it is read.
         """
-        both = {commit, known}
-        log = self._git.log(repository, limit=LOOK_BACK, back_to=[each for each in both if each is not None])
-        newest = next((each.commit for each in log if each.commit in both), None)
-        if newest is None:
+        both = {commit} if known is None else {commit, known}
+        log = self._git.log(repository, limit=LOOK_BACK, back_to=both, only=lambda each: each.commit in both)
+        if not log:
             raise NotFound("Neither commit is in the history.", code="commit_unknown")
-        return newest == commit
+        return log[0].commit == commit
 
     @activity.defn(name="publish")
     async def publish(self, publication: Publish) -> None:

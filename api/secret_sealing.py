@@ -82,12 +82,12 @@ def sealed_changes(
     row: ClusterRow,
     changes: Sequence[KeyChange],
     *,
+    head: CommitId | None,
     templates: Templates,
     certificate: SealingCertificate | None,
     given_up: Collection[str],
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
-    head = head_of(room.git, row.uuid)
     valued = {change.place.namespace for change in changes if change.value is not None}
     check_namespaces(room.git, row.uuid, head, valued)
     unapplied = UnappliedDeletions(room.git, row.uuid, row.spec.name, head, row.observed_revision)

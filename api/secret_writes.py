@@ -31,7 +31,7 @@ from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNE
 from edgewright.errors import Conflict, Invalid, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.fleet import FleetUnavailable
-from edgewright.ports.git_server import CommitId, GitServer
+from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
 
 
@@ -85,7 +85,7 @@ async def change_keys(
     head = await asyncio.to_thread(head_of, room.git, row.uuid)  # before anything is staged: see `staged_on`
     repeated = not wish.dry_run and wish.key is not None and await first_result(room.staging, request, wish.places)
     with room.secret_lane.staged_on(request, None if repeated else head):
-        return await _change_keys(room, row, wish, request, changes, repeated=repeated)
+        return await _change_keys(room, row, wish, request, changes, head=head, repeated=repeated)
 
 
 async def _change_keys(
@@ -95,6 +95,7 @@ async def _change_keys(
     request: UUID,
     changes: Callable[[], Awaitable[Sequence[KeyChange]]],
     *,
+    head: CommitId | None,
     repeated: bool,
 ) -> ChangedKeys:
     if not repeated:
@@ -107,8 +108,8 @@ async def _change_keys(
             for place in row.must_reenter
             if _is_reserved(SecretReference(*place.split("/")[:2]), reserved=reserved)
         }
-        await stage(room, row, request, wanted, wish, given_up=given_up)
-    warnings = await asyncio.to_thread(_warnings, room.git, row, wish.expected)
+        await stage(room, row, request, wanted, wish, head=head, given_up=given_up)
+    warnings = await asyncio.to_thread(namespace_warnings, room.git, row, head, wish.expected)
     if wish.dry_run:
         return ChangedKeys(None, warnings)
     return ChangedKeys(await commit_of(room, wish.cluster, request, repeated=repeated), warnings)
@@ -200,11 +201,13 @@ async def stage(
     changes: Sequence[KeyChange],
     wish: SecretWish,
     *,
+    head: CommitId | None,
     given_up: Collection[str],
 ) -> None:
     """Checks everything, seals, and stages the ciphertext; a dry run stages nothing.
 
     Args:
+        head: what it is tried on.
         given_up: ``namespace/name/key`` of what may be deleted although it is not there: it is listed to be entered
             again and never can be, so that its deletion takes it off that list.
 
@@ -224,6 +227,7 @@ async def stage(
         room,
         row,
         changes,
+        head=head,
         templates=wish.templates,
         certificate=certificate,
         given_up=given_up,
@@ -293,7 +297,3 @@ def outcome_of(rows: Sequence[StagedChange]) -> CommitId:
 
 def _settled(rows: Sequence[StagedChange]) -> bool:
     return bool(rows) and rows[0].state is not StagedState.STAGED
-
-
-def _warnings(git: GitServer, row: ClusterRow, expected: AbstractSet[str]) -> Sequence[str]:
-    return namespace_warnings(git, row, head_of(git, row.uuid), expected)

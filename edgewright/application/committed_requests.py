@@ -21,6 +21,8 @@ def already_committed(
 
     A commit that is older than what is staged is of the same request, sent before and forgotten since. Blocks: the
     messages of bulk writes are long. Each is read once, however many requests are staged.
+
+    Only commits of the centre have such lines: a push that brings one is refused (``adapters.git.pre_receive``).
     """
     staged = {str(request): request for request in requests}
     found: dict[CommitId, list[UUID]] = {}
@@ -31,6 +33,11 @@ def already_committed(
         if younger:
             found[commit.commit] = younger
     return found
+
+
+def names_a_request(commit: CommitSummary) -> bool:
+    """Whether it has committed any request."""
+    return _REQUESTS.search(commit.message) is not None
 
 
 def requests_named(commit: CommitSummary) -> list[UUID]:

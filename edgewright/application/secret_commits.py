@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
 
-from edgewright.application.committed_requests import REQUEST_TRAILER, already_committed, by_request, requests_named
+from edgewright.application.committed_requests import (
+    REQUEST_TRAILER,
+    already_committed,
+    by_request,
+    names_a_request,
+    requests_named,
+)
 from edgewright.application.staged_files import AppliedRequests, Files, apply_with_drivers
 from edgewright.domain.cluster import Desired
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
@@ -83,8 +89,7 @@ class SecretCommits:
         """
 
         def look() -> CommitSummary | None:
-            log = self._git.log(cluster, limit=LOOK_BACK)
-            return next((commit for commit in log if f"{REQUEST_TRAILER}: " in commit.message), None)
+            return next(iter(self._git.log(cluster, limit=LOOK_BACK, only=names_a_request)), None)
 
         try:
             newest = await asyncio.to_thread(look)
@@ -151,8 +156,12 @@ class SecretCommits:
             return {}
         back_to = heads if all_known else ()
 
+        def names_one(commit: CommitSummary) -> bool:
+            return not requests.keys().isdisjoint(requests_named(commit))
+
         def look() -> dict[CommitId, list[UUID]]:
-            return already_committed(self._git.log(repository, limit=LOOK_BACK, back_to=back_to), requests)
+            log = self._git.log(repository, limit=LOOK_BACK, back_to=back_to, only=names_one)
+            return already_committed(log, requests)
 
         found = await asyncio.to_thread(look)
         commits: dict[UUID, CommitId] = {}

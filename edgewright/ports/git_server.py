@@ -1,6 +1,6 @@
 """Where driving repositories live."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -151,10 +151,19 @@ class GitServer(Protocol):
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """Whether ``descendant`` is ``ancestor`` or descends from it; False if either is unknown."""
 
-    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
+    def log(
+        self,
+        repository: UUID,
+        *,
+        limit: int,
+        back_to: Collection[CommitId] = (),
+        only: Callable[[CommitSummary], bool] | None = None,
+    ) -> Sequence[CommitSummary]:
         """The newest commits of ``main``, newest first; empty while there are none.
 
         Args:
+            limit: how many are looked at.
+            only: which of them are wanted; the messages of the others, which may be long, are not kept.
             back_to: commits that were heads; what is older than all of them may be left out.
         """
 

@@ -10,6 +10,9 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from api.heartbeats import HeartbeatBatch
 from api.nudges import MOMENT_SECONDS, PATIENCE_SECONDS, Nudges
@@ -178,6 +181,19 @@ async def test_what_cannot_be_committed_here_is_left_to_the_workflow() -> None:
     assert answers == [f"commit of {done}", None], "its rows tell"
     assert await lane.change(CLUSTER, other) is None
     assert fleet.updates == [[left], [other]]
+
+
+async def test_the_span_of_a_commit_holds_no_text_of_an_exception() -> None:
+    spans = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    fleet, commits = Fleet(), Commits()
+    fleet.go.set()
+    commits.error = Waiting("marked")
+    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    await SecretLanes(commits, fleet, nudges, tracer=provider.get_tracer("x")).change(CLUSTER, uuid4())  # type: ignore[arg-type] # of what the lane calls
+    [span] = spans.get_finished_spans()
+    assert (span.name, list(span.events), span.status.description) == ("commit secrets", [], None)
 
 
 async def test_a_repository_that_hangs_holds_up_nobody_for_long() -> None:

@@ -129,7 +129,14 @@ class MemoryGitServer:
             name = commits[name].parent
         return False
 
-    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
+    def log(
+        self,
+        repository: UUID,
+        *,
+        limit: int,
+        back_to: Collection[CommitId] = (),
+        only: Callable[[CommitSummary], bool] | None = None,
+    ) -> Sequence[CommitSummary]:
         """See the port."""
         stored = self._get(repository)
         found: list[CommitSummary] = []
@@ -140,7 +147,7 @@ class MemoryGitServer:
             if back_to and not awaited:
                 break
             name = stored.commits[name].parent
-        return found
+        return [commit for commit in found if only is None or only(commit)]
 
     def archive(self, repository: UUID) -> None:
         """See the port."""

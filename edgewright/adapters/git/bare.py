@@ -202,11 +202,19 @@ class BareGitServer:
             arguments = ["merge-base", "--is-ancestor", ancestor, descendant]
             return run_git(folder, arguments, timeout=_ANCESTRY_TIMEOUT, accept=(0, 1)).returncode == 0
 
-    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
+    def log(
+        self,
+        repository: UUID,
+        *,
+        limit: int,
+        back_to: Collection[CommitId] = (),
+        only: Callable[[CommitSummary], bool] | None = None,
+    ) -> Sequence[CommitSummary]:
         """See the port."""
         with self._opened(repository) as folder, self._objects(folder) as objects:
             newest = islice(_newest_first(objects, read_head(folder)), limit)
-            return [commit.summary(name) for name, commit in _back_to(newest, back_to)]
+            summaries = (commit.summary(name) for name, commit in _back_to(newest, back_to))
+            return list(filter(only, summaries) if only else summaries)
 
     def archive(self, repository: UUID) -> None:
         """See the port."""

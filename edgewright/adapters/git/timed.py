@@ -87,9 +87,16 @@ class TimedGit:
         with self._timed("is_ancestor"):
             return self._git.is_ancestor(repository, ancestor, descendant)
 
-    def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
+    def log(
+        self,
+        repository: UUID,
+        *,
+        limit: int,
+        back_to: Collection[CommitId] = (),
+        only: Callable[[CommitSummary], bool] | None = None,
+    ) -> Sequence[CommitSummary]:
         with self._timed("log"):
-            return self._git.log(repository, limit=limit, back_to=back_to)
+            return self._git.log(repository, limit=limit, back_to=back_to, only=only)
 
     def archive(self, repository: UUID) -> None:
         with self._timed("archive"):

@@ -328,6 +328,15 @@ def test_log_goes_back_to_the_oldest_of_some_commits(server: GitServer, reposito
     assert len(server.log(repository, limit=9, back_to=["0" * 40, commits[4]])) == 6, "one of them is not there"
 
 
+def test_log_leaves_out_what_is_not_asked_for_and_counts_it(server: GitServer, repository: UUID) -> None:
+    commits = [put(server, repository, {"a": str(n).encode()}) for n in range(5)]
+    log = server.log(repository, limit=3, only=lambda commit: commit.commit in {commits[0], commits[3]})
+    assert [entry.commit for entry in log] == [commits[3]]
+    assert (
+        server.log(repository, limit=9, back_to=[commits[2]], only=lambda commit: commit.commit == commits[1]) == []
+    )
+
+
 def test_log_tells_subject_body_trailers_and_actor(server: GitServer, repository: UUID) -> None:
     message = CommitMessage(
         "Add a secret", "token:ci", [("Fence", "3/17"), ("Request", "abc")], body="Because\nof this.\n"

@@ -1,7 +1,7 @@
 """What happened to a repository after the backup: a move's secrets are listed, a deletion's removal is undone."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -160,9 +160,16 @@ def test_of_a_repository_that_is_not_ahead_the_newest_commits_are_enough(home: S
     limits: list[int] = []
 
     class Watched(BareGitServer):
-        def log(self, repository: UUID, *, limit: int, back_to: Collection[CommitId] = ()) -> Sequence[CommitSummary]:
+        def log(
+            self,
+            repository: UUID,
+            *,
+            limit: int,
+            back_to: Collection[CommitId] = (),
+            only: Callable[[CommitSummary], bool] | None = None,
+        ) -> Sequence[CommitSummary]:
             limits.append(limit)
-            return super().log(repository, limit=limit, back_to=back_to)
+            return super().log(repository, limit=limit, back_to=back_to, only=only)
 
     assert removal_undone(Watched(home.git.root), cluster) is None
     assert len(limits) == 1
