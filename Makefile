@@ -17,7 +17,7 @@ LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_a
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 SIDE_BY_SIDE = $(BIN)/python tools/side_by_side.py
-BESIDE = $(MAKE) --no-print-directory
+AGAIN = $(MAKE) --no-print-directory
 
 # Another environment's variables must not leak into ours, and the user's settings must not leak into the tests; where
 # built components are cached is no setting of Edgewright's.
@@ -62,7 +62,7 @@ edge-demo-down: $(ENVIRONMENT) ## end that, and leave nothing
 ##@ Prove
 .PHONY: test test-real lint components test-python test-components test-long short-siege
 test: $(ENVIRONMENT) ## lint, types, import rules and every test that PyPI can supply, side by side
-	@$(SIDE_BY_SIDE) "$(BESIDE) lint" "$(BESIDE) test-python"
+	@$(SIDE_BY_SIDE) "$(AGAIN) lint" "$(AGAIN) test-python"
 
 lint: $(ENVIRONMENT) ## uv.lock, ruff, mypy --strict, import-linter
 	@.tools/bin/uv lock --check --offline --quiet || \
@@ -76,7 +76,7 @@ test-python: $(ENVIRONMENT)
 	$(PYTEST) tests --ignore=tests/real $(LONG_ONES:%=--ignore=%) $(PARALLEL) --durations 25 </dev/null
 
 test-real: $(ENVIRONMENT) ## the long tests while real components are built, once, outside the checkout; then those against them
-	@$(SIDE_BY_SIDE) "$(BESIDE) components" "$(BESIDE) test-long"
+	@$(SIDE_BY_SIDE) "$(AGAIN) components" "$(AGAIN) test-long"
 	@$(MAKE) --no-print-directory test-components
 	@$(MAKE) --no-print-directory short-siege
 
