@@ -15,6 +15,7 @@ import structlog
 from opentelemetry.trace import NoOpTracer, Tracer
 
 from api.nudges import Nudges
+from api.operator_time import METER
 from edgewright.application.secret_commits import CommittedSecrets, SecretCommits
 from edgewright.errors import EdgewrightError
 from edgewright.ports.fleet import Fleet, FleetUnavailable
@@ -37,7 +38,7 @@ Outcome = asyncio.Future[CommitId | None]
 
 @dataclass(frozen=True)
 class _Caller:
-    """Who waits for a request, and in whose context work is done for it: to whom it is charged, and its trace."""
+    """Who waits for a request, and in whose context work is done for it: its trace, and what its log lines say."""
 
     outcome: Outcome = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     context: Context = field(default_factory=copy_context)
@@ -171,6 +172,7 @@ class SecretLanes:
         self._late.discard(cluster)
 
     async def _in_turn(self, cluster: UUID) -> CommittedSecrets:
+        METER.set(None)  # no token pays: requests of others are in it, and a cluster has one commit at a time
         async with self._room:
             with self._tracer.start_as_current_span(
                 "commit secrets",

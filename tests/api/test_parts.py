@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from api.heartbeats import HeartbeatBatch
 from api.nudges import MOMENT_SECONDS, PATIENCE_SECONDS, Nudges
+from api.operator_time import METER, Meter, OperatorTime
 from api.problems import TooManyWrongCredentials
 from api.routes.clusters import duration
 from api.secret_lane import AT_ONCE, MOST_CHANGES, SecretLanes
@@ -223,22 +224,23 @@ async def test_clusters_beyond_those_that_hang_are_left_to_their_workflows() -> 
     assert len(fleet.updates) == AT_ONCE + 6, "nobody waits for places that do not become free"
 
 
-async def test_each_commit_is_charged_to_one_who_waits_for_it() -> None:
+async def test_each_commit_is_in_the_trace_of_one_who_waits_for_it_and_charged_to_nobody() -> None:
     fleet = Fleet()
     fleet.go.set()
-    charged: ContextVar[str] = ContextVar("charged")
-    seen: list[str] = []
+    trace: ContextVar[str] = ContextVar("trace")
+    seen: list[tuple[str, Meter | None]] = []
 
-    class Charged(Commits):
+    class Traced(Commits):
         async def commit(self, cluster: UUID, **more: Any) -> CommittedSecrets:
-            seen.append(charged.get())
+            seen.append((trace.get(), METER.get()))
             return await super().commit(cluster, **more)
 
-    commits = Charged()
+    commits, time = Traced(), OperatorTime()
     lane = lane_of(fleet, commits)
 
     async def of(token: str) -> None:
-        charged.set(token)
+        trace.set(token)
+        METER.set(await time.turn(token))
         await lane.change(CLUSTER, uuid4())
 
     commits.go.clear()
@@ -248,7 +250,7 @@ async def test_each_commit_is_charged_to_one_who_waits_for_it() -> None:
     await asyncio.sleep(0.01)
     commits.go.set()
     await asyncio.gather(*callers)
-    assert seen == ["one", "three"]
+    assert seen == [("one", None), ("three", None)]
 
 
 async def test_a_commit_is_told_what_each_request_was_staged_on_until_it_ended() -> None:
