@@ -69,17 +69,14 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         credential_age=gateway.offer.credential_age,
     )
     flux_namespace = FluxNamespace(gateway.ports.config)  # what it has read serves both rooms
+    secret_commits = SecretCommits(gateway.directory, gateway.ports.staging, gateway.ports.git)
     app.state.secret_room = SecretRoom(
         directory=gateway.directory,
         git=gateway.ports.git,
         staging=gateway.ports.staging,
         resealings=gateway.ports.resealings,
-        secret_lane=SecretLanes(
-            SecretCommits(gateway.directory, gateway.ports.staging, gateway.ports.git),
-            gateway.fleet,
-            live.nudges,
-            tracer=gateway.tracer,
-        ),
+        secret_commits=secret_commits,
+        secret_lane=SecretLanes(secret_commits, gateway.fleet, live.nudges, tracer=gateway.tracer),
         flux_namespace=flux_namespace,
         nudges=live.nudges,
         metrics=gateway.metrics,

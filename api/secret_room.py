@@ -9,6 +9,7 @@ from api.metrics import Metrics
 from api.nudges import Nudges
 from api.secret_lane import SecretLanes
 from api.stored_flux import FluxNamespace
+from edgewright.application.secret_commits import SecretCommits
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.git_server import GitServer
 from edgewright.ports.resealing import Resealings
@@ -23,6 +24,7 @@ class SecretRoom:
     git: GitServer
     staging: SecretStaging
     resealings: Resealings
+    secret_commits: SecretCommits
     secret_lane: SecretLanes
     flux_namespace: FluxNamespace
     nudges: Nudges

@@ -271,7 +271,10 @@ async def commit_of(room: SecretRoom, cluster: UUID, request: UUID, *, repeated:
                 return commit
     except FleetUnavailable:
         pass  # the rows may tell all the same
-    return outcome_of(await room.staging.request(request))
+    try:
+        return outcome_of(await room.secret_commits.outcome(cluster, request))
+    except Waiting as error:
+        raise _unconfirmed() from error
 
 
 def outcome_of(rows: Sequence[StagedChange]) -> CommitId:
@@ -282,17 +285,21 @@ def outcome_of(rows: Sequence[StagedChange]) -> CommitId:
     """
     first = next((row for row in rows if row.state is not StagedState.SUPERSEDED), rows[0] if rows else None)
     if first is None or first.state is StagedState.STAGED:
-        raise Waiting(
-            "The change is stored, but its commit is not confirmed yet.",
-            code="commit_unconfirmed",
-            retry_after=2.0,
-            hint="Send it again with the same Idempotency-Key to learn the outcome.",
-        )
+        raise _unconfirmed()
     if first.state is StagedState.COMMITTED and first.commit is not None:
         return first.commit
     if first.state is StagedState.SUPERSEDED:
         raise Conflict("The cluster has moved on to new hardware; send the secret again.", code="superseded")
     raise Conflict(first.refusal or "The change was refused.", code=first.refusal_code or "refused")
+
+
+def _unconfirmed() -> Waiting:
+    return Waiting(
+        "The change is stored, but its commit is not confirmed yet.",
+        code="commit_unconfirmed",
+        retry_after=2.0,
+        hint="Send it again with the same Idempotency-Key to learn the outcome.",
+    )
 
 
 def _settled(rows: Sequence[StagedChange]) -> bool:

@@ -5,7 +5,7 @@ the head of the repository decides (docs/adr/0020-the-gateway-commits-secrets.md
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from uuid import UUID
@@ -107,6 +107,29 @@ class SecretCommits:
             await self._staging.committed(done, commit)
         return newest.commit
 
+    async def outcome(self, cluster: UUID, request: UUID) -> Sequence[StagedChange]:
+        """The changes of a request, where refused means: no commit holds them, and none ever will.
+
+        Another committer may have read them before a wish refused them, and be about to commit them; or it has, and
+        died before it recorded that.
+
+        Raises:
+            Waiting: the storage is away, or busy: nobody can say.
+        """
+        changes = await self._staging.request(request)
+        row = await self._directory.get(cluster)
+        if row is None or not any(change.state is StagedState.REFUSED for change in changes):
+            return changes
+        try:
+            trailer = f"{row.generation}/{row.change}"
+            await asyncio.to_thread(partial(self._git.raise_fence, cluster, trailer, once=True))
+            found = await asyncio.to_thread(self._search, cluster, {request: changes})
+        except NotFound:
+            return changes  # a deletion has put the repository away
+        for commit, done in found.items():
+            await self._staging.committed(done, commit)
+        return await self._staging.request(request) if found else changes
+
     async def _attempt(self, cluster: UUID, staged_on: Mapping[UUID, CommitId], most: int | None) -> CommittedSecrets:
         """Fence and head are read before the row and what is staged: whatever anybody else does after that, a removal
         of the workloads or a newer value of the same key, moves one of them; then the next attempt begins anew.
@@ -125,7 +148,10 @@ class SecretCommits:
         commits = {} if head is None else await self._already_committed(cluster, head, requests, staged_on)
         left = {request: changes for request, changes in requests.items() if request not in commits}
         done = CommittedSecrets(commits, next(reversed(commits.values()), None), len(requests), more)
-        if row.desired is not Desired.PRESENT:
+        fence = WriterFence(f"{row.generation}/{row.change}", number)
+        if row.desired is not Desired.PRESENT and left:
+            if head is not None:
+                await asyncio.to_thread(_overtake, self._git, row, head, fence)
             for request in left:
                 await self._staging.refuse(request, "not_present", "The cluster was removed or deleted meanwhile.")
         if row.desired is not Desired.PRESENT or not left:
@@ -135,7 +161,7 @@ class SecretCommits:
         if row.paused:
             raise Waiting("Commits are paused.", code="paused")
         make = self._commit_resealed if resealed else self._commit_written
-        made = await make(row, head, left, WriterFence(f"{row.generation}/{row.change}", number))
+        made = await make(row, head, left, fence)
         return CommittedSecrets({**commits, **made}, next(reversed(made.values()), done.newest), len(requests), more)
 
     def _fence_and_head(self, repository: UUID) -> tuple[int, CommitId | None]:
@@ -156,19 +182,23 @@ class SecretCommits:
             return {}
         back_to = heads if all_known else ()
 
-        def names_one(commit: CommitSummary) -> bool:
-            return not requests.keys().isdisjoint(requests_named(commit))
-
-        def look() -> dict[CommitId, list[UUID]]:
-            log = self._git.log(repository, limit=LOOK_BACK, back_to=back_to, only=names_one)
-            return already_committed(log, requests)
-
-        found = await asyncio.to_thread(look)
+        found = await asyncio.to_thread(self._search, repository, requests, back_to)
         commits: dict[UUID, CommitId] = {}
         for commit in reversed(found):
             await self._staging.committed(found[commit], commit)
             commits |= dict.fromkeys(found[commit], commit)
         return commits
+
+    def _search(
+        self, repository: UUID, requests: StagedRequests, back_to: Collection[CommitId] = ()
+    ) -> dict[CommitId, list[UUID]]:
+        """Commits that hold requests of these, newest first. Blocks."""
+
+        def names_one(commit: CommitSummary) -> bool:
+            return not requests.keys().isdisjoint(requests_named(commit))
+
+        log = self._git.log(repository, limit=LOOK_BACK, back_to=back_to, only=names_one)
+        return already_committed(log, requests)
 
     async def _commit_written(
         self, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
@@ -213,16 +243,25 @@ def _split_by_origin(requests: StagedRequests) -> tuple[StagedRequests, bool]:
 def _apply_and_commit(
     git: GitServer, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
 ) -> tuple[AppliedRequests, CommitId | None]:
-    """What becomes of each request, and the commit, if any can be committed. Blocks."""
+    """What becomes of each request, and the commit, if any can be committed. Blocks.
+
+    Either way nobody who has read another head, or other requests, commits any more what is refused here.
+    """
     applied = apply_with_drivers(
         partial(git.read, row.uuid, at=head),
         partial(git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head),
         list(requests.items()),
     )
     if not applied.taken:
+        _overtake(git, row, head, fence)
         return applied, None
     message = _message(row, requests, applied.taken)
     return applied, git.commit(row.uuid, applied.files, message, expected_head=head, fence=fence)
+
+
+def _overtake(git: GitServer, row: ClusterRow, head: CommitId, fence: WriterFence) -> None:
+    """Refuses every attempt that was begun before, and fails if another one was faster. Blocks."""
+    git.commit(row.uuid, {}, CommitMessage("", actor=""), expected_head=head, fence=fence)
 
 
 def _put_in_place(

@@ -106,13 +106,15 @@ class GitServer(Protocol):
         Read it, then the head, then everything else that decides what is committed.
         """
 
-    def raise_fence(self, repository: UUID, change: str) -> None:
+    def raise_fence(self, repository: UUID, change: str, *, once: bool = False) -> None:
         """Refuses from now on every attempt that read an earlier number; durable when it returns.
 
         For who commits nothing, and must be sure that nothing lands any more that was begun before.
 
         Args:
             change: see ``WriterFence.change``.
+            once: does nothing if the newest fence is of this change already: whoever began after that has read the
+                row as it is now.
         """
 
     def commit(

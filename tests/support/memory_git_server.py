@@ -29,6 +29,11 @@ class _Commit:
 class _Repository:
     head: CommitId | None = None
     fence_number: int = 0
+    fence_change: str = ""
+
+    def raise_fence(self, change: str) -> None:
+        self.fence_number, self.fence_change = self.fence_number + 1, change
+
     commits: dict[CommitId, _Commit] = field(default_factory=dict)
 
 
@@ -72,10 +77,12 @@ class MemoryGitServer:
         """See the port."""
         return self._get(repository).fence_number
 
-    def raise_fence(self, repository: UUID, change: str) -> None:
+    def raise_fence(self, repository: UUID, change: str, *, once: bool = False) -> None:
         """See the port."""
         with self._lock:
-            self._get(repository).fence_number += 1
+            stored = self._get(repository)
+            if not (once and stored.fence_change == change):
+                stored.raise_fence(change)
 
     def commit(
         self,
@@ -100,7 +107,8 @@ class MemoryGitServer:
             if stored.head is None and not files:
                 raise Invalid("The first commit needs at least one file.", code="commit_empty")
             if stored.head is not None and files == before:
-                stored.fence_number += fence is not None
+                if fence is not None:
+                    stored.raise_fence(fence.change)
                 return stored.head
             at, text = int(self._clock()), message_text(message)
             author = author_name(message.actor)

@@ -1,7 +1,7 @@
 """Staged secrets of a test's cluster, and a Git that stops before it commits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,6 +10,7 @@ from centre import Centre, working
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
+from edgewright.errors import Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, WriterFence
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import Plaintext, Scope, parse_certificate, read_values, seal
@@ -57,6 +58,19 @@ class Frozen:
         if meanwhile is not None:
             asyncio.run_coroutine_threadsafe(_await(meanwhile), self._loop).result(30)
         return self._real.commit(repository, changes, message, expected_head=expected_head, fence=fence)
+
+
+class DiesBeforeItRecords:
+    """Staging of a process that dies between a commit and its record."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def committed(self, _requests: Sequence[UUID], _commit: str) -> None:
+        raise Waiting("The process is dead.", code="dead")
 
 
 async def _await(what: Callable[[], Awaitable[object]]) -> None:

@@ -1,7 +1,6 @@
 """Gateways and the worker commit the same staged secrets: each is committed once, and the newest value stays."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -9,26 +8,13 @@ from uuid import UUID, uuid4
 import pytest
 from centre import Centre, eventually, working
 from cluster_states import has_commits, is_told
-from staged_secrets import Frozen, committed_cluster, present_value, staged
+from staged_secrets import DiesBeforeItRecords, Frozen, committed_cluster, present_value, staged
 
 from edgewright.application.secret_commits import BATCH, CommittedSecrets, SecretCommits
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Waiting
 from edgewright.ports.git_server import CommitId, CommitMessage
 from edgewright.ports.secret_staging import StagedState
-
-
-class DiesBeforeItRecords:
-    """Staging of a process that dies between a commit and its record."""
-
-    def __init__(self, real: Any) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    async def committed(self, _requests: Sequence[UUID], _commit: str) -> None:
-        raise Waiting("The process is dead.", code="dead")
 
 
 def committer(centre: Centre, *, git: Any = None, staging: Any = None) -> SecretCommits:

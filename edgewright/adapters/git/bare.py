@@ -129,14 +129,14 @@ class BareGitServer:
         with self._opened(repository) as folder:
             return read_fence(folder)
 
-    def raise_fence(self, repository: UUID, change: str) -> None:
+    def raise_fence(self, repository: UUID, change: str, *, once: bool = False) -> None:
         """See the port.
 
         Raises:
             Waiting: also code ``repository_busy``: other writers held ``main`` for too long.
         """
         with self._opened(repository) as folder:
-            raise_fence(folder, change, patience=self._patience)
+            raise_fence(folder, change, once=once, patience=self._patience)
 
     def commit(
         self,

@@ -113,14 +113,19 @@ def write_fence(repository: Path, fence: WriterFence, *, expected: CommitId | No
         _store_fence(repository, fence.number + 1, fence.change)
 
 
-def raise_fence(repository: Path, change: str, *, patience: float) -> None:
+def raise_fence(repository: Path, change: str, *, once: bool, patience: float) -> None:
     """Refuses from now on every attempt that was begun before; durable when it returns.
+
+    Args:
+        once: not if the newest fence is of this change.
 
     Raises:
         edgewright.errors.Waiting: code ``repository_busy``.
     """
     with sole_writer(repository, deadline=time.monotonic() + patience):
-        _store_fence(repository, read_fence(repository) + 1, change)
+        number, newest = _read_fence(repository)
+        if not (once and newest == change):
+            _store_fence(repository, number + 1, change)
 
 
 def _store_fence(repository: Path, number: int, change: str) -> None:
@@ -137,13 +142,19 @@ def read_fence(repository: Path) -> int:
     Raises:
         edgewright.errors.Stalled: code ``repository_damaged``.
     """
+    return _read_fence(repository)[0]
+
+
+def _read_fence(repository: Path) -> tuple[int, str]:
+    """Number and change; see ``read_fence``."""
     try:
-        number = (repository / FENCE).read_text("ascii", errors="replace").split(" ", 1)[0]
+        line = (repository / FENCE).read_text("ascii", errors="replace")
     except FileNotFoundError:
-        return 0
+        return 0, ""
+    number, _, change = line.rstrip("\n").partition(" ")
     if not number.isdecimal():
         raise damaged(f"{FENCE} does not begin with a number")
-    return int(number)
+    return int(number), change
 
 
 def _hold(repository: Path, fence: WriterFence | None) -> None:

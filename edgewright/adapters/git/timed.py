@@ -59,9 +59,9 @@ class TimedGit:
         with self._timed("fence_number"):
             return self._git.fence_number(repository)
 
-    def raise_fence(self, repository: UUID, change: str) -> None:
+    def raise_fence(self, repository: UUID, change: str, *, once: bool = False) -> None:
         with self._timed("raise_fence"):
-            self._git.raise_fence(repository, change)
+            self._git.raise_fence(repository, change, once=once)
 
     def commit(
         self,

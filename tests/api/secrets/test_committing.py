@@ -9,9 +9,11 @@ import httpx
 import pytest
 from gateway_centre import GatewayCentre
 from sealed_values import change, in_git, nobody_commits, path
+from staged_secrets import DiesBeforeItRecords
 
 from api.secret_lane import MOST_CHANGES
 from api.secret_writes import outcome_of
+from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict, Waiting
 from edgewright.ports.operators import Permission
@@ -52,6 +54,45 @@ async def test_an_unconfirmed_commit_is_found_with_the_same_key(
     again = await operator.put(path(cluster), content=b"one", headers=headers)
     assert again.status_code == 204
     assert in_git(centre, cluster, "default", "db") == {"password": b"one"}
+
+
+async def test_a_secret_that_a_dead_gateway_has_committed_is_not_refused_after_it(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient, admin: httpx.AsyncClient
+) -> None:
+    headers = {"Idempotency-Key": "dead"}
+    with nobody_commits(centre, cluster):
+        assert (await operator.put(path(cluster), content=b"one", headers=headers)).status_code == 503
+    dies = SecretCommits(centre.ports.directory, DiesBeforeItRecords(centre.ports.staging), centre.git)
+    with pytest.raises(Waiting):
+        await dies.commit(cluster)
+    moved = await admin.post(f"/v1/cluster/{cluster}/recreate", json={"new_hardware": True})
+    assert moved.status_code == 202, moved.text
+    again = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (again.status_code, again.headers["Edgewright-Commit"]) == (204, centre.git.head(cluster))
+
+
+async def test_nobody_says_that_a_secret_was_refused_while_its_repository_cannot_be_read(
+    centre: GatewayCentre,
+    cluster: UUID,
+    operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    headers = {"Idempotency-Key": "away"}
+    with nobody_commits(centre, cluster):
+        assert (await operator.put(path(cluster), content=b"one", headers=headers)).status_code == 503
+    moved = await admin.post(f"/v1/cluster/{cluster}/recreate", json={"new_hardware": True})
+    assert moved.status_code == 202, moved.text
+
+    def away(*_: object, **__: object) -> None:
+        raise Waiting("The storage is away.", code="git_unavailable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(centre.git, "raise_fence", away)
+        unknown = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (unknown.status_code, unknown.json()["code"]) == (503, "commit_unconfirmed")
+    refused = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (409, "new_hardware")
 
 
 async def test_a_secret_is_committed_while_temporal_is_away_and_its_workflow_finds_the_commit_later(

@@ -156,6 +156,26 @@ def test_attempt_that_was_begun_before_a_raised_fence_is_refused(server: GitServ
     assert server.commit(repository, {"a": b"2"}, BY_TEST, expected_head=head, fence=begun_later) != head
 
 
+def test_fence_that_is_raised_once_for_a_change_stays_until_another_change(
+    server: GitServer, repository: UUID
+) -> None:
+    """Who was begun since has read the row as it is; nobody can hold up the others by asking again and again."""
+    head = put(server, repository, {"a": b"1"})
+    late = WriterFence("1/5", server.fence_number(repository))
+    server.raise_fence(repository, "1/6", once=True)
+    begun = WriterFence("1/6", server.fence_number(repository))
+    server.raise_fence(repository, "1/6", once=True)
+    with pytest.raises(HeadMoved):
+        server.commit(repository, {"a": b"late"}, BY_TEST, expected_head=head, fence=late)
+    assert server.commit(repository, {"a": b"1"}, BY_TEST, expected_head=head, fence=begun) == head
+    server.raise_fence(repository, "1/6", once=True)
+    same = WriterFence("1/6", server.fence_number(repository))
+    assert same.number == begun.number + 1
+    server.raise_fence(repository, "1/7", once=True)
+    with pytest.raises(HeadMoved):
+        server.commit(repository, {"a": b"2"}, BY_TEST, expected_head=head, fence=same)
+
+
 def test_fence_of_an_unknown_repository_is_refused(server: GitServer) -> None:
     with pytest.raises(NotFound):
         server.raise_fence(uuid4(), "1/1")

@@ -167,13 +167,13 @@ class _CommitFacts:
 
     Args:
         sequences: of the changes that it has committed.
-        entered: by cluster, what need not be entered again: values that were written again, or given up, and whole
-            Secrets written again.
+        entered: by cluster and generation, what need not be entered again: values that were written again, or given
+            up, and whole Secrets written again. A value for hardware that was left since is no such value.
         older: values of ``_SUPERSEDE``, one for each key.
     """
 
     sequences: Sequence[int]
-    entered: Mapping[UUID, AbstractSet[str]]
+    entered: Mapping[tuple[UUID, int], AbstractSet[str]]
     older: Sequence[Mapping[str, Any]]
     told: Sequence[NewEvent]
 
@@ -190,12 +190,12 @@ async def _facts_of(rows: Sequence[Row[Any]], commit: CommitId) -> _CommitFacts:
     )
 
 
-async def _entered(committed: Sequence[Row[Any]]) -> Mapping[UUID, AbstractSet[str]]:
-    entered: dict[UUID, set[str]] = {}
+async def _entered(committed: Sequence[Row[Any]]) -> Mapping[tuple[UUID, int], AbstractSet[str]]:
+    entered: dict[tuple[UUID, int], set[str]] = {}
     async for row in in_portions(committed):
         if isinstance(place := place_of(row), SecretKey):
             names = {str(place)} if row.deletes else {str(place), str(place.secret)}
-            entered.setdefault(row.cluster, set()).update(names)
+            entered.setdefault((row.cluster, row.generation), set()).update(names)
     return entered
 
 
@@ -233,7 +233,8 @@ async def _record_commit(
     await execute_in_portions(connection, _SUPERSEDE, facts.older)
     for owner in owners:
         if owner is not None:
-            await _tell(connection, at, owner, commit, facts.entered.get(owner.uuid, frozenset()))
+            entered = facts.entered.get((owner.uuid, owner.generation), frozenset())
+            await _tell(connection, at, owner, commit, entered)
     await record_all(connection, at, facts.told)
     return True
 

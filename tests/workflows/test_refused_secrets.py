@@ -1,0 +1,157 @@
+"""What is refused is in no commit, and in none later: another committer may be about to make one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from centre import Centre, eventually, working
+from staged_secrets import DiesBeforeItRecords, Frozen, committed_cluster, present_value, staged
+
+from edgewright.application.committed_requests import requests_named
+from edgewright.application.secret_commits import SecretCommits
+from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.secret_template import TemplateChange
+from edgewright.errors import Waiting
+from edgewright.ports.secret_staging import PendingChanges, StagedChange, StagedState
+
+PLACE = "default/db/password"
+Wish = Callable[[Centre, UUID], Awaitable[object]]
+
+
+async def to_new_hardware(centre: Centre, cluster: UUID) -> None:
+    await centre.wishes.request_recreation(cluster, actor="test", new_hardware=True)
+
+
+async def removed(centre: Centre, cluster: UUID) -> None:
+    await centre.wishes.request_removal(cluster, actor="test")
+
+
+async def being_deleted(centre: Centre, cluster: UUID) -> None:
+    await centre.wishes.request_deletion(cluster, actor="test")
+
+
+WISHES: list[Wish] = [to_new_hardware, removed, being_deleted]
+
+
+def committer(centre: Centre, *, git: Any = None, staging: Any = None) -> SecretCommits:
+    return SecretCommits(centre.ports.directory, staging or centre.ports.staging, git or centre.git)
+
+
+async def outcome(centre: Centre, cluster: UUID, request: UUID) -> StagedChange:
+    [change] = await committer(centre).outcome(cluster, request)
+    return change
+
+
+async def committed_requests(centre: Centre, cluster: UUID) -> set[UUID]:
+    log = await asyncio.to_thread(centre.git.log, cluster, limit=100)
+    return {request for commit in log for request in requests_named(commit)}
+
+
+@pytest.mark.parametrize("wish", WISHES)
+async def test_nobody_commits_what_was_told_to_be_refused(idle_centre: Centre, wish: Wish) -> None:
+    cluster = await committed_cluster(idle_centre, "told")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    told: list[StagedChange] = []
+
+    async def meanwhile() -> None:
+        await wish(idle_centre, cluster)
+        told.append(await outcome(idle_centre, cluster, change.request))
+
+    made = await committer(idle_centre, git=Frozen(idle_centre.git, meanwhile)).commit(cluster)
+    assert (told[0].state, made.commits) == (StagedState.REFUSED, {})
+    assert await committed_requests(idle_centre, cluster) == set()
+    assert await present_value(idle_centre, cluster) is None
+    assert await outcome(idle_centre, cluster, change.request) == told[0]
+
+
+@pytest.mark.parametrize("wish", WISHES)
+async def test_what_was_committed_before_it_was_refused_is_told_as_committed(idle_centre: Centre, wish: Wish) -> None:
+    """Its committer has not recorded that yet, or never will."""
+    cluster = await committed_cluster(idle_centre, "before")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    with pytest.raises(Waiting):
+        await committer(idle_centre, staging=DiesBeforeItRecords(idle_centre.ports.staging)).commit(cluster)
+    await wish(idle_centre, cluster)
+    [row] = await idle_centre.ports.staging.request(change.request)
+    assert row.state is StagedState.REFUSED
+    told = await outcome(idle_centre, cluster, change.request)
+    head = await asyncio.to_thread(idle_centre.git.head, cluster)
+    assert (told.state, told.commit) == (StagedState.COMMITTED, head)
+
+
+async def test_a_fence_is_raised_once_for_all_who_ask(idle_centre: Centre) -> None:
+    """Whoever asks again and again would hold up the commits of everybody else."""
+    cluster = await committed_cluster(idle_centre, "asks-again")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    await to_new_hardware(idle_centre, cluster)
+    await outcome(idle_centre, cluster, change.request)
+    before = await asyncio.to_thread(idle_centre.git.fence_number, cluster)
+    for _ in range(3):
+        assert (await outcome(idle_centre, cluster, change.request)).state is StagedState.REFUSED
+    assert await asyncio.to_thread(idle_centre.git.fence_number, cluster) == before
+
+
+class Unseen:
+    """Staging of a committer that read what waits before one request was there."""
+
+    def __init__(self, real: Any, request: UUID) -> None:
+        self._real = real
+        self._request = request
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def pending(self, cluster: UUID, *, limit: int) -> PendingChanges:
+        found: PendingChanges = await self._real.pending(cluster, limit=limit)
+        seen = [change for change in found.changes if change.request != self._request]
+        return replace(found, changes=seen)
+
+
+async def test_nobody_commits_what_a_committer_has_refused(idle_centre: Centre) -> None:
+    """One has read the Secret that another change labels, the other has not."""
+    cluster = await committed_cluster(idle_centre, "labels")
+    staging = idle_centre.ports.staging
+    value = staged(cluster, b"v")
+    labels = replace(
+        staged(cluster, None), place=SecretReference("default", "db"), template=TemplateChange(labels={"a": "b"})
+    )
+    await staging.stage([value])
+    await staging.stage([labels])
+
+    async def meanwhile() -> None:
+        await committer(idle_centre, staging=Unseen(staging, value.request)).commit(cluster)
+        [row] = await staging.request(labels.request)
+        assert row.state is StagedState.REFUSED
+
+    made = await committer(idle_centre, git=Frozen(idle_centre.git, meanwhile)).commit(cluster)
+    assert set(made.commits) == {value.request}
+    assert await committed_requests(idle_centre, cluster) == {value.request}
+    [row] = await staging.request(labels.request)
+    assert row.state is StagedState.REFUSED
+
+
+async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_again_all_the_same(
+    idle_centre: Centre,
+) -> None:
+    cluster = await committed_cluster(idle_centre, "late")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    with pytest.raises(Waiting):
+        await committer(idle_centre, staging=DiesBeforeItRecords(idle_centre.ports.staging)).commit(cluster)
+    await to_new_hardware(idle_centre, cluster)
+
+    async def must_reenter() -> bool:
+        row = await idle_centre.directory.get(cluster)
+        return row is not None and PLACE in row.must_reenter
+
+    async with working(idle_centre):
+        await idle_centre.fleet.nudge(cluster)
+        await eventually(must_reenter)
+    assert (await outcome(idle_centre, cluster, change.request)).state is StagedState.COMMITTED
+    assert await must_reenter()
