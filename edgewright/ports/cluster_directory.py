@@ -23,7 +23,8 @@ class ClusterDirectory(Protocol):
         """A page of summaries; ``Invalid`` for a bad ``sort`` or ``after``."""
 
     async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
-        """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets."""
+        """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets,
+        or news since its projection, however old: of the edge, or a commit of secrets."""
 
     async def underway(self) -> Sequence[UUID]:
         """Clusters whose workflow has published that a step of theirs is not finished, the longest unpublished first.

@@ -1,7 +1,6 @@
 """How clusters are found, shown and listed."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from uuid import UUID
 
 from sqlalchemy import func, nulls_first, or_, select
@@ -13,9 +12,6 @@ from edgewright.adapters.database.tables import clusters, rendered_from, staged_
 from edgewright.domain.names import name_key
 from edgewright.ports.clusters import ClusterFilter, ClusterPage, ClusterRow
 from edgewright.ports.secret_staging import StagedState
-
-NEWS_FRESH = timedelta(minutes=10)
-"""How long the sweep re-sends news of the edge that changes nothing which is wanted."""
 
 
 class SqlClusterDirectory:
@@ -56,10 +52,7 @@ class SqlClusterDirectory:
             .exists()
         )
         async with self._database.read(long=True) as connection:
-            fresh = await self._database.now(connection) - NEWS_FRESH
-            unread = (clusters.c.news_at > fresh) & (
-                clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
-            )
+            unread = clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
             differs = or_(
                 clusters.c.change != clusters.c.change_done,
                 clusters.c.lease_epoch != clusters.c.lease_epoch_taken,
