@@ -36,6 +36,12 @@ SCOPE_ANNOTATIONS = {
     Scope.NAMESPACE_WIDE: "sealedsecrets.bitnami.com/namespace-wide",
 }
 """In the order in which the controller looks for them."""
+MANAGED_ANNOTATION = "sealedsecrets.bitnami.com/managed"
+"""In the template: a Secret that bears it is taken over by the SealedSecret of its name, and made anew when it goes.
+
+Without it, one that is set again before Kubernetes has collected the old Secret is refused for good: ``unseal`` and
+``watchSecrets`` of https://github.com/bitnami-labs/sealed-secrets/blob/v0.27.1/pkg/controller/controller.go
+"""
 
 ANNOTATIONS_LIMIT = 256 * 1024
 """Bytes of all annotations of one object, names and values (Kubernetes)."""
@@ -285,10 +291,11 @@ def _template(content: Document) -> SecretTemplate:
     template = (content.get("spec") or {}).get("template") or {}
     metadata = template.get("metadata") or {}
     secret_type = template.get("type")
+    annotations = metadata.get("annotations") or {}
     return SecretTemplate(
         secret_type if isinstance(secret_type, str) and secret_type else OPAQUE,
         metadata.get("labels") or {},
-        metadata.get("annotations") or {},
+        {name: value for name, value in annotations.items() if name != MANAGED_ANNOTATION},
     )
 
 
@@ -300,6 +307,12 @@ def _set_template(content: Document, wanted: SecretTemplate) -> None:
         metadata.pop(member, None)
         if texts:
             metadata[member] = dict(texts)
+    _set_managed(content)
+
+
+def _set_managed(content: Document) -> None:
+    metadata = _child(_child(_child(content, "spec"), "template"), "metadata")
+    _set_annotations(metadata, {MANAGED_ANNOTATION: "true", **(metadata.get("annotations") or {})})
 
 
 def _scope(content: Document) -> Scope:
@@ -350,6 +363,7 @@ def _set_values(content: Document, values: Mapping[str, SealedValue]) -> None:
     if records is not None:
         annotations[SEALED_KEYS_ANNOTATION] = records
     _set_annotations(content["metadata"], annotations)
+    _set_managed(content)
 
 
 def _dump(content: Document, path: str) -> bytes:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
 from base64 import b64encode
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from supervised import eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from edge.conftest import Edge
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 
 TLS = "kubernetes.io/tls"
+MANAGED = "sealedsecrets.bitnami.com/managed"
+"""Annotation that each Secret of the centre's bears."""
 
 
 def put(edge: Edge, name: str, values: dict[str, str | None], **template: Any) -> None:
@@ -39,10 +46,11 @@ def found(edge: Edge, name: str) -> dict[str, Any]:
     secret = edge.cluster.find("secret", name)
     if secret is None:
         return {}
+    annotations = secret["metadata"].get("annotations", {})
     return {
         "type": secret["type"],
         "labels": secret["metadata"].get("labels", {}),
-        "annotations": secret["metadata"].get("annotations", {}),
+        "annotations": {each: value for each, value in annotations.items() if each != MANAGED},
         "values": {key: base64.b64decode(value).decode() for key, value in secret["data"].items()},
     }
 
@@ -102,6 +110,12 @@ def state(edge: Edge, name: str) -> str:
     return str(said)
 
 
+def refusal(edge: Edge, name: str) -> str:
+    """Why the edge's controller refuses it; empty: it does not."""
+    listed = edge.centre.api("GET", f"/v1/cluster/{edge.uuid}/secret", params={"name": name}).json()
+    return listed["items"][0]["refusal"] or ""
+
+
 def test_a_docker_config_arrives_with_its_type(edge: Edge) -> None:
     config = json.dumps({"auths": {"registry.example.com": {"auth": encoded("edge:password")}}})
     path = f"/v1/cluster/{edge.uuid}/secret/default/pull/.dockerconfigjson"
@@ -133,11 +147,42 @@ def test_another_type_waits_until_the_edge_has_applied_the_deletion(edge: Edge) 
     gone = {"changes": [{**secret, "key": "ssh-privatekey", "delete": True}]}
     assert edge.centre.api("POST", f"/v1/cluster/{edge.uuid}/secret", json=gone).status_code == 200
     assert outcome() == (409, "secret_type_immutable"), "the edge has it still"
-    edge.cluster.fetch_now()
-    # The garbage collector takes the old Secret a moment after its SealedSecret. Until then the controller would
-    # refuse the new one, and not try it again.
-    eventually(lambda: found(edge, "moved") == {})
-    eventually(lambda: outcome() == (200, ""))
-    edge.cluster.fetch_now()
+    with garbage_left(edge):
+        edge.cluster.fetch_now()
+        eventually(lambda: outcome() == (200, ""))
+        edge.cluster.fetch_now()
+        eventually(lambda: "immutable" in refusal(edge, "moved"))
     eventually(lambda: found(edge, "moved").get("values") == {"ssh-privatekey": "two"})
     assert found(edge, "moved")["type"] == "kubernetes.io/ssh-auth"
+    eventually(lambda: state(edge, "moved") == "opened")
+
+
+def test_a_secret_that_is_deleted_and_set_again_at_once_takes_over_what_is_left_of_it(edge: Edge) -> None:
+    """Whether Kubernetes has collected the old Secret by then or not, nobody has to touch it again."""
+    for name in ("again", "gone"):
+        put(edge, name, {"k": "one"})
+    eventually(lambda: state(edge, "again") == state(edge, "gone") == "opened")
+    with garbage_left(edge):
+        for name in ("again", "gone"):
+            put(edge, name, {"k": None})
+        eventually(lambda: edge.cluster.find("sealedsecret", "again") is None)
+        put(edge, "again", {"k": "two"}, labels={"app": "press"})
+        eventually(lambda: state(edge, "again") in {"opened", "refused"})
+        assert (state(edge, "again"), refusal(edge, "again")) == ("opened", "")
+        assert found(edge, "again")["values"] == {"k": "two"}
+        assert found(edge, "gone")["values"] == {"k": "one"}, "nothing is collected yet"
+    eventually(lambda: found(edge, "gone") == {})
+    expected = {"type": "Opaque", "labels": {"app": "press"}, "annotations": {}, "values": {"k": "two"}}
+    eventually(lambda: (found(edge, "again"), state(edge, "again")) == (expected, "opened"))
+
+
+@contextmanager
+def garbage_left(edge: Edge) -> Iterator[None]:
+    """The garbage collector stands still until the end of the context."""
+    collector = edge.cluster.supervisor.pid_of("kube-controller-manager")
+    assert collector is not None
+    os.kill(collector, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(collector, signal.SIGCONT)

@@ -28,7 +28,7 @@ from edgewright.sealing import (
     sealed_secret,
     total_plaintext_size,
 )
-from edgewright.sealing.sealed_secret import ANNOTATIONS_LIMIT, DOCUMENT_LIMIT
+from edgewright.sealing.sealed_secret import ANNOTATIONS_LIMIT, DOCUMENT_LIMIT, MANAGED_ANNOTATION
 from edgewright.sealing.yaml_document import load_document
 
 GOLDEN = Path(__file__).with_name("golden_sealed_secret.yaml")
@@ -163,7 +163,7 @@ def test_fingerprints_stand_on_the_object_and_never_in_the_secret_that_comes_of_
         "a": [OLD, "2026-03-01T12:00:00Z"],
         "b": [NEW, "2026-03-01T12:00:00Z"],
     }
-    assert "annotations" not in content["spec"]["template"]["metadata"]
+    assert content["spec"]["template"]["metadata"]["annotations"].keys() == {MANAGED_ANNOTATION}
 
 
 def test_a_file_made_by_hand_is_read_with_unknown_certificates() -> None:
@@ -302,7 +302,7 @@ def test_strict_scope_has_no_annotation_and_wider_ones_stand_where_the_controlle
         annotation = {f"sealedsecrets.bitnami.com/{scope}": "true"}
         assert read_scope(document) is scope
         assert content["metadata"]["annotations"].items() >= annotation.items()
-        assert content["spec"]["template"]["metadata"]["annotations"] == annotation
+        assert content["spec"]["template"]["metadata"]["annotations"] == {**annotation, MANAGED_ANNOTATION: "true"}
 
 
 def test_a_key_of_another_scope_would_break_the_others_and_is_refused() -> None:

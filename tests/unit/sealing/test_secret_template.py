@@ -1,5 +1,6 @@
 """Type, labels and annotations of a Secret: what is taken, what stays, and what comes of it in the file."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +32,8 @@ from edgewright.sealing import change_values as change_file
 
 PAIR = ("tls.crt", "tls.key")
 WEB = SecretReference("press", "web")
+MANAGED = {"sealedsecrets.bitnami.com/managed": "true"}
+MANAGED_LINE = b"sealedsecrets.bitnami.com/managed: 'true'\n"
 
 
 def value(ciphertext: str = "AQAA", sealed_at: datetime = NOW) -> SealedValue:
@@ -62,7 +65,7 @@ def test_type_labels_and_annotations_are_in_the_template_and_nowhere_else() -> N
             "name": "web",
             "namespace": "press",
             "labels": {"app.kubernetes.io/name": "web", "on": "y"},
-            "annotations": {"note": "a: b\n# c"},
+            "annotations": {"note": "a: b\n# c", **MANAGED},
         },
     }
     assert set(yaml.safe_load(document)["metadata"]) == {"name", "namespace", "annotations"}
@@ -71,9 +74,34 @@ def test_type_labels_and_annotations_are_in_the_template_and_nowhere_else() -> N
     )
 
 
-def test_a_secret_without_a_wish_is_opaque_and_its_file_as_before() -> None:
+def test_a_secret_without_a_wish_is_opaque() -> None:
     assert sealed(None, "a") == sealed(TemplateChange(), "a")
-    assert template_in(sealed(None, "a")) == {"type": "Opaque", "metadata": {"name": "web", "namespace": "press"}}
+    named = {"name": "web", "namespace": "press"}
+    assert template_in(sealed(None, "a")) == {"type": "Opaque", "metadata": {**named, "annotations": MANAGED}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: change_values(file, k=value("AQAB")),
+        lambda file: change_values(file, second=None),
+        lambda file: change_values(file, TemplateChange(None, {"a": "1"})),
+        lambda file: remove_keys(file, ["second"]),
+        lambda file: replace_values(file, WEB, {"k": (ciphertext_digest("AQAA"), value("AQAC"))})[0],
+    ],
+)
+def test_every_change_lets_the_controller_take_over_what_is_left_of_a_deleted_secret(
+    change: Callable[[bytes], bytes | None],
+) -> None:
+    """Files of earlier versions lack the annotation. Nobody is shown it, for nobody may change it."""
+    before = sealed(None, "k", "second").replace(b"      annotations:\n        " + MANAGED_LINE, b"")
+    assert "annotations" not in template_in(before)["metadata"]
+    after = change(before)
+    assert after is not None and template_in(after)["metadata"]["annotations"] == MANAGED
+    assert read_template(after).annotations == {}
+    refused = after.replace(MANAGED_LINE, MANAGED_LINE.replace(b"true", b"false"))
+    kept = change_values(refused, k=value("AQAD"))
+    assert kept is not None and MANAGED_LINE not in kept, "what a person has put there stays"
 
 
 def test_they_stay_whatever_happens_to_the_values() -> None:
@@ -96,7 +124,7 @@ def test_changes_are_merged_and_null_takes_away() -> None:
     second = change_values(first, TemplateChange(None, {"b": None, "c": "3", "d": None}, {"x": None}), k=value())
     assert second is not None
     assert read_template(second) == SecretTemplate("Opaque", {"a": "1", "c": "3"}, {})
-    assert "annotations" not in template_in(second)["metadata"]
+    assert template_in(second)["metadata"]["annotations"] == MANAGED
 
 
 def test_what_others_have_in_the_template_stays() -> None:
