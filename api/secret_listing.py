@@ -1,18 +1,17 @@
 """What a driving repository holds of Secrets, and what their edge says of each: never a value."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from api.schemas.secrets import ListedSecret, SealedKey, SecretList
 from edgewright.domain.absence import unopened_of
 from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
-from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest
+from edgewright.domain.opened_secrets import EdgeState, OpenedSecrets, opened_secrets, sealing_digest, template_digest
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
-from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import NotFound, Stalled
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import GitServer
-from edgewright.sealing import SealedValue, ciphertext_digest, read_sealed
+from edgewright.sealing import SealedFile, ciphertext_digest, read_sealed
 
 
 def list_secrets(git: GitServer, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
@@ -33,21 +32,11 @@ def list_secrets(git: GitServer, row: ClusterRow, *, namespace: str | None, name
         except Stalled:
             unreadable.append(path)
             continue
-        secrets.append(_listed(secret, sealed.template))
-        items += edge.keys_of(secret, sealed.values)
+        secrets.append(edge.secret_of(secret, sealed))
+        items += edge.keys_of(secret, sealed)
     lost = (str(SecretKey(each.namespace, each.name, each.key)) for each in items if each.opens is False)
     must_reenter = sorted({*row.must_reenter, *lost})
     return SecretList(items=items, secrets=secrets, unreadable=unreadable, must_reenter=must_reenter)
-
-
-def _listed(secret: SecretReference, template: SecretTemplate) -> ListedSecret:
-    return ListedSecret(
-        namespace=secret.namespace,
-        name=secret.name,
-        type=template.type,
-        labels=dict(template.labels),
-        annotations=dict(template.annotations),
-    )
 
 
 def _files(git: GitServer, row: ClusterRow) -> Iterator[tuple[str, SecretReference, bytes]]:
@@ -71,9 +60,23 @@ class _Edge:
         self._opened: OpenedSecrets | None = opened_secrets(row.edge_status)
         self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or EdgeStatus())[0]}
 
-    def keys_of(self, secret: SecretReference, values: Mapping[str, SealedValue]) -> Iterator[SealedKey]:
-        state, refusal = self._state(secret, values)
-        for key, value in values.items():
+    def secret_of(self, secret: SecretReference, sealed: SealedFile) -> ListedSecret:
+        return ListedSecret(
+            namespace=secret.namespace,
+            name=secret.name,
+            type=sealed.template.type,
+            labels=dict(sealed.template.labels),
+            annotations=dict(sealed.template.annotations),
+            edge_state=EdgeState.UNKNOWN
+            if self._opened is None
+            else self._opened.state_with_template(*_digests(secret, sealed)),
+        )
+
+    def keys_of(self, secret: SecretReference, sealed: SealedFile) -> Iterator[SealedKey]:
+        state, refusal = (
+            (EdgeState.UNKNOWN, "") if self._opened is None else self._opened.state_of(*_digests(secret, sealed))
+        )
+        for key, value in sealed.values.items():
             claimed = self._unopened.get(SecretKey(secret.namespace, secret.name, key))
             yield SealedKey(
                 namespace=secret.namespace,
@@ -87,8 +90,8 @@ class _Edge:
                 opens=False if claimed is not None and claimed == ciphertext_digest(value.ciphertext) else None,
             )
 
-    def _state(self, secret: SecretReference, values: Mapping[str, SealedValue]) -> tuple[EdgeState, str]:
-        if self._opened is None:
-            return EdgeState.UNKNOWN, ""
-        ciphertexts = {key: value.ciphertext for key, value in values.items()}
-        return self._opened.state_of(sealing_digest(secret, ciphertexts))
+
+def _digests(secret: SecretReference, sealed: SealedFile) -> tuple[str, str]:
+    """Of the values and of the template, as the edge names them."""
+    ciphertexts = {key: value.ciphertext for key, value in sealed.values.items()}
+    return sealing_digest(secret, ciphertexts), template_digest(sealed.template)

@@ -91,10 +91,11 @@ class SealedKey(Answer):
     """One key of one Secret. ``state``: stale when it was sealed with another certificate than the one in use.
 
     ``edge_state``: how far the whole Secret is on the edge, as its agent said last: `sealed` (the edge does not have
-    it yet), `applied` (it has, and its controller has not come to it), `opened`, `refused`, or `unknown` (the agent
-    does not say). More may come. ``refusal``: why the edge's controller refuses it, in its own words; null: it does
-    not, or does not say. ``opens``: false when the edge says that none of its keys opens the value; null: it says
-    nothing of the kind.
+    it yet, or has it with other labels or annotations), `applied` (it has, and its controller has not come to it),
+    `opened`, `refused`, or `unknown` (the agent does not say). More may come. An agent of an earlier version says
+    nothing of labels and annotations. ``refusal``: why the edge's controller refuses it, in its own words; null: it
+    does not, or does not say. ``opens``: false when the edge says that none of its keys opens the value; null: it
+    says nothing of the kind.
     """
 
     namespace: str
@@ -109,13 +110,17 @@ class SealedKey(Answer):
 
 
 class ListedSecret(Answer):
-    """One Secret, without its keys."""
+    """One Secret, without its keys.
+
+    ``edge_state``: as that of its keys; but `unknown` if the agent says nothing of labels and annotations.
+    """
 
     namespace: str
     name: str
     type: str
     labels: dict[str, str]
     annotations: dict[str, str]
+    edge_state: EdgeState
 
 
 class SecretList(Answer):

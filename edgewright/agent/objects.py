@@ -13,7 +13,7 @@ from lightkube.resources.core_v1 import Node
 from edgewright.agent.applied import AppliedObject, applied_of
 from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import OWN_SOURCE, Fetched, FluxCondition, Host, Kustomized, Released
-from edgewright.agent.opening import Opening, sealing_digest, stage_of
+from edgewright.agent.opening import Opening, sealing_digest, stage_of, template_digest
 from edgewright.agent.sealing_controller import SealedSecret
 
 Kustomization = create_namespaced_resource("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
@@ -176,7 +176,8 @@ def opening_of(found: GenericNamespacedResource) -> Opening | None:
     stage, sentence = stage_of(metadata.generation, _object(found.get("status")))
     values, records = sealed_secret_of(found, namespace, name).values, _records(annotations[SEALED_KEYS_ANNOTATION])
     certificates = frozenset(records.get(key, "") for key in values)
-    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence, certificates)
+    template = template_digest(_object(_object(found.get("spec")).get("template")))
+    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence, certificates, template)
 
 
 def _records(annotation: str | None) -> dict[str, str]:

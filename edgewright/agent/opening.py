@@ -1,7 +1,8 @@
 """What the sealed-secrets controller says of the SealedSecrets that the centre has sealed, and how that is reported.
 
-A SealedSecret is named by a digest of its ciphertexts: the centre knows by it which sealing the edge has, whatever
-Flux says of revisions. No Secret is read for that, and no plaintext.
+A SealedSecret is named by a digest of its ciphertexts, and its template by another: the centre knows by them which
+sealing the edge has, and with which labels, whatever Flux says of revisions. No Secret is read for that, and no
+plaintext.
 """
 
 import base64
@@ -13,13 +14,18 @@ from enum import StrEnum
 from typing import Any
 
 MOST_TOLD = 3000
-"""Digests in a status: 24 kB."""
+"""Secrets of which a status has digests: 36 kB."""
 MOST_REFUSED = 20
 """Refused ones that are named; the others are counted."""
 LONGEST_SENTENCE = 300
 """Characters of what the controller says."""
 _DIGEST_BYTES = 6
 """Eight characters; that one of 3,000 is taken for another sealing happens once in 10^11 times."""
+_TEMPLATE_BYTES = 3
+"""Four characters: of one sealing, a template is taken for another once in 10^7 times."""
+MANAGED_ANNOTATION = "sealedsecrets.bitnami.com/managed"
+"""The centre's, in each template; not counted as one of the Secret's annotations."""
+OPAQUE = "Opaque"
 
 
 class Stage(StrEnum):
@@ -39,6 +45,7 @@ class Opening:
         sentence: the controller's, when it has refused.
         certificates: fingerprints of those that its values were sealed with, as the centre has noted; empty: of one
             that it has not noted.
+        template: see ``template_digest``.
     """
 
     namespace: str
@@ -47,6 +54,7 @@ class Opening:
     stage: Stage
     sentence: str = ""
     certificates: frozenset[str] = frozenset()
+    template: str = ""
 
     @property
     def secret(self) -> str:
@@ -66,6 +74,20 @@ def sealing_digest(namespace: str, name: str, values: Mapping[str, str]) -> str:
     """
     text = json.dumps([namespace, name, sorted(values.items())], separators=(",", ":"))
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]).decode()
+
+
+def template_digest(template: Mapping[str, Any]) -> str:
+    """Names type, labels and annotations: four characters. ``edgewright.domain.opened_secrets`` has the same.
+
+    Args:
+        template: ``spec.template`` of the SealedSecret, whatever it holds.
+    """
+    metadata = _texts(template.get("metadata"))
+    labels, annotations = _texts(metadata.get("labels")), _texts(metadata.get("annotations"))
+    annotations.pop(MANAGED_ANNOTATION, None)
+    said = [template.get("type") or OPAQUE, sorted(labels.items()), sorted(annotations.items())]
+    digest = hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).digest()
+    return base64.urlsafe_b64encode(digest[:_TEMPLATE_BYTES]).decode()
 
 
 def stage_of(generation: object, status: Mapping[str, Any]) -> tuple[Stage, str]:
@@ -103,11 +125,30 @@ def openings_to_json(found: Iterable[Opening]) -> dict[str, Any]:
         "pending": _joined(pending),
         "refused_too": _joined(unnamed),
         "refused": [
-            {"namespace": each.namespace, "name": each.name, "digest": each.digest, "message": each.sentence}
+            {
+                "namespace": each.namespace,
+                "name": each.name,
+                "digest": each.digest,
+                "template": each.template,
+                "message": each.sentence,
+            }
             for each in named
         ],
+        "templates": {
+            "opened": _templates(opened),
+            "pending": _templates(pending),
+            "refused_too": _templates(unnamed),
+        },
     }
 
 
 def _joined(openings: Sequence[Opening]) -> str:
     return "".join(each.digest for each in openings)
+
+
+def _templates(openings: Sequence[Opening]) -> str:
+    return "".join(each.template for each in openings)
+
+
+def _texts(value: object) -> dict[str, Any]:
+    return dict(value) if isinstance(value, dict) else {}

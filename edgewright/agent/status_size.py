@@ -11,6 +11,7 @@ MOST_BYTES = 60 * 1024
 SHORT_MESSAGE = 100
 """Characters that are left of what Flux says."""
 
+_DIGEST_LENGTH = 8
 _HOST_FACTS = ("hostname", "control_plane", "ready")
 _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -18,9 +19,10 @@ _Shorten = Callable[[dict[str, Any]], dict[str, Any]]
 def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     """The same status if it is small enough; else without what matters least, which ``omitted`` counts.
 
-    What Flux says at length goes first, then details of hosts, then the names of namespaces, then which secrets are
-    opened, then what Flux does well and whatever of it takes more than half, then hosts, control planes last. Which
-    hosts stay depends on their names only: one that becomes ready drives no other out.
+    What Flux says at length goes first, then which templates secrets have, then details of hosts, then the names of
+    namespaces, then which secrets are opened, then what Flux does well and whatever of it takes more than half, then
+    hosts, control planes last. Which hosts stay depends on their names only: one that becomes ready drives no other
+    out.
 
     Args:
         own_source: name of the Flux source that is the cluster's own driving repository; what concerns it goes
@@ -29,6 +31,7 @@ def fitted(status: Mapping[str, Any], *, own_source: str) -> dict[str, Any]:
     shorter: dict[str, Any] = dict(status)
     steps: tuple[_Shorten, ...] = (
         _with_short_messages,
+        _without_templates,
         _without_host_details,
         _without_namespaces,
         _without_opened_secrets,
@@ -55,6 +58,16 @@ def _with_short_messages(status: dict[str, Any]) -> dict[str, Any]:
         for kind, found in status.get("flux", {}).items()
     }
     return _omitting({**status, "flux": flux} if flux else status, flux_messages=number)
+
+
+def _without_templates(status: dict[str, Any]) -> dict[str, Any]:
+    """Those of the refused secrets that are named stay."""
+    if "secrets" not in status:
+        return status
+    secrets = status["secrets"]
+    left = {name: said for name, said in secrets.items() if name != "templates"}
+    number = sum(len(secrets[stage]) // _DIGEST_LENGTH for stage in secrets["templates"])
+    return _omitting({**status, "secrets": left}, secret_templates=number)
 
 
 def _without_host_details(status: dict[str, Any]) -> dict[str, Any]:

@@ -134,7 +134,16 @@ class RefusedSealing(Said):
     namespace: StrictStr | None = None
     name: StrictStr | None = None
     digest: StrictStr | None = None
+    template: Annotated[StrictStr | None, Field(description="Name of its template: four characters.")] = None
     message: StrictStr | None = None
+
+
+class SealingTemplates(Said):
+    """Names of templates, of four characters each, in the order in which the sealings are named."""
+
+    opened: StrictStr = ""
+    pending: StrictStr = ""
+    refused_too: StrictStr = ""
 
 
 class SealingsReport(Said):
@@ -150,6 +159,17 @@ class SealingsReport(Said):
         Field(description="Names of sealings that are refused, beside those in `refused`, one after the other."),
     ] = ""
     refused: Annotated[tuple[RefusedSealing, ...], BeforeValidator(_first)] = ()
+    templates: Annotated[
+        SealingTemplates,
+        Field(
+            description=(
+                "Names of the templates of `opened`, `pending` and `refused_too`, one after the other, in the same "
+                "order: of each, the first three bytes of the SHA-256 of the JSON `[type, [[label, value], …], "
+                "[[annotation, value], …]]`, without spaces and sorted by name, in base64url; the annotation "
+                "`sealedsecrets.bitnami.com/managed` is left out. Absent: the agent does not say."
+            )
+        ),
+    ] = SealingTemplates()
 
 
 class MissingRight(Said):
@@ -234,8 +254,8 @@ class EdgeStatus(Said):
             description=(
                 "How much the agent has left out to stay below 64 KiB: `flux_messages` that it shortened, "
                 "`host_details` (hosts of which it says no more than name, role and readiness), `secrets` of which "
-                "it says no state, `namespaces`, `flux_objects` that are ready, `hosts`, `hosts_not_ready` among "
-                "those. Absent: nothing."
+                "it says no state, `secret_templates` that it does not name, `namespaces`, `flux_objects` that are "
+                "ready, `hosts`, `hosts_not_ready` among those. Absent: nothing."
             )
         ),
     ] = Field(default_factory=dict)

@@ -1,7 +1,7 @@
 """What an edge has made of the secrets that the centre sealed for it: read from its status, never a value.
 
-A status names each sealing that the edge holds by a digest. So what is said of a Secret is said of exactly the
-ciphertexts that the repository holds now, in whatever order Flux applies what.
+A status names each sealing that the edge holds by a digest, and its template by another. So what is said of a Secret
+is said of exactly what the repository holds now, in whatever order Flux applies what.
 """
 
 import base64
@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from edgewright.domain.edge_status import EdgeStatus, RefusedSealing
+from edgewright.domain.edge_status import EdgeStatus, RefusedSealing, SealingsReport
 from edgewright.domain.health import About, Finding
 from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import Invalid
 
 SECRETS_FIELD = "secrets"
@@ -23,6 +24,7 @@ LONGEST_SENTENCE = 300
 REFUSED = "SecretRefused"
 """Reason of the condition *Healthy*."""
 _DIGEST_BYTES, _DIGEST_LENGTH = 6, 8
+_TEMPLATE_BYTES, _TEMPLATE_LENGTH = 3, 4
 _MOST_COUNTED = 10**6
 _NAMED = 3
 """So many are called by name in a sentence; more are counted."""
@@ -60,6 +62,7 @@ class OpenedSecrets:
         opened, applied: digests of what the controller has opened, and of what it has not come to yet.
         refused: the first ones, by place; ``refused_too``: digests of others.
         refused_count: of all, as the edge counts them.
+        templates: digest -> that of its template, of those whose template the agent says.
         is_complete: all that the edge holds is among these.
     """
 
@@ -68,6 +71,7 @@ class OpenedSecrets:
     refused: tuple[RefusedSecret, ...]
     refused_too: frozenset[str]
     refused_count: int
+    templates: Mapping[str, str]
     is_complete: bool
 
     @property
@@ -75,8 +79,23 @@ class OpenedSecrets:
         """Whether all refused ones are named."""
         return self.refused_count == len(self.refused)
 
-    def state_of(self, digest: str) -> tuple[EdgeState, str]:
-        """Of one sealing, and the controller's sentence if it is refused."""
+    def state_of(self, digest: str, template: str) -> tuple[EdgeState, str]:
+        """Of one sealing, and the controller's sentence if it is refused.
+
+        Args:
+            template: its digest; passed over if the agent does not say which one the edge has.
+        """
+        if self.templates.get(digest, template) != template:
+            return EdgeState.SEALED, ""
+        return self._of_values(digest)
+
+    def state_with_template(self, digest: str, template: str) -> EdgeState:
+        """The same; unknown unless it is said of exactly this template."""
+        state, _ = self.state_of(digest, template)
+        is_told = state is EdgeState.SEALED or digest in self.templates
+        return state if is_told else EdgeState.UNKNOWN
+
+    def _of_values(self, digest: str) -> tuple[EdgeState, str]:
         for each in self.refused:
             if each.digest == digest:
                 return EdgeState.REFUSED, each.sentence
@@ -99,6 +118,13 @@ def sealing_digest(secret: SecretReference, values: Mapping[str, str]) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:_DIGEST_BYTES]).decode()
 
 
+def template_digest(template: SecretTemplate) -> str:
+    """Names type, labels and annotations: four characters. ``edgewright.agent.opening`` has the same."""
+    said = [template.type, sorted(template.labels.items()), sorted(template.annotations.items())]
+    digest = hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).digest()
+    return base64.urlsafe_b64encode(digest[:_TEMPLATE_BYTES]).decode()
+
+
 def opened_secrets(status: EdgeStatus | None) -> OpenedSecrets | None:
     """What a status says of secrets; None: its agent does not say, or may not see them."""
     said = None if status is None else status.secrets
@@ -113,6 +139,7 @@ def opened_secrets(status: EdgeStatus | None) -> OpenedSecrets | None:
         refused=refused,
         refused_too=refused_too,
         refused_count=max(number, len(refused)),
+        templates=dict(_templates(said)),
         is_complete=(_count(said.counts.opened), _count(said.counts.pending), number)
         == (len(opened), len(applied), len(refused) + len(refused_too)),
     )
@@ -168,7 +195,24 @@ def _count(number: int) -> int:
 
 
 def _digests(text: str) -> frozenset[str]:
-    return frozenset(text[start : start + _DIGEST_LENGTH] for start in range(0, len(text), _DIGEST_LENGTH))
+    return frozenset(_cut(text, _DIGEST_LENGTH))
+
+
+def _cut(text: str, length: int) -> list[str]:
+    return [text[start : start + length] for start in range(0, len(text), length)]
+
+
+def _templates(said: SealingsReport) -> Iterator[tuple[str, str]]:
+    """Sealing and template; of names that do not go with one another, nothing."""
+    named = said.templates
+    for digests, templates in (
+        (said.opened, named.opened),
+        (said.pending, named.pending),
+        (said.refused_too, named.refused_too),
+        *((each.digest or "", each.template or "") for each in said.refused),
+    ):
+        if len(digests) * _TEMPLATE_LENGTH == len(templates) * _DIGEST_LENGTH:
+            yield from zip(_cut(digests, _DIGEST_LENGTH), _cut(templates, _TEMPLATE_LENGTH), strict=True)
 
 
 def _refused(said: Iterable[RefusedSealing]) -> Iterator[RefusedSecret]:

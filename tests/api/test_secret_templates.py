@@ -121,8 +121,8 @@ async def test_the_list_tells_what_secrets_are_besides_their_keys(cluster: UUID,
     await operator.put(path(cluster, name="plain"), content=b"x")
     listed = (await operator.get(f"/v1/cluster/{cluster}/secret")).json()
     assert listed["secrets"] == [
-        wish("db", type="example.com/t", labels={"a": "1"}, annotations={"b": "2"}),
-        wish("plain", type="Opaque", labels={}, annotations={}),
+        wish("db", type="example.com/t", labels={"a": "1"}, annotations={"b": "2"}, edge_state="unknown"),
+        wish("plain", type="Opaque", labels={}, annotations={}, edge_state="unknown"),
     ]
     assert {item["name"] for item in listed["items"]} == {"db", "plain"}
 

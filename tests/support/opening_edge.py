@@ -3,9 +3,10 @@
 from typing import Any
 from uuid import UUID
 
-from edgewright.agent.opening import Opening, Stage, openings_to_json, sealing_digest
+from edgewright.agent.opening import Opening, Stage, openings_to_json, sealing_digest, template_digest
 from edgewright.ports.git_server import GitServer
 from edgewright.sealing import read_values
+from edgewright.sealing.yaml_document import load_document
 
 
 def opening(
@@ -17,7 +18,14 @@ def opening(
     document = git.read(cluster, f"edo/secrets/{namespace}/{name}.yaml", at=head)
     assert document is not None
     values = {key: value.ciphertext for key, value in read_values(document).items()}
-    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence)
+    template = template_digest(load_document(document)["spec"]["template"])
+    return Opening(namespace, name, sealing_digest(namespace, name, values), stage, sentence, template=template)
+
+
+def of_earlier_version(status: dict[str, Any]) -> dict[str, Any]:
+    """The same, of an agent that says nothing of templates."""
+    said = {name: each for name, each in status["secrets"].items() if name != "templates"}
+    return {**status, "secrets": {**said, "refused": [{**each, "template": None} for each in said["refused"]]}}
 
 
 def saying(status: dict[str, Any], *openings: Opening) -> dict[str, Any]:

@@ -44,13 +44,41 @@ def refusing(*names: str, count: int | None = None, sentence: str = TAKEN) -> di
         {"counts": {"opened": "many", "refused": -1}, "opened": ["x"], "refused": [5, {}, {"namespace": 5}]},
         {"refused": [{"namespace": "../..", "name": "x"}, {"namespace": "default", "name": "a/b"}]},
         {"counts": {"opened": 1, "pending": 0, "refused": 0}, "opened": ""},
+        {"opened": "a" * 8, "templates": 5},
+        {"opened": "a" * 8, "templates": {"opened": ["a"], "pending": "abcd"}, "refused": [{"template": 5}]},
     ],
 )
 def test_whatever_an_edge_says_nothing_is_opened_by_it(said: dict[str, Any]) -> None:
     read = opened_secrets({"secrets": said})
     assert read is not None
-    assert (read.refused, read.state_of("x" * 8)) == ((), (EdgeState.UNKNOWN, ""))
+    assert (read.refused, read.state_of("x" * 8, "none")) == ((), (EdgeState.UNKNOWN, ""))
     assert secret_findings({"secrets": said}) == []
+
+
+def test_what_is_opened_with_another_template_is_not_opened() -> None:
+    opened, pending, refused = "o" * 8, "p" * 8, "r" * 8
+    taken = {"namespace": "default", "name": "r", "digest": refused, "template": "rrrr", "message": TAKEN}
+    counts = {"opened": 1, "pending": 1, "refused": 1}
+    said: Document = {"counts": counts, "opened": opened, "pending": pending, "refused": [taken]}
+    read = opened_secrets({"secrets": {**said, "templates": {"opened": "oooo", "pending": "pppp"}}})
+    assert read is not None
+    assert read.state_of(opened, "oooo")[0] is read.state_with_template(opened, "oooo") is EdgeState.OPENED
+    assert read.state_of(pending, "pppp")[0] is EdgeState.APPLIED
+    assert read.state_of(refused, "rrrr") == (EdgeState.REFUSED, TAKEN)
+    for digest in (opened, pending, refused, "x" * 8):
+        assert read.state_of(digest, "none") == (EdgeState.SEALED, "")
+        assert read.state_with_template(digest, "none") is EdgeState.SEALED
+
+
+@pytest.mark.parametrize("templates", [None, {}, {"opened": "aaa"}, {"opened": "aaaabbbb"}, {"pending": "aaaa"}])
+def test_templates_that_are_not_told_are_not_guessed_at(templates: Document | None) -> None:
+    """As an agent of an earlier version does, or one that has too much to say."""
+    counts = {"opened": 1, "pending": 0, "refused": 0}
+    read = opened_secrets({"secrets": {"counts": counts, "opened": "a" * 8, "templates": templates}})
+    assert read is not None
+    assert read.state_of("a" * 8, "aaaa")[0] is EdgeState.OPENED, "of the values it is said"
+    assert read.state_with_template("a" * 8, "aaaa") is EdgeState.UNKNOWN
+    assert read.state_with_template("b" * 8, "aaaa") is EdgeState.SEALED, "these values are not there at all"
 
 
 @pytest.mark.parametrize("status", [None, {}, {"secrets": None}, {"secrets": []}])

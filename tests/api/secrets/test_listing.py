@@ -6,7 +6,7 @@ from uuid import UUID
 
 import httpx
 from gateway_centre import BASE_URL, STATUS_APP, GatewayCentre
-from opening_edge import opening, saying
+from opening_edge import of_earlier_version, opening, saying
 from sealed_values import STATUS, path
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
@@ -74,6 +74,43 @@ async def test_what_the_edge_says_of_another_sealing_is_not_said_of_this_one(
     assert {state for _, state, _ in await on_edge(admin, cluster, now)} == {"opened"}
     await admin.put(path(cluster), content=b"v")  # the same value
     assert {state for _, state, _ in await listed(admin, cluster)} == {"sealed"}
+
+
+async def test_a_label_is_not_on_the_edge_before_the_edge_says_so(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
+) -> None:
+    await admin.put(path(cluster), content=b"v")
+    assert await whole(admin, cluster) == ("unknown", "unknown"), "an agent that does not say"
+    await on_edge(admin, cluster, opening(centre.git, cluster, Stage.REFUSED, TAKEN))
+    assert await whole(admin, cluster) == ("refused", "refused")
+    for change in ({"labels": {"app": "press"}}, {"annotations": {"note": "n"}}, {"labels": {"app": None}}):
+        answer = await admin.patch(f"/v1/cluster/{cluster}/secret/default/db", json=change)
+        assert answer.status_code == 204, answer.text
+        assert await whole(admin, cluster) == ("sealed", "sealed"), change
+        assert (await listed(admin, cluster))[0][2] is None, "what was refused is another Secret"
+        for stage, state in ((Stage.PENDING, "applied"), (Stage.OPENED, "opened")):
+            await on_edge(admin, cluster, opening(centre.git, cluster, stage))
+            assert await whole(admin, cluster) == (state, state)
+
+
+async def test_an_agent_of_an_earlier_version_is_believed_of_values_and_not_of_labels(
+    centre: GatewayCentre, cluster: UUID, admin: httpx.AsyncClient
+) -> None:
+    await admin.put(path(cluster), content=b"v")
+    said = of_earlier_version(saying(STATUS, opening(centre.git, cluster, Stage.OPENED)))
+    assert (await admin.put(f"/v1/app/{STATUS_APP}/object/{cluster}", json=said)).is_success
+    assert await whole(admin, cluster) == ("opened", "unknown")
+    await admin.patch(f"/v1/cluster/{cluster}/secret/default/db", json={"labels": {"app": "press"}})
+    assert await whole(admin, cluster) == ("opened", "unknown")
+    await admin.put(path(cluster), content=b"another")
+    assert await whole(admin, cluster) == ("sealed", "sealed")
+
+
+async def whole(admin: httpx.AsyncClient, cluster: UUID) -> tuple[str, str]:
+    """How far the only key is, and how far its Secret is."""
+    answer = (await admin.get(f"/v1/cluster/{cluster}/secret")).json()
+    [key], [secret] = answer["items"], answer["secrets"]
+    return key["edge_state"], secret["edge_state"]
 
 
 async def test_one_secret_can_be_listed_alone(cluster: UUID, admin: httpx.AsyncClient) -> None:

@@ -10,7 +10,7 @@ from scripted_centre import Reply, Request, ScriptedCentre
 from edgewright import __version__
 from edgewright.agent.applied import KINDS, METADATA
 from edgewright.agent.kubernetes import Kubernetes
-from edgewright.agent.opening import Opening, Stage, sealing_digest
+from edgewright.agent.opening import Opening, Stage, sealing_digest, template_digest
 from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthenticated, Waiting
 
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "dg=="}}
@@ -196,7 +196,7 @@ async def test_of_sealed_secrets_those_of_the_centre_are_looked_at_without_their
     digest = sealing_digest("default", "db", {"user": "b", "password": "a"})
     refused = (digest, Stage.REFUSED, "no key could decrypt secret")
     first, *others = await kubernetes.openings()
-    assert first == Opening("default", "db", *refused, frozenset({"f1", ""}))
+    assert first == Opening("default", "db", *refused, frozenset({"f1", ""}), template_digest({}))
     assert [each.certificates for each in others] == [frozenset({""})] * len(odd), "they are tried"
     centre.reply = lambda _request: Reply(404, b"404 page not found", {"Content-Type": "text/plain; charset=utf-8"})
     assert await kubernetes.openings() == []

@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from scripted_centre import Reply, Request, ScriptedCentre
 
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.opening import LONGEST_SENTENCE, MOST_TOLD, Opening, Stage, openings_to_json, stage_of
 from edgewright.agent.opening import sealing_digest as digest_on_the_edge
+from edgewright.agent.opening import template_digest as template_on_the_edge
 from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.kubernetes_names import SecretReference
-from edgewright.domain.opened_secrets import EdgeState, opened_secrets, sealing_digest
+from edgewright.domain.opened_secrets import EdgeState, opened_secrets, sealing_digest, template_digest
+from edgewright.domain.secret_template import TLS, SecretTemplate, TemplateChange
 from edgewright.errors import Forbidden
+from edgewright.sealing import SealedValue, change_values, read_template
 
 TAKEN = 'failed update: Resource "taken" already exists and is not managed by SealedSecret'
 UNNOTED = frozenset({""})
@@ -35,6 +39,37 @@ def test_edge_and_centre_call_a_sealing_the_same(values: dict[str, str]) -> None
     assert digest == digest_on_the_edge("default", "db", dict(reversed(values.items())))
     others = {digest_on_the_edge("default", "dc", values), digest_on_the_edge("other", "db", values)}
     assert len(digest) == 8 and digest not in others | {digest_on_the_edge("default", "db", {**values, "k": "new"})}
+
+
+TEMPLATES = (
+    TemplateChange(),
+    TemplateChange(TLS),
+    TemplateChange(None, {"b": "1", "a": "2"}),
+    TemplateChange(None, {"b": "2", "a": "1"}),
+    TemplateChange(None, {}, {"b": "1", "a": "2"}),
+    TemplateChange(None, {"ä": ""}, {"note": "a: b\n# c"}),
+)
+
+
+def test_edge_and_centre_call_a_template_the_same() -> None:
+    """Read from the file that the centre writes, as the API server has it."""
+    digests = set()
+    for change in TEMPLATES:
+        value = SealedValue("AgB=", None, None)
+        keys = dict.fromkeys(("tls.crt", "tls.key"), value)
+        file = change_values(None, SecretReference("default", "db"), keys, change)
+        assert file is not None
+        digest = template_on_the_edge(yaml.safe_load(file)["spec"]["template"])
+        assert digest == template_digest(read_template(file))
+        digests.add(digest)
+    assert {len(digest) for digest in digests} == {4} and len(digests) == len(TEMPLATES)
+
+
+@pytest.mark.parametrize(
+    "template", [{}, {"metadata": None}, {"metadata": {"labels": [], "annotations": "x"}, "type": ""}]
+)
+def test_whatever_a_template_looks_like_it_has_a_name(template: dict[str, Any]) -> None:
+    assert template_on_the_edge(template) == template_digest(SecretTemplate())
 
 
 @pytest.mark.parametrize(
@@ -82,9 +117,10 @@ async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
 ) -> None:
     well = {"observedGeneration": 1, "conditions": conditions("True")}
     ill = {"observedGeneration": 1, "conditions": conditions("False", TAKEN)}
+    taken, labelled = sealed("taken", ill), {"metadata": {"labels": {"app": "press"}}}
     pages = {
         "": {"items": [sealed("db", well), sealed("theirs", well, ours=False)], "metadata": {"continue": "more"}},
-        "more": {"items": [sealed("taken", ill)], "metadata": {}},
+        "more": {"items": [{**taken, "spec": {**taken["spec"], "template": labelled}}], "metadata": {}},
     }
 
     def reply(request: Request) -> Reply:
@@ -99,6 +135,7 @@ async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
             Stage.OPENED,
             "",
             UNNOTED,
+            template_on_the_edge({}),
         ),
         Opening(
             "default",
@@ -107,6 +144,7 @@ async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
             Stage.REFUSED,
             TAKEN,
             UNNOTED,
+            template_on_the_edge({"metadata": {"labels": {"app": "press"}}}),
         ),
     ]
     asked = {(each.method, each.path.partition("?")[0]) for each in centre.requests}
@@ -125,7 +163,10 @@ async def test_an_edge_without_sealed_secrets_holds_none_and_one_that_hides_them
 
 def openings(number: int, stage: Stage, sentence: str = "") -> list[Opening]:
     names = (f"{stage.value}-{each:05}" for each in range(number))
-    return [Opening("default", name, digest_on_the_edge("default", name, {}), stage, sentence) for name in names]
+    digests = {name: digest_on_the_edge("default", name, {}) for name in names}
+    return [
+        Opening("default", name, digest, stage, sentence, template=digest[:4]) for name, digest in digests.items()
+    ]
 
 
 def test_the_centre_reads_what_the_edge_has_written() -> None:
@@ -133,22 +174,22 @@ def test_the_centre_reads_what_the_edge_has_written() -> None:
     read = opened_secrets(read_edge_status({"secrets": json.loads(json.dumps(openings_to_json(found)))}))
     assert read is not None and read.is_complete
     expected = {Stage.OPENED: EdgeState.OPENED, Stage.PENDING: EdgeState.APPLIED, Stage.REFUSED: EdgeState.REFUSED}
-    assert [read.state_of(each.digest)[0] for each in found] == [expected[each.stage] for each in found]
+    assert [read.state_of(each.digest, each.template)[0] for each in found] == [
+        expected[each.stage] for each in found
+    ]
     assert (len(read.refused), read.refused_count) == (20, 30)
-    assert read.state_of(found[5].digest) == (EdgeState.REFUSED, TAKEN)
-    assert read.state_of(digest_of("opened-00000", "another")) == (
-        EdgeState.SEALED,
-        "",
-    )
+    assert {read.state_with_template(each.digest, "none") for each in found} == {EdgeState.SEALED}
+    assert read.state_of(found[5].digest, found[5].template) == (EdgeState.REFUSED, TAKEN)
+    assert read.state_of(digest_of("opened-00000", "another"), found[0].template) == (EdgeState.SEALED, "")
 
 
 @pytest.mark.parametrize("stage", list(Stage))
 def test_thousands_fit_and_more_are_not_guessed_at(stage: Stage) -> None:
     found = openings(MOST_TOLD + 500, stage, "m" * LONGEST_SENTENCE)
     said = openings_to_json(found)
-    assert len(json.dumps(said)) < 35_000
+    assert len(json.dumps(said)) < 47_000
     assert said["counts"][stage] == len(found)
     read = opened_secrets(read_edge_status({"secrets": said}))
     assert read is not None and not read.is_complete
-    assert {read.state_of(each.digest)[0] for each in found} > {EdgeState.UNKNOWN}
+    assert {read.state_of(each.digest, each.template)[0] for each in found} > {EdgeState.UNKNOWN}
     assert openings_to_json(reversed(found)) == said, "the order in which they were found is no news"

@@ -103,19 +103,35 @@ def test_the_centres_release_stays_however_much_of_an_operators_fails() -> None:
 
 
 def test_which_secrets_are_opened_goes_before_hosts_and_what_is_refused_stays() -> None:
-    opened = (Opening("default", f"s{each}", f"{each:08}", Stage.OPENED) for each in range(MOST_TOLD))
-    refused = Opening("default", "taken", "x" * 8, Stage.REFUSED, "It is taken.")
+    opened = [opening(f"s{each}", f"{each:08}", Stage.OPENED) for each in range(MOST_TOLD)]
+    refused = opening("taken", "x" * 8, Stage.REFUSED, "It is taken.")
     small = taken(replace(SMALL, openings=(*opened, refused)))
     assert "omitted" not in small and len(small["secrets"]["opened"]) == 8 * MOST_TOLD
-    opened = (Opening("default", f"s{each}", f"{each:08}", Stage.OPENED) for each in range(MOST_TOLD))
+    assert len(small["secrets"]["templates"]["opened"]) == 4 * MOST_TOLD
     status = taken(replace(SMALL, hosts=hosts(600), openings=(*opened, refused)))
-    assert status["omitted"] == {"host_details": 602, "secrets": MOST_TOLD}
+    assert status["omitted"] == {"host_details": 602, "secrets": MOST_TOLD, "secret_templates": MOST_TOLD}
     assert len(status["hosts"]) == 602
     assert [each["name"] for each in status["secrets"]["refused"]] == ["taken"]
     read = opened_secrets(read_edge_status(status))
     assert read is not None
-    assert read.state_of("00000001")[0] is EdgeState.UNKNOWN
-    assert read.state_of("x" * 8) == (EdgeState.REFUSED, "It is taken.")
+    assert read.state_of("00000001", "tttt")[0] is EdgeState.UNKNOWN
+    assert read.state_of("x" * 8, "tttt") == (EdgeState.REFUSED, "It is taken.")
+    assert read.state_with_template("x" * 8, "tttt") is EdgeState.REFUSED
+
+
+def test_templates_of_secrets_go_before_details_of_hosts() -> None:
+    opened = [opening(f"s{each}", f"{each:08}", Stage.OPENED) for each in range(MOST_TOLD)]
+    status = taken(replace(SMALL, hosts=hosts(150), openings=tuple(opened)))
+    assert status["omitted"] == {"secret_templates": MOST_TOLD}
+    assert "arch" in status["hosts"][0]
+    read = opened_secrets(read_edge_status(status))
+    assert read is not None
+    assert read.state_of("00000001", "tttt")[0] is EdgeState.OPENED
+    assert read.state_with_template("00000001", "tttt") is EdgeState.UNKNOWN
+
+
+def opening(name: str, digest: str, stage: Stage, sentence: str = "") -> Opening:
+    return Opening("default", name, digest, stage, sentence, template="tttt")
 
 
 def test_of_many_drivers_those_that_fail_are_told_and_namespaces_go_first() -> None:
