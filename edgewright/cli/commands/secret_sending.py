@@ -68,7 +68,7 @@ class How:
         return {name: "true" for name, is_on in asked.items() if is_on} or None
 
 
-def how_of(*, dry_run: bool, create_namespace: bool, wait: bool, timeout: str, as_json: bool) -> How:
+def how_of(*, dry_run: bool, wait: bool, timeout: str, as_json: bool, create_namespace: bool = False) -> How:
     """What options say.
 
     Raises:
@@ -185,10 +185,32 @@ def tell_sealed(
     (say if how.as_json else result)(f"{what} is sealed, commit {commit}.")
     began = time.monotonic()
     wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds)
-    if how.as_json:
+    _show_opened(commit, f"{meant.text} has opened {secret}", began, as_json=how.as_json)
+
+
+def tell_changed(
+    gateway: GatewayClient, meant: NamedCluster, answer: httpx.Response, *, secret: str, names: str, how: How
+) -> None:
+    """Says what has become of labels or annotations of a Secret; waits for the edge if that is asked for.
+
+    Raises:
+        CliError: see ``secret_waiting.wait_until_opened``.
+    """
+    commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {names} of {meant.text}"
+    if how.wait_seconds is None:
+        show_commit(commit, what, "is changed", as_json=how.as_json, could="changed")
+        return
+    (say if how.as_json else result)(f"{what} is changed, commit {commit}.")
+    began = time.monotonic()
+    wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds, values_stay=True)
+    _show_opened(commit, f"{meant.text} has changed {secret}", began, as_json=how.as_json)
+
+
+def _show_opened(commit: str | None, done: str, began: float, *, as_json: bool) -> None:
+    if as_json:
         show_json({"commit": commit, "edge_state": EdgeState.OPENED})
     else:
-        result(f"{meant.text} has opened {secret} after {spoken(time.monotonic() - began)}.")
+        result(f"{done} after {spoken(time.monotonic() - began)}.")
 
 
 def show_commit(commit: str | None, what: str, done: str, *, as_json: bool, could: str = "sealed") -> None:

@@ -7,16 +7,20 @@ import json
 import os
 import signal
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from edge_cluster.site import KUSTOMIZE
 from supervised import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from subprocess import CompletedProcess
 
     from edge.conftest import Edge
+    from edge_cluster.kubelet import Kubelet
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900), pytest.mark.usefixtures("flux")]
 
@@ -96,11 +100,38 @@ def test_an_annotation_has_the_controller_open_what_it_refused(edge: Edge) -> No
     put(edge, "taken", {"k": "ours"})
     eventually(lambda: state(edge, "taken") == "refused")
     edge.cluster.kubectl("delete", "secret", "taken")
-    annotated = edge.centre.command("secret", "annotate", "press-shop", "default/taken", "example.com/again=1")
+    annotated = change(edge, "annotate", "taken", "example.com/again=1")
     assert annotated.returncode == 0, annotated.stderr
-    edge.cluster.fetch_now()
-    eventually(lambda: found(edge, "taken").get("values") == {"k": "ours"})
-    eventually(lambda: state(edge, "taken") == "opened")
+    assert found(edge, "taken")["values"] == {"k": "ours"}
+    assert state(edge, "taken") == "opened"
+
+
+def test_label_and_annotate_wait_until_the_living_secret_has_changed(edge: Edge, flux: Kubelet) -> None:
+    put(edge, "waited", {"k": "v"}, labels={"old": "1"})
+    eventually(lambda: state(edge, "waited") == "opened")
+    labelled = change(edge, "label", "waited", "app=press", "old-")
+    assert labelled.returncode == 0, labelled.stderr
+    assert "press-shop has changed default/waited after " in labelled.stdout
+    assert found(edge, "waited")["labels"] == {"app": "press"}, "it is there when the command has ended"
+    annotated = change(edge, "annotate", "waited", "example.com/owner=Line 3")
+    assert annotated.returncode == 0, annotated.stderr
+    assert found(edge, "waited")["annotations"] == {"example.com/owner": "Line 3"}
+    with flux.paused(KUSTOMIZE):
+        late = change(edge, "label", "waited", "app=mill", seconds=8)
+    assert late.returncode == 5, late.stdout + late.stderr
+    assert "press-shop has not changed default/waited after 8 s: committed, and not on the edge yet" in late.stderr
+    eventually(lambda: found(edge, "waited")["labels"] == {"app": "mill"})
+    eventually(lambda: state(edge, "waited") == "opened")
+
+
+def change(edge: Edge, command: str, name: str, *changes: str, seconds: int = 60) -> CompletedProcess[str]:
+    """Changes labels or annotations, and waits; Flux is asked to fetch meanwhile."""
+    with ThreadPoolExecutor(1) as desk:
+        words = ("secret", command, "press-shop", f"default/{name}", *changes, "--wait", "--timeout", f"{seconds}s")
+        typed = desk.submit(edge.centre.command, *words)
+        while not wait([typed], timeout=1).done:
+            edge.cluster.fetch_now()
+        return typed.result()
 
 
 def state(edge: Edge, name: str) -> str:

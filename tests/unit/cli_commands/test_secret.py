@@ -210,10 +210,14 @@ def edge_says(centre: ServedCentre, sealed: UUID) -> Callable[[Stage, str], thre
         answer = await admin.put(f"/v1/app/{STATUS_APP}/object/{sealed}", json={**present, **body})
         assert answer.is_success, answer.text
 
+    before = centre.centre.git.head(sealed)
+
     def say_it(stage: Stage, sentence: str) -> None:
+        nonlocal before
         until = time.monotonic() + 30
-        while not in_git(centre, sealed) and time.monotonic() < until:
+        while centre.centre.git.head(sealed) == before and time.monotonic() < until:
             time.sleep(0.05)
+        before = centre.centre.git.head(sealed)
         centre.do(report(stage, sentence))
 
     def soon(stage: Stage, sentence: str) -> threading.Thread:
@@ -258,6 +262,30 @@ def test_put_with_json_shows_one_document_once_it_is_opened(
     shown = edgewright.ok("secret", "put", *PLACE, "-", "--wait", "--json", typed="v")
     said.join(30)
     assert json.loads(shown.out) == {"commit": centre.centre.git.head(sealed), "edge_state": "opened"}
+
+
+@pytest.mark.parametrize(("command", "change"), [("label", "app=press"), ("annotate", "note=n")])
+def test_labels_and_annotations_wait_until_the_edge_has_them(
+    edgewright: CommandLine,
+    centre: ServedCentre,
+    sealed: UUID,
+    edge_says: Callable[[Stage, str], threading.Thread],
+    command: str,
+    change: str,
+) -> None:
+    said = edge_says(Stage.OPENED, "")
+    edgewright.ok("secret", "put", *PLACE, "-", "--wait", typed="v")
+    said.join(30)
+    late = edgewright("secret", command, *PLACE[:2], change, "--wait", "--timeout", "0s")
+    assert late.code == 5 and "press-shop has not changed default/db after" in late.err, late
+    said = edge_says(Stage.OPENED, "")
+    said.join(30)
+    shown = edgewright.ok("secret", command, *PLACE[:2], change, "--wait", "--timeout", "30s")
+    first, last = shown.out.splitlines()
+    assert first.startswith(f"default/db {change.partition('=')[0]} of press-shop is changed, commit ")
+    assert last.startswith("press-shop has changed default/db after ")
+    told = edgewright.ok("secret", command, *PLACE[:2], change, "--wait", "--json")
+    assert json.loads(told.out) == {"commit": centre.centre.git.head(sealed), "edge_state": "opened"}
 
 
 def test_put_warns_of_a_namespace_that_is_missing_and_may_bring_it_along(

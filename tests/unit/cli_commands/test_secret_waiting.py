@@ -1,4 +1,4 @@
-"""`secret put --wait` ends when the edge has opened what was put, and else says why it does not."""
+"""`--wait` ends when the edge has opened what was put or labelled, and else says why it does not."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -102,6 +102,41 @@ def test_what_is_deleted_meanwhile_is_not_waited_for() -> None:
     assert (gone.exit_code, "is being deleted" in gone.sentence) == (ExitCode.REFUSED, True)
 
 
+def changes(states: Iterator[str | None], *, items: str = "opened") -> None:
+    """Waits for labels, at a gateway that says this of the Secret with them; None: it says nothing of them."""
+    shown = {"name": "press-shop", "phase": "Active", "desired": "present", "steps": [], "waiting_for": ""}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/secret"):
+            return httpx.Response(200, json={**shown, "conditions": [HEARD, SYNCED]})
+        state = next(states)
+        secret = {"namespace": "default", "name": "db", **({} if state is None else {"edge_state": state})}
+        return httpx.Response(200, json={"items": [item(items, TAKEN)], "secrets": [secret]})
+
+    with GatewayClient("http://127.0.0.1:1", None, transport=httpx.MockTransport(answer)) as gateway:
+        wait_until_opened(gateway, CLUSTER, SecretReference("default", "db"), seconds=1.5, values_stay=True)
+
+
+def test_labels_have_not_arrived_because_the_values_are_opened(capsys: pytest.CaptureFixture[str]) -> None:
+    changes(iter(["sealed", "applied", "opened"]))
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "press-shop: committed, and not on the edge yet",
+        "press-shop: on the edge, and not opened yet",
+    ]
+    late = failure(lambda: changes(iter(lambda: "sealed", None)))
+    assert "has not changed default/db after 1.50 s: committed, and not on the edge yet" in late.sentence
+    assert TAKEN in failure(lambda: changes(iter(["refused"]), items="refused")).sentence
+
+
+@pytest.mark.parametrize("state", ["unknown", None])
+def test_labels_of_which_agent_or_gateway_say_nothing_are_not_waited_for(state: str | None) -> None:
+    failed = failure(lambda: changes(iter([state])))
+    assert (failed.exit_code, failed.code) == (ExitCode.REFUSED, "secret_state_unknown")
+    assert "does not say which labels and annotations arrive" in failed.sentence
+
+
 def test_a_dry_run_has_nothing_to_wait_for(edgewright: CommandLine) -> None:
     shown = edgewright("secret", "put", "press-shop", "default/db", "k", "-", "--wait", "--dry-run", typed="v")
+    assert (shown.code, "nothing to wait for" in shown.err) == (2, True)
+    shown = edgewright("secret", "label", "press-shop", "default/db", "app=press", "--wait", "--dry-run")
     assert (shown.code, "nothing to wait for" in shown.err) == (2, True)
