@@ -67,7 +67,8 @@ class PendingChanges:
 
 class SecretStaging(Protocol):
     async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
-        """Writes the changes of one request; if the request is there already, returns what is there.
+        """Writes the changes of one request; if the request is there already, returns what is there, also where the
+        cluster takes no more secrets.
 
         Raises ``Conflict`` (``removed``, ``deleting``) and ``Superseded`` when the row does not take secrets of
         that generation.

@@ -64,6 +64,18 @@ async def test_a_repeated_request_gets_what_is_there(store: Store) -> None:
     assert len((await store.staging.pending(cluster)).changes) == 1
 
 
+async def test_a_request_that_is_there_is_told_of_and_not_refused(store: Store) -> None:
+    """It was delivered twice: this delivery looked before the other one was staged."""
+    cluster = await store.create()
+    change = await store.change(cluster)
+    await store.staging.stage([change])
+    await store.staging.committed([change.request], "c1")
+    for wish in (store.wishes.request_removal, store.wishes.request_deletion):
+        await wish(cluster, actor=ACTOR)
+        [there] = await store.staging.stage([change])
+        assert (there.state, there.commit) == (StagedState.COMMITTED, "c1")
+
+
 @pytest.mark.parametrize("creates", [True, False])
 async def test_a_staged_secret_remembers_whether_it_brings_its_namespace(store: Store, *, creates: bool) -> None:
     cluster = await store.create()

@@ -79,13 +79,15 @@ async def _staged(connection: AsyncConnection, together: Sequence[_WaitingReques
     refusals: dict[_WaitingRequest, EdgewrightError] = {}
     for each in together:
         owner = owners[each.cluster]
+        if each.request in staged:
+            continue  # another delivery of it came first: it may be committed, whatever the cluster takes now
         if isinstance(owner, EdgewrightError):
             refusals[each] = owner
-        elif each.request not in staged and owner.generation != each.generation:
+        elif owner.generation != each.generation:
             refusals[each] = Superseded(
                 f"{owner.name} lives on other hardware now.", hint="Seal the secret again, for its new certificate."
             )
-        elif each.request not in staged:
+        else:
             fresh.setdefault(each.request, each)
     changes = [change for each in fresh.values() for change in each.changes]
     if changes:
