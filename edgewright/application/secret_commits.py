@@ -25,7 +25,7 @@ from edgewright.errors import EdgewrightError, NotFound, Refused, Stalled, Waiti
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, GitServer, HeadMoved, WriterFence
-from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
+from edgewright.ports.secret_staging import REFUSED_BY_A_WISH, SecretStaging, StagedChange, StagedState
 from edgewright.sealing import SealedValue, replace_values
 
 BATCH = 200
@@ -121,8 +121,10 @@ class SecretCommits:
         if row is None or not any(change.state is StagedState.REFUSED for change in changes):
             return changes
         try:
-            trailer = f"{row.generation}/{row.change}"
-            await asyncio.to_thread(partial(self._git.raise_fence, cluster, trailer, once=True))
+            fence = f"{row.generation}/{row.change}"
+            if any(change.refusal_code not in REFUSED_BY_A_WISH for change in changes):
+                fence += f" {request}"  # the row did not change with the refusal: its fence may be older than that
+            await asyncio.to_thread(partial(self._git.raise_fence, cluster, fence, once=True))
             found = await asyncio.to_thread(self._search, cluster, {request: changes})
         except NotFound:
             return changes  # a deletion has put the repository away

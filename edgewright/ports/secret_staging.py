@@ -18,6 +18,10 @@ class StagedState(StrEnum):
     REFUSED = "refused"
 
 
+REFUSED_BY_A_WISH = frozenset({"deleting", "new_hardware", "removed"})
+"""Refusal codes of wishes, which raise the ``change`` of the cluster's row in the same transaction."""
+
+
 @dataclass(frozen=True)
 class StagedChange:
     """One change of one key, or of a Secret besides its values. ``ciphertext`` None: the key is deleted.

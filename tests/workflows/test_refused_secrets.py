@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -97,6 +98,11 @@ async def test_a_fence_is_raised_once_for_all_who_ask(idle_centre: Centre) -> No
     assert await asyncio.to_thread(idle_centre.git.fence_number, cluster) == before
 
 
+def labels_of(cluster: UUID, **labels: str | None) -> StagedChange:
+    template = TemplateChange(labels=labels)
+    return replace(staged(cluster, None), place=SecretReference("default", "db"), template=template)
+
+
 class Unseen:
     """Staging of a committer that read what waits before one request was there."""
 
@@ -118,9 +124,7 @@ async def test_nobody_commits_what_a_committer_has_refused(idle_centre: Centre) 
     cluster = await committed_cluster(idle_centre, "labels")
     staging = idle_centre.ports.staging
     value = staged(cluster, b"v")
-    labels = replace(
-        staged(cluster, None), place=SecretReference("default", "db"), template=TemplateChange(labels={"a": "b"})
-    )
+    labels = labels_of(cluster, a="b")
     await staging.stage([value])
     await staging.stage([labels])
 
@@ -134,6 +138,43 @@ async def test_nobody_commits_what_a_committer_has_refused(idle_centre: Centre) 
     assert await committed_requests(idle_centre, cluster) == {value.request}
     [row] = await staging.request(labels.request)
     assert row.state is StagedState.REFUSED
+
+
+class AwaitsItsRefusal:
+    """Staging of a committer that has overtaken the others, and is frozen before it records what it refuses."""
+
+    def __init__(self, real: Any, meanwhile: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+        self._real = real
+        self._meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def refuse(self, request: UUID, code: str, reason: str) -> None:
+        await self._meanwhile(partial(self._real.refuse, request, code, reason))
+
+
+async def test_nobody_commits_what_was_read_between_overtaking_and_refusing(idle_centre: Centre) -> None:
+    """The refusal of a committer does not change the row: a fence of that row may be older than the refusal."""
+    cluster = await committed_cluster(idle_centre, "between")
+    staging = idle_centre.ports.staging
+    value, labels = staged(cluster, b"v"), labels_of(cluster, a="b")
+    await staging.stage([labels])
+    told: list[StagedChange] = []
+
+    async def frozen(refuse: Callable[[], Awaitable[None]]) -> None:
+        await staging.stage([value])  # with it, another committer takes the labels
+
+        async def meanwhile() -> None:
+            await refuse()
+            told.append(await outcome(idle_centre, cluster, labels.request))
+
+        await committer(idle_centre, git=Frozen(idle_centre.git, meanwhile)).commit(cluster)
+
+    await committer(idle_centre, staging=AwaitsItsRefusal(staging, frozen)).commit(cluster)
+    assert told[0].state is StagedState.REFUSED
+    assert await committed_requests(idle_centre, cluster) == {value.request}
+    assert await outcome(idle_centre, cluster, labels.request) == told[0]
 
 
 async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_again_all_the_same(
