@@ -289,7 +289,7 @@ def outcome_of(rows: Sequence[StagedChange]) -> CommitId:
     if first.state is StagedState.COMMITTED and first.commit is not None:
         return first.commit
     if first.state is StagedState.SUPERSEDED:
-        raise Conflict("The cluster has moved on to new hardware; send the secret again.", code="superseded")
+        raise Conflict("A newer value of the same key was committed in its place.", code="superseded")
     raise Conflict(first.refusal or "The change was refused.", code=first.refusal_code or "refused")
 
 

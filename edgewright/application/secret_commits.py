@@ -6,7 +6,7 @@ the head of the repository decides (docs/adr/0020-the-gateway-commits-secrets.md
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import UUID
 
@@ -205,13 +205,23 @@ class SecretCommits:
     async def _commit_written(
         self, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
     ) -> dict[UUID, CommitId]:
-        """One commit on this head, or none if no request can be committed. ``HeadMoved``: somebody was faster."""
-        applied, commit = await asyncio.to_thread(_apply_and_commit, self._git, row, head, requests, fence)
-        if commit is not None:
-            await self._staging.committed(applied.taken, commit)
+        """One commit on this head, or none if no request can be committed. ``HeadMoved``: somebody was faster.
+
+        What cannot be committed is refused first. If it still waited once something newer is committed, it would
+        count as replaced by that, or, after a death between the two, could be committed over it.
+        """
+        applied = await asyncio.to_thread(_apply, self._git, row, head, requests)
+        if applied.refused:
+            fence = await asyncio.to_thread(_overtake, self._git, row, head, fence)
         for request, refusal in applied.refused.items():
             await self._staging.refuse(request, refusal.code, _sentence(refusal))
-        return {} if commit is None else dict.fromkeys(applied.taken, commit)
+        if not applied.taken:
+            return {}
+        message = _message(row, requests, applied.taken)
+        make = partial(self._git.commit, row.uuid, applied.files, message, expected_head=head, fence=fence)
+        commit = await asyncio.to_thread(make)
+        await self._staging.committed(applied.taken, commit)
+        return dict.fromkeys(applied.taken, commit)
 
     async def _commit_resealed(
         self, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
@@ -242,28 +252,23 @@ def _split_by_origin(requests: StagedRequests) -> tuple[StagedRequests, bool]:
     return (written, False) if written else (resealed, True)
 
 
-def _apply_and_commit(
-    git: GitServer, row: ClusterRow, head: CommitId, requests: StagedRequests, fence: WriterFence
-) -> tuple[AppliedRequests, CommitId | None]:
-    """What becomes of each request, and the commit, if any can be committed. Blocks.
-
-    Either way nobody who has read another head, or other requests, commits any more what is refused here.
-    """
-    applied = apply_with_drivers(
+def _apply(git: GitServer, row: ClusterRow, head: CommitId, requests: StagedRequests) -> AppliedRequests:
+    """What becomes of each request on a head. Blocks."""
+    return apply_with_drivers(
         partial(git.read, row.uuid, at=head),
         partial(git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head),
         list(requests.items()),
     )
-    if not applied.taken:
-        _overtake(git, row, head, fence)
-        return applied, None
-    message = _message(row, requests, applied.taken)
-    return applied, git.commit(row.uuid, applied.files, message, expected_head=head, fence=fence)
 
 
-def _overtake(git: GitServer, row: ClusterRow, head: CommitId, fence: WriterFence) -> None:
-    """Refuses every attempt that was begun before, and fails if another one was faster. Blocks."""
+def _overtake(git: GitServer, row: ClusterRow, head: CommitId, fence: WriterFence) -> WriterFence:
+    """Refuses every attempt that was begun before, and fails if another one was faster. Blocks.
+
+    Returns:
+        What this attempt goes on with.
+    """
     git.commit(row.uuid, {}, CommitMessage("", actor=""), expected_head=head, fence=fence)
+    return replace(fence, number=fence.number + 1)
 
 
 def _put_in_place(

@@ -177,6 +177,22 @@ async def test_nobody_commits_what_was_read_between_overtaking_and_refusing(idle
     assert await outcome(idle_centre, cluster, labels.request) == told[0]
 
 
+async def test_what_cannot_be_committed_is_refused_before_anything_newer_is_committed(idle_centre: Centre) -> None:
+    """It would count as replaced by a newer value, or be committed after it if the committer died in between."""
+    cluster = await committed_cluster(idle_centre, "older")
+    staging = idle_centre.ports.staging
+    older = replace(staged(cluster, b"old"), template=TemplateChange(type="kubernetes.io/tls"))
+    newer = staged(cluster, b"new")
+    await staging.stage([older])
+    await staging.stage([newer])
+    with pytest.raises(Waiting):
+        await committer(idle_centre, staging=DiesBeforeItRecords(staging)).commit(cluster)
+    told = await outcome(idle_centre, cluster, older.request)
+    assert (told.state, told.refusal_code) == (StagedState.REFUSED, "secret_keys_missing")
+    assert set((await committer(idle_centre).commit(cluster)).commits) == {newer.request}
+    assert await outcome(idle_centre, cluster, older.request) == told
+
+
 async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_again_all_the_same(
     idle_centre: Centre,
 ) -> None:
