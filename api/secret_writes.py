@@ -84,7 +84,8 @@ async def change_keys(
     request = request_id(wish.cluster, wish.asker, wish.path, wish.key)
     head = await asyncio.to_thread(head_of, room.git, row.uuid)  # before anything is staged: see `staged_on`
     repeated = not wish.dry_run and wish.key is not None and await first_result(room.staging, request, wish.places)
-    with room.secret_lane.staged_on(request, None if repeated else head):
+    unknown = repeated or wish.dry_run  # a dry run does not look whether its request was staged before
+    with room.secret_lane.staged_on(request, None if unknown else head):
         return await _change_keys(room, row, wish, request, changes, head=head, repeated=repeated)
 
 

@@ -1,6 +1,7 @@
 """Secrets: each request is committed once, many of them in one commit."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
@@ -13,6 +14,7 @@ from staged_secrets import DiesBeforeItRecords
 
 from api.secret_lane import MOST_CHANGES
 from api.secret_writes import outcome_of
+from edgewright.application.committed_requests import requests_named
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict, Waiting
@@ -69,6 +71,30 @@ async def test_a_secret_that_a_dead_gateway_has_committed_is_not_refused_after_i
     assert moved.status_code == 202, moved.text
     again = await operator.put(path(cluster), content=b"one", headers=headers)
     assert (again.status_code, again.headers["Edgewright-Commit"]) == (204, centre.git.head(cluster))
+
+
+async def test_a_dry_run_does_not_say_where_its_request_was_staged(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    """With its ``Idempotency-Key``, the request itself was staged before, and committed by a gateway that died."""
+    headers = {"Idempotency-Key": "tried"}
+    with nobody_commits(centre, cluster):
+        assert (await operator.put(path(cluster), content=b"one", headers=headers)).status_code == 503
+    dies = SecretCommits(centre.ports.directory, DiesBeforeItRecords(centre.ports.staging), centre.git)
+    with pytest.raises(Waiting):
+        await dies.commit(cluster)
+    made = centre.git.head(cluster)
+
+    async def body() -> AsyncIterator[bytes]:
+        assert (await operator.put(path(cluster, "other"), content=b"two")).status_code == 204
+        yield b"one"
+
+    tried = await operator.put(path(cluster), params={"dryrun": ""}, content=body(), headers=headers)
+    assert tried.status_code == 204, tried.text
+    requests = [request for commit in centre.git.log(cluster, limit=10) for request in requests_named(commit)]
+    assert len(requests) == len(set(requests)) == 2
+    again = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert again.headers["Edgewright-Commit"] == made
 
 
 async def test_nobody_says_that_a_secret_was_refused_while_its_repository_cannot_be_read(
