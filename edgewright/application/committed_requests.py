@@ -1,7 +1,7 @@
 """Which staged requests a repository holds already: the worker asks after it has died, a restore after a put-back."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -11,6 +11,11 @@ from edgewright.ports.secret_staging import StagedChange
 REQUEST_TRAILER = "Edgewright-Request"
 CLOCKS_DIFFER = timedelta(hours=1)
 """At most, between the gateway that seals and the worker that commits."""
+LOOK_BACK = 500
+"""Commits of the centre searched for a request that an attempt before this one may have committed and not recorded:
+whoever commits secrets records first what it finds. Pushes do not count: one alone may bring thousands of commits."""
+EVERYTHING = 1_000_000
+_OF_THE_CENTRE = re.compile(r"^Edgewright-Fence: \d+/\d+$", re.MULTILINE)
 _REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})")
 
 
@@ -33,6 +38,24 @@ def already_committed(
         if younger:
             found[commit.commit] = younger
     return found
+
+
+def last_of_the_centre(not_before: datetime | None = None) -> Callable[[CommitSummary], bool]:
+    """Ends a search through a log that is asked of each commit, newest first.
+
+    Args:
+        not_before: where the centre's commits are older than that, too, it ends. A pushed commit may say any time.
+    """
+    left = LOOK_BACK
+
+    def is_last(commit: CommitSummary) -> bool:
+        nonlocal left
+        if _OF_THE_CENTRE.search(commit.message) is None:
+            return False
+        left -= 1
+        return left == 0 or (not_before is not None and datetime.fromtimestamp(commit.at, UTC) < not_before)
+
+    return is_last
 
 
 def names_a_request(commit: CommitSummary) -> bool:

@@ -7,13 +7,17 @@ the head of the repository decides (docs/adr/0020-the-gateway-commits-secrets.md
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
 from edgewright.application.committed_requests import (
+    CLOCKS_DIFFER,
+    EVERYTHING,
     REQUEST_TRAILER,
     already_committed,
     by_request,
+    last_of_the_centre,
     names_a_request,
     requests_named,
 )
@@ -30,8 +34,6 @@ from edgewright.sealing import SealedValue, replace_values
 
 BATCH = 200
 CAS_ATTEMPTS = 20
-LOOK_BACK = 500
-"""Commits searched for a request that an attempt before this one may have committed without recording it."""
 
 StagedRequests = Mapping[UUID, Sequence[StagedChange]]
 
@@ -88,8 +90,14 @@ class SecretCommits:
         What it has committed is recorded as that: a removal or deletion, which ends what waits, may have come first.
         """
 
+        is_last = last_of_the_centre()
+
+        def is_found(commit: CommitSummary) -> bool:
+            return names_a_request(commit) or is_last(commit)
+
         def look() -> CommitSummary | None:
-            return next(iter(self._git.log(cluster, limit=LOOK_BACK, only=names_a_request)), None)
+            log = self._git.log(cluster, limit=EVERYTHING, only=names_a_request, until=is_found)
+            return next(iter(log), None)
 
         try:
             newest = await asyncio.to_thread(look)
@@ -199,7 +207,9 @@ class SecretCommits:
         def names_one(commit: CommitSummary) -> bool:
             return not requests.keys().isdisjoint(requests_named(commit))
 
-        log = self._git.log(repository, limit=LOOK_BACK, back_to=back_to, only=names_one)
+        staged_at = min((changes[0].sealed_at for changes in requests.values()), default=datetime.now(UTC))
+        is_last = last_of_the_centre(staged_at - CLOCKS_DIFFER)
+        log = self._git.log(repository, limit=EVERYTHING, back_to=back_to, only=names_one, until=is_last)
         return already_committed(log, requests)
 
     async def _commit_written(

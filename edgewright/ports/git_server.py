@@ -160,6 +160,7 @@ class GitServer(Protocol):
         limit: int,
         back_to: Collection[CommitId] = (),
         only: Callable[[CommitSummary], bool] | None = None,
+        until: Callable[[CommitSummary], bool] | None = None,
     ) -> Sequence[CommitSummary]:
         """The newest commits of ``main``, newest first; empty while there are none.
 
@@ -167,6 +168,7 @@ class GitServer(Protocol):
             limit: how many are looked at.
             only: which of them are wanted; the messages of the others, which may be long, are not kept.
             back_to: commits that were heads; what is older than all of them may be left out.
+            until: asked of each commit in turn; the first one that it is true of is the last one that is looked at.
         """
 
     def archive(self, repository: UUID) -> None:

@@ -144,6 +144,7 @@ class MemoryGitServer:
         limit: int,
         back_to: Collection[CommitId] = (),
         only: Callable[[CommitSummary], bool] | None = None,
+        until: Callable[[CommitSummary], bool] | None = None,
     ) -> Sequence[CommitSummary]:
         """See the port."""
         stored = self._get(repository)
@@ -152,7 +153,7 @@ class MemoryGitServer:
         while name is not None and len(found) < limit:
             found.append(stored.commits[name].summary)
             awaited.discard(name)
-            if back_to and not awaited:
+            if (back_to and not awaited) or (until and until(found[-1])):
                 break
             name = stored.commits[name].parent
         return [commit for commit in found if only is None or only(commit)]

@@ -11,11 +11,12 @@ import pytest
 from centre import Centre, eventually, working
 from staged_secrets import DiesBeforeItRecords, Frozen, committed_cluster, present_value, staged
 
-from edgewright.application.committed_requests import requests_named
+from edgewright.application.committed_requests import LOOK_BACK, requests_named
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Waiting
+from edgewright.ports.git_server import CommitMessage, GitServer
 from edgewright.ports.secret_staging import PendingChanges, StagedChange, StagedState
 
 PLACE = "default/db/password"
@@ -83,6 +84,27 @@ async def test_what_was_committed_before_it_was_refused_is_told_as_committed(idl
     told = await outcome(idle_centre, cluster, change.request)
     head = await asyncio.to_thread(idle_centre.git.head, cluster)
     assert (told.state, told.commit) == (StagedState.COMMITTED, head)
+
+
+async def test_what_is_committed_is_found_behind_any_number_of_pushed_commits(idle_centre: Centre) -> None:
+    """One push may bring thousands."""
+    cluster = await committed_cluster(idle_centre, "pushed")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    with pytest.raises(Waiting):
+        await committer(idle_centre, staging=DiesBeforeItRecords(idle_centre.ports.staging)).commit(cluster)
+    made = await asyncio.to_thread(idle_centre.git.head, cluster)
+    await asyncio.to_thread(push, idle_centre.git, cluster, LOOK_BACK + 1)
+    await removed(idle_centre, cluster)
+    told = await outcome(idle_centre, cluster, change.request)
+    assert (told.state, told.commit) == (StagedState.COMMITTED, made)
+
+
+def push(git: GitServer, cluster: UUID, commits: int) -> None:
+    head = git.head(cluster)
+    for number in range(commits):
+        message, files = CommitMessage("Somebody's", "somebody"), {"by-hand/x": str(number).encode()}
+        head = git.commit(cluster, files, message, expected_head=head)
 
 
 async def test_a_fence_is_raised_once_for_all_who_ask(idle_centre: Centre) -> None:

@@ -209,12 +209,14 @@ class BareGitServer:
         limit: int,
         back_to: Collection[CommitId] = (),
         only: Callable[[CommitSummary], bool] | None = None,
+        until: Callable[[CommitSummary], bool] | None = None,
     ) -> Sequence[CommitSummary]:
         """See the port."""
         with self._opened(repository) as folder, self._objects(folder) as objects:
             newest = islice(_newest_first(objects, read_head(folder)), limit)
             summaries = (commit.summary(name) for name, commit in _back_to(newest, back_to))
-            return list(filter(only, summaries) if only else summaries)
+            looked_at = _until(until, summaries) if until else summaries
+            return list(filter(only, looked_at) if only else looked_at)
 
     def archive(self, repository: UUID) -> None:
         """See the port."""
@@ -287,6 +289,13 @@ def _back_to(
         awaited.discard(name)
         is_straight = is_straight and len(commit.parents) <= 1
         if is_straight and not awaited:
+            return
+
+
+def _until(is_last: Callable[[CommitSummary], bool], summaries: Iterator[CommitSummary]) -> Iterator[CommitSummary]:
+    for summary in summaries:
+        yield summary
+        if is_last(summary):
             return
 
 

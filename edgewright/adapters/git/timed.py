@@ -94,9 +94,10 @@ class TimedGit:
         limit: int,
         back_to: Collection[CommitId] = (),
         only: Callable[[CommitSummary], bool] | None = None,
+        until: Callable[[CommitSummary], bool] | None = None,
     ) -> Sequence[CommitSummary]:
         with self._timed("log"):
-            return self._git.log(repository, limit=limit, back_to=back_to, only=only)
+            return self._git.log(repository, limit=limit, back_to=back_to, only=only, until=until)
 
     def archive(self, repository: UUID) -> None:
         with self._timed("archive"):

@@ -357,6 +357,14 @@ def test_log_leaves_out_what_is_not_asked_for_and_counts_it(server: GitServer, r
     )
 
 
+def test_log_ends_with_the_first_that_is_the_last_one_wanted(server: GitServer, repository: UUID) -> None:
+    commits = [put(server, repository, {"a": str(n).encode()}) for n in range(5)]
+    log = server.log(repository, limit=9, until=lambda commit: commit.commit in commits[1:3])
+    assert [entry.commit for entry in log] == commits[:1:-1]
+    assert server.log(repository, limit=9, only=lambda _: False, until=lambda _: True) == []
+    assert len(server.log(repository, limit=9, until=lambda _: False)) == 5
+
+
 def test_log_tells_subject_body_trailers_and_actor(server: GitServer, repository: UUID) -> None:
     message = CommitMessage(
         "Add a secret", "token:ci", [("Fence", "3/17"), ("Request", "abc")], body="Because\nof this.\n"

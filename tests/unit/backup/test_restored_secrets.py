@@ -167,9 +167,10 @@ def test_of_a_repository_that_is_not_ahead_the_newest_commits_are_enough(home: S
             limit: int,
             back_to: Collection[CommitId] = (),
             only: Callable[[CommitSummary], bool] | None = None,
+            until: Callable[[CommitSummary], bool] | None = None,
         ) -> Sequence[CommitSummary]:
             limits.append(limit)
-            return super().log(repository, limit=limit, back_to=back_to, only=only)
+            return super().log(repository, limit=limit, back_to=back_to, only=only, until=until)
 
     assert removal_undone(Watched(home.git.root), cluster) is None
     assert len(limits) == 1
