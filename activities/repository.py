@@ -7,6 +7,7 @@ from uuid import UUID
 
 from temporalio import activity
 
+from edgewright.application.git_storage import demand_storage
 from edgewright.application.rendering import RenderInputs
 from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
 from edgewright.domain.cluster import Fence
@@ -18,8 +19,7 @@ from edgewright.domain.rendering import (
     workload_removal,
 )
 from edgewright.domain.rendering.secret_drivers import sealed_place
-from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
-from edgewright.errors import NotFound, Stalled, Superseded, Waiting
+from edgewright.errors import NotFound, Stalled, Superseded
 from edgewright.messages.steps import RaiseFence, StepInput, StepResult
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_steps import ClusterSteps
@@ -52,7 +52,7 @@ class RepositoryActivities:
         archivals = await asyncio.to_thread(self._git.archivals, step.fence.cluster)
         row = await self._row(step.fence.cluster)
         await self._steps.check_fence(step.fence)
-        await self._demand_storage()
+        await asyncio.to_thread(demand_storage, self._git)
         await asyncio.to_thread(self._git.create_repository, row.uuid, archivals=archivals)
         await self._steps.write_git_entry(step.fence, f"cluster/{row.spec.name}")
         return StepResult()
@@ -175,7 +175,7 @@ class RepositoryActivities:
     async def archive_repository(self, step: StepInput) -> StepResult:
         """Takes the repository out of service; its bytes are kept."""
         await self._steps.check_fence(step.fence)
-        await self._demand_storage()
+        await asyncio.to_thread(demand_storage, self._git)
         await asyncio.to_thread(self._git.archive, step.fence.cluster)
         return StepResult()
 
@@ -229,25 +229,9 @@ class RepositoryActivities:
     async def _head_if_there(self, repository: UUID) -> CommitId | None:
         """None also for a repository that does not exist: there is nothing to take away."""
         if not await asyncio.to_thread(self._git.exists, repository):
-            await self._demand_storage()
+            await asyncio.to_thread(demand_storage, self._git)
             return None
         return await self._head(repository)
-
-    async def _demand_storage(self) -> None:
-        """Refuses to work on a folder that is not our Git storage, such as the place of a volume that is not mounted.
-
-        A repository made there would be gone with the mount; one that is missed there would count as taken away.
-
-        Raises:
-            Waiting: code ``git_storage_empty``.
-        """
-        if not await asyncio.to_thread(self._git.exists, REPOSITORY_HELM_CHARTS):
-            raise Waiting(
-                "The Git storage is empty: not even the shared charts, which every start puts there, are in it.",
-                code="git_storage_empty",
-                retry_after=5.0,
-                hint="Mount its volume, or restore a backup.",
-            )
 
     async def _row(self, cluster: UUID) -> ClusterRow:
         row = await self._directory.get(cluster)

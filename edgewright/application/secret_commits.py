@@ -21,6 +21,7 @@ from edgewright.application.committed_requests import (
     names_a_request,
     requests_named,
 )
+from edgewright.application.git_storage import demand_storage
 from edgewright.application.staged_files import AppliedRequests, Files, apply_with_drivers
 from edgewright.domain.cluster import Desired
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
@@ -135,6 +136,7 @@ class SecretCommits:
             await asyncio.to_thread(partial(self._git.raise_fence, cluster, fence, once=True))
             found = await asyncio.to_thread(self._search, cluster, {request: changes})
         except NotFound:
+            await asyncio.to_thread(demand_storage, self._git)
             return changes  # a deletion has put the repository away
         for commit, done in found.items():
             await self._staging.committed(done, commit)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ import pytest
 from centre import Centre, eventually, working
 from staged_secrets import DiesBeforeItRecords, Frozen, committed_cluster, present_value, staged
 
+from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.committed_requests import LOOK_BACK, requests_named
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretReference
@@ -98,6 +100,21 @@ async def test_what_is_committed_is_found_behind_any_number_of_pushed_commits(id
     await removed(idle_centre, cluster)
     told = await outcome(idle_centre, cluster, change.request)
     assert (told.state, told.commit) == (StagedState.COMMITTED, made)
+
+
+async def test_nothing_is_told_to_be_refused_while_the_volume_of_the_repositories_is_not_mounted(
+    idle_centre: Centre, tmp_path: Path
+) -> None:
+    cluster = await committed_cluster(idle_centre, "unmounted")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    with pytest.raises(Waiting):
+        await committer(idle_centre, staging=DiesBeforeItRecords(idle_centre.ports.staging)).commit(cluster)
+    await removed(idle_centre, cluster)
+    with pytest.raises(Waiting) as unknown:
+        await committer(idle_centre, git=BareGitServer(tmp_path)).outcome(cluster, change.request)
+    assert unknown.value.code == "git_storage_empty"
+    assert (await outcome(idle_centre, cluster, change.request)).state is StagedState.COMMITTED
 
 
 def push(git: GitServer, cluster: UUID, commits: int) -> None:

@@ -1,0 +1,22 @@
+"""Whether the folder of repositories is ours: what is missed in it may only be out of sight."""
+
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.errors import Waiting
+from edgewright.ports.git_server import GitServer
+
+
+def demand_storage(git: GitServer) -> None:
+    """Refuses a folder that is not our Git storage, such as the place of a volume that is not mounted. Blocks.
+
+    A repository made there would be gone with the mount; one that is missed there would count as taken away.
+
+    Raises:
+        Waiting: code ``git_storage_empty``.
+    """
+    if not git.exists(REPOSITORY_HELM_CHARTS):
+        raise Waiting(
+            "The Git storage is empty: not even the shared charts, which every start puts there, are in it.",
+            code="git_storage_empty",
+            retry_after=5.0,
+            hint="Mount its volume, or restore a backup.",
+        )
