@@ -232,6 +232,10 @@ class SecretCommits:
         message = _message(row, requests, applied.taken)
         make = partial(self._git.commit, row.uuid, applied.files, message, expected_head=head, fence=fence)
         commit = await asyncio.to_thread(make)
+        if commit == head:
+            # All is as they want it, and no commit names them: a refusal that came meanwhile may have been told.
+            await self._staging.committed(applied.taken, commit, unless_refused=True)
+            return {}
         await self._staging.committed(applied.taken, commit)
         return dict.fromkeys(applied.taken, commit)
 

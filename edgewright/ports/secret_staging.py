@@ -84,9 +84,13 @@ class SecretStaging(Protocol):
     async def pending(self, cluster: UUID, *, limit: int = 500) -> PendingChanges:
         """Staged changes of the present generation that no commit holds."""
 
-    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+    async def committed(self, requests: Sequence[UUID], commit: str, *, unless_refused: bool = False) -> None:
         """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
-        events of the changes in the same transaction (deterministic IDs). The cluster has news from then on."""
+        events of the changes in the same transaction (deterministic IDs). The cluster has news from then on.
+
+        Args:
+            unless_refused: leaves alone what was refused; otherwise the commit counts.
+        """
 
     async def give_way(self, changes: Sequence[StagedChange]) -> None:
         """Ends re-sealed values, one by one, for which something else than what they replace is there by now."""

@@ -69,7 +69,7 @@ class DiesBeforeItRecords:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    async def committed(self, _requests: Sequence[UUID], _commit: str) -> None:
+    async def committed(self, requests: Sequence[UUID], commit: str, *, unless_refused: bool = False) -> None:
         raise Waiting("The process is dead.", code="dead")
 
 

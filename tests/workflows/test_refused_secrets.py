@@ -179,6 +179,39 @@ async def test_nobody_commits_what_a_committer_has_refused(idle_centre: Centre) 
     assert row.state is StagedState.REFUSED
 
 
+class RefusedBeforeItRecords:
+    """Staging of a committer before whose record a wish refuses what it has committed, and somebody asks."""
+
+    def __init__(self, real: Any, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        self._real = real
+        self._meanwhile = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    async def committed(self, *requests: Any, **more: Any) -> None:
+        await self._meanwhile()
+        await self._real.committed(*requests, **more)
+
+
+async def test_what_changes_nothing_is_in_no_commit_and_stays_refused(idle_centre: Centre) -> None:
+    cluster = await committed_cluster(idle_centre, "nothing")
+    staging = idle_centre.ports.staging
+    await staging.stage([staged(cluster, b"v")])
+    await committer(idle_centre).commit(cluster)
+    labels = labels_of(cluster, absent=None)
+    await staging.stage([labels])
+    told: list[StagedChange] = []
+
+    async def meanwhile() -> None:
+        await removed(idle_centre, cluster)
+        told.append(await outcome(idle_centre, cluster, labels.request))
+
+    made = await committer(idle_centre, staging=RefusedBeforeItRecords(staging, meanwhile)).commit(cluster)
+    assert (told[0].state, made.commits) == (StagedState.REFUSED, {})
+    assert await outcome(idle_centre, cluster, labels.request) == told[0]
+
+
 class AwaitsItsRefusal:
     """Staging of a committer that has overtaken the others, and is frozen before it records what it refuses."""
 

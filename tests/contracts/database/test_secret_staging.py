@@ -277,6 +277,17 @@ async def test_what_a_commit_holds_is_committed_even_after_a_removal(store: Stor
     assert (ended.state, ended.commit, ended.refusal_code) == (StagedState.COMMITTED, "c0ffee", "")
 
 
+async def test_what_no_commit_names_stays_refused(store: Store) -> None:
+    cluster = await store.create()
+    refused, waiting = await stage(store, cluster, "a"), await stage(store, cluster, "b")
+    await store.staging.refuse(refused, "secret_too_large", "Too large.")
+    await store.staging.committed([refused, waiting], "c1", unless_refused=True)
+    assert (await states(store, refused), await states(store, waiting)) == (
+        [StagedState.REFUSED],
+        [StagedState.COMMITTED],
+    )
+
+
 async def test_a_refused_request_says_why(store: Store) -> None:
     cluster = await store.create()
     request = await stage(store, cluster, "a", "b")

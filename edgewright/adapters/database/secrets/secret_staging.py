@@ -37,7 +37,7 @@ COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
 _CLUSTERS = select(staged_changes.c.cluster).where(OF_REQUESTS).distinct()
 _TO_COMMIT = (
     select(staged_changes)
-    .where(OF_REQUESTS, staged_changes.c.state.in_(COMMITTABLE))
+    .where(OF_REQUESTS, staged_changes.c.state.in_(bindparam("states", expanding=True)))
     .order_by(staged_changes.c.sequence)
 )
 _SEQUENCES = _TO_COMMIT.with_only_columns(staged_changes.c.sequence)
@@ -109,10 +109,11 @@ class SqlSecretStaging:
             changes = [change_of(row) async for row in in_portions(found)]
         return PendingChanges(changes, more=len(front) > limit)
 
-    async def committed(self, requests: Sequence[UUID], commit: str) -> None:
+    async def committed(self, requests: Sequence[UUID], commit: str, *, unless_refused: bool = False) -> None:
         if not requests:
             return
-        named = {"requests": list(requests)}
+        states = [StagedState.STAGED] if unless_refused else list(COMMITTABLE)
+        named = {"requests": list(requests), "states": states}
         while True:
             async with self._database.read() as connection:
                 rows = [row async for row in in_portions(await connection.execute(_TO_COMMIT, named))]
