@@ -57,7 +57,13 @@ async def note_drift(directory: ClusterDirectory, steps: ClusterSteps, git: GitS
         return None
     drift = await _compare(steps, git, row, log)
     if drift is not None and await steps.record_drift(
-        cluster, drift.message, event=drift.event, lost=drift.lost, change=drift.change, mended=drift.mended
+        cluster,
+        drift.message,
+        event=drift.event,
+        lost=drift.lost,
+        change=drift.change,
+        mended=drift.mended,
+        secrets_commit=row.secrets_commit,
     ):
         return drift.message
     if row.drift:

@@ -96,7 +96,9 @@ async def resealed(call: Annotated[Answers, Depends(_FROM_ASKED_AGENT)]) -> Rese
     certificate = sealing_certificate(row)
     answers = [_answer(secret) for secret in wish.secrets]
     verdicts = await asyncio.to_thread(judge_answers, room.git, row.uuid, certificate, answers)
-    await room.resealings.take(row.uuid, row.generation, wish.fingerprint, verdicts)
+    await room.resealings.take(
+        row.uuid, row.generation, wish.fingerprint, verdicts, secrets_commit=row.secrets_commit
+    )
     await room.nudges.nudge(row.uuid)
     return ResealedAnswer(
         ignored=[IgnoredSecret(secret=each.secret, problem=each.waits_for) for each in verdicts if each.waits_for],

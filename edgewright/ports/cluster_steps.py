@@ -70,6 +70,7 @@ class ClusterSteps(Protocol):
         lost: Mapping[str, CommitId] | None = None,
         change: int = 0,
         mended: bool = False,
+        secrets_commit: CommitId | None = None,
     ) -> bool:
         """Tells once that repository and database do not belong together, and makes a rendering due.
 
@@ -79,6 +80,8 @@ class ClusterSteps(Protocol):
             change: what the repository was written for; the row goes on with a higher one, for a fence names one
                 wish only.
             mended: the cluster was rendered again since.
+            secrets_commit: of the row before anything was compared. If another one is recorded by now, nothing is
+                done: it may hold what seemed lost.
 
         Returns:
             Whether it is told for the first time, or has come again after a rendering.

@@ -23,6 +23,7 @@ from edgewright.domain.ended import Purge
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.ports.config_store import Entry
+from edgewright.ports.git_server import CommitId
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class ClusterRow:
         closed_at: when its deletion has finished; None: it lives.
         can_answer: whether the agent of the present generation has an active credential; None: not asked for.
         drift: what a repository or a database that was put back has lost; empty: nothing.
+        secrets_commit: the newest commit of secrets that is recorded; None: none is.
     """
 
     uuid: UUID
@@ -86,6 +88,7 @@ class ClusterRow:
     closed_at: datetime | None = None
     can_answer: bool | None = None
     drift: str = ""
+    secrets_commit: CommitId | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from edgewright.domain.cluster import Resealing
 from edgewright.errors import Conflict
+from edgewright.ports.git_server import CommitId
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,22 @@ class Resealings(Protocol):
     async def wanted(self, cluster: UUID, *, limit: int) -> Sequence[str]:
         """Secrets that the edge is to re-seal now, ``namespace/name``; those never tried first."""
 
-    async def take(self, cluster: UUID, generation: int, fingerprint: str, verdicts: Sequence[Verdict]) -> Resealing:
+    async def take(
+        self,
+        cluster: UUID,
+        generation: int,
+        fingerprint: str,
+        verdicts: Sequence[Verdict],
+        *,
+        secrets_commit: CommitId | None = None,
+    ) -> Resealing:
         """Records answers in one transaction: gathers values, notes what is unreadable (it must be entered again),
         and stages what is gathered, as one request, when every Secret was tried or it is enough for a commit.
 
         Args:
             fingerprint: of the certificate that the values are sealed with.
+            secrets_commit: of the cluster's row before the answers were judged. If another one is recorded by now,
+                Secrets with unreadable values are asked for again: somebody may have entered these.
 
         Raises ``Conflict`` (``nothing_to_reseal``: no re-sealing is under way; ``certificate_differs``: another
         certificate is in use by now; ``removed``, ``deleting``), and ``Superseded`` for another generation.

@@ -13,6 +13,7 @@ from resealing_edge import ResealingEdge, digest, sealed, status
 from api.routes import resealing
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
+from edgewright.sealing.resealed import judge_answers
 
 DB = "default/db"
 
@@ -264,6 +265,32 @@ async def test_a_value_that_was_never_unreadable_is_not_called_so(
     }
     assert (await hand_in(centre, edge, body))["reseal"] == [DB]
     assert (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()["must_reenter"] == []
+
+
+async def test_what_is_entered_while_an_answer_is_judged_is_not_called_unreadable(
+    centre: GatewayCentre,
+    edge: Edge,
+    operator: httpx.AsyncClient,
+    controller: ResealingEdge,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await report(centre, edge, 3)
+    await put(operator, edge.cluster, password=b"sealed with a key that is lost")
+    await report(centre, edge, 2)
+    await ask(operator, edge.cluster)
+    loop = asyncio.get_running_loop()
+
+    def entered_meanwhile(*given: Any) -> Any:
+        judged = judge_answers(*given)
+        asyncio.run_coroutine_threadsafe(put(operator, edge.cluster, password=b"entered"), loop).result(30)
+        return judged
+
+    monkeypatch.setattr(resealing, "judge_answers", entered_meanwhile)
+    assert (await hand_in(centre, edge, controller.body([DB])))["reseal"] == [DB]
+    monkeypatch.undo()
+    assert (await hand_in(centre, edge, controller.body([DB])))["reseal"] == []
+    assert (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()["must_reenter"] == []
+    assert controller.opened(DB) == {"password": b"entered"}
 
 
 async def test_values_for_another_certificate_than_the_one_in_use_are_refused(

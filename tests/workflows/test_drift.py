@@ -2,7 +2,9 @@
 
 import asyncio
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,6 +14,7 @@ from cluster_states import is_told, stage
 from activities import drift, upkeep
 from activities.composition import upkeep_of
 from edgewright.domain.cluster import ConditionStatus, ConditionType
+from edgewright.ports.audit import RecordedCommit
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
 
@@ -228,6 +231,37 @@ async def test_a_loss_is_seen_behind_many_events_of_one_commit(
         await eventually(lambda: is_told(idle_centre, cluster))
         await sweep(idle_centre)
         assert (await idle_centre.row(cluster)).must_reenter == ("default/db/lost",)
+
+
+class EntersMeanwhile:
+    """Steps between whose reading and recording somebody enters what is lost."""
+
+    def __init__(self, centre: Centre, cluster: UUID, key: str) -> None:
+        self._centre, self._cluster, self._key = centre, cluster, key
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._centre.steps, name)
+
+    async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
+        found: Sequence[RecordedCommit] = await self._centre.steps.recorded_commits(cluster, limit=limit)
+        await enter(self._centre, self._cluster, self._key)
+        return found
+
+
+async def test_what_is_entered_while_a_put_back_is_noticed_need_not_be_entered_again(
+    idle_centre: Centre, tmp_path: Path
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("meanwhile")
+        copy = copy_of(idle_centre, cluster, tmp_path / "copy")
+        await enter(idle_centre, cluster, "lost")
+        await enter(idle_centre, cluster, "too")
+        put_back(idle_centre, cluster, copy)
+        steps = EntersMeanwhile(idle_centre, cluster, "lost")
+        assert await drift.note_drift(idle_centre.directory, steps, idle_centre.git, cluster) is None
+        assert (await idle_centre.row(cluster)).must_reenter == ()
+        assert await drift.note_drift(idle_centre.directory, idle_centre.steps, idle_centre.git, cluster)
+        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/too",)
 
 
 @pytest.mark.usefixtures("every_slot")

@@ -328,6 +328,18 @@ async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> Non
     assert (await store.census.count()).drifted == 0
 
 
+async def test_what_is_entered_while_repository_and_database_are_compared_is_not_lost(store: Store) -> None:
+    cluster = await store.create()
+    change = await store.change(cluster)
+    await store.staging.stage([change])
+    await store.staging.committed([change.request], "a2")
+    finding: Any = {"event": uuid4(), "lost": {str(change.place): "a1"}}
+    assert not await store.steps.record_drift(cluster, "Put back.", **finding, secrets_commit="a1")
+    row = await store.row(cluster)
+    assert (row.must_reenter, row.drift) == ((), "")
+    assert await store.steps.record_drift(cluster, "Put back.", **finding, secrets_commit="a2")
+
+
 async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(store: Store) -> None:
     cluster, finding = await store.create(), uuid4()
     assert await store.steps.record_drift(cluster, "Put back.", event=finding)

@@ -162,6 +162,23 @@ async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(
     assert cluster in await store.directory.unfinished()
 
 
+async def test_what_is_entered_while_an_answer_is_judged_need_not_be_entered_again(store: Store) -> None:
+    cluster = await asked(store, "default/db", "default/a")
+    first = await store.change(cluster, "other")
+    await store.staging.stage([first])
+    await store.staging.committed([first.request], "a1")
+    seen = (await store.row(cluster)).secrets_commit
+    change = await store.change(cluster, "password")
+    await store.staging.stage([change])
+    await store.staging.committed([change.request], "a2")
+    verdicts = [resealed("default/db", unreadable=["password"]), resealed("default/a", "k")]
+    told = await store.resealings.take(cluster, 1, "f2", verdicts, secrets_commit=seen)
+    assert (told.unreadable, told.left, (await store.row(cluster)).must_reenter) == ((), 1, ())
+    assert await store.resealings.wanted(cluster, limit=9) == ["default/db"]
+    again = await store.resealings.take(cluster, 1, "f2", verdicts[:1], secrets_commit="a2")
+    assert (again.unreadable, again.left) == (("default/db/password",), 0)
+
+
 async def test_values_for_another_certificate_are_refused(store: Store) -> None:
     cluster = await asked(store)
     with pytest.raises(Conflict) as refusal:

@@ -203,9 +203,12 @@ class SqlClusterSteps:
         lost: Mapping[str, CommitId] | None = None,
         change: int = 0,
         mended: bool = False,
+        secrets_commit: CommitId | None = None,
     ) -> bool:
         async with self._database.write() as connection:
             row = await open_row(connection, cluster)
+            if secrets_commit not in (None, row.secrets_commit):
+                return False
             is_told = await is_recorded(connection, event)
             if is_told and (mended or row.rendered_digest is None):
                 return False

@@ -34,6 +34,7 @@ from edgewright.domain.cluster import Desired, Resealing, ResealState
 from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict
+from edgewright.ports.git_server import CommitId
 from edgewright.ports.resealing import Verdict, nothing_to_reseal
 from edgewright.ports.secret_staging import StagedChange
 
@@ -97,7 +98,15 @@ class SqlResealings:
             found = await connection.scalar(select(clusters.c.resealing).where(clusters.c.uuid == cluster))
             return [] if found is None else await wanted_of(connection, found, limit)
 
-    async def take(self, cluster: UUID, generation: int, fingerprint: str, verdicts: Sequence[Verdict]) -> Resealing:
+    async def take(
+        self,
+        cluster: UUID,
+        generation: int,
+        fingerprint: str,
+        verdicts: Sequence[Verdict],
+        *,
+        secrets_commit: CommitId | None = None,
+    ) -> Resealing:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await present_row(connection, cluster)
@@ -111,6 +120,8 @@ class SqlResealings:
                     code="certificate_differs",
                     hint="Report the one that sealed-secrets has now, then re-seal for it.",
                 )
+            if secrets_commit not in (None, row.secrets_commit):
+                verdicts = [verdict for verdict in verdicts if not verdict.unreadable]
             await _answer(connection, at, resealing, fingerprint, verdicts)
             must_reenter = await _list_unreadable(connection, at, row, resealing, verdicts)
             await _stage_if_enough(connection, at, row, resealing)
