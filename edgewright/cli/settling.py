@@ -1,6 +1,7 @@
 """Makes a restored database and the repositories fit each other, before anything runs on them."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -80,6 +81,7 @@ async def settle(settings: Settings, made_at: datetime) -> Settled:
             await _find_committed(ports, cluster)
         put_back = 0
         for cluster in wanted:
+            await _raise_fence(ports, cluster)
             put_back += await _put_back(ports, cluster)
             await _find_taken_away(ports, cluster)
     return Settled(returned, put_back)
@@ -97,6 +99,15 @@ async def _find_committed(ports: StoredPorts, cluster: UUID) -> None:
         return
     for commit_id, of_commit in already_committed(reversed(log), requests).items():
         await ports.staging.committed(of_commit, commit_id)
+
+
+async def _raise_fence(ports: StoredPorts, cluster: UUID) -> None:
+    """The changes of the row go on with numbers that fences in a newer repository may bear already: one of before the
+    restore must not count as one of after it."""
+    row = await ports.directory.get(cluster)
+    if row is not None:
+        with suppress(NotFound):
+            await asyncio.to_thread(ports.git.raise_fence, cluster, f"{row.generation}/{row.change}")
 
 
 async def _put_back(ports: StoredPorts, cluster: UUID) -> bool:

@@ -153,6 +153,17 @@ def test_a_restore_says_that_it_has_put_something_back(home: StoppedHome, capsys
     assert "have back" not in capsys.readouterr().out
 
 
+def test_no_fence_of_before_a_restore_counts_for_a_change_of_after_it(home: StoppedHome) -> None:
+    """A gateway raises one for each change before it tells of a refusal."""
+    cluster = commissioned(home)
+    made = home.back_up()
+    home.git.raise_fence(cluster, "1/3")  # of a removal, say, that the backup does not know
+    home.restore(made, keep_repositories=True)
+    number = home.git.fence_number(cluster)
+    home.git.raise_fence(cluster, "1/3", once=True)
+    assert home.git.fence_number(cluster) == number + 1
+
+
 def test_of_a_repository_that_is_not_ahead_the_newest_commits_are_enough(home: StoppedHome) -> None:
     cluster = working(home)
     for number in range(30):
