@@ -155,6 +155,8 @@ class SecretCommits:
             raise Waiting("One request has more changes than are committed here.", code="large_commit")
         if not pending.changes:
             return CommittedSecrets()
+        if pending.changes[0].generation != row.generation:
+            raise HeadMoved("The cluster has moved to new hardware since its row was read.")
         requests, resealed = _split_by_origin(by_request(pending.changes))
         more = pending.more or len(requests) < len({change.request for change in pending.changes})
         commits = {} if head is None else await self._already_committed(cluster, head, requests, staged_on)

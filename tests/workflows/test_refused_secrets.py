@@ -18,6 +18,7 @@ from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Waiting
+from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage, GitServer
 from edgewright.ports.secret_staging import PendingChanges, StagedChange, StagedState
 
@@ -263,6 +264,37 @@ async def test_what_cannot_be_committed_is_refused_before_anything_newer_is_comm
     assert (told.state, told.refusal_code) == (StagedState.REFUSED, "secret_keys_missing")
     assert set((await committer(idle_centre).commit(cluster)).commits) == {newer.request}
     assert await outcome(idle_centre, cluster, older.request) == told
+
+
+class FrozenAfterTheRow:
+    """The directory of a committer that is frozen between reading the row and what is staged, once."""
+
+    def __init__(self, real: Any, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        self._real = real
+        self._meanwhile: Callable[[], Awaitable[None]] | None = meanwhile
+
+    async def get(self, cluster: UUID) -> ClusterRow | None:
+        row: ClusterRow | None = await self._real.get(cluster)
+        meanwhile, self._meanwhile = self._meanwhile, None
+        if meanwhile is not None:
+            await meanwhile()
+        return row
+
+
+async def test_a_value_for_new_hardware_is_not_committed_in_the_name_of_the_old(idle_centre: Centre) -> None:
+    """By the generation in a commit, a restore knows what a move has taken away."""
+    cluster = await committed_cluster(idle_centre, "in-between")
+    change = replace(staged(cluster, b"v"), generation=2)
+
+    async def meanwhile() -> None:
+        await to_new_hardware(idle_centre, cluster)
+        await idle_centre.ports.staging.stage([change])
+
+    directory: Any = FrozenAfterTheRow(idle_centre.ports.directory, meanwhile)
+    made = await SecretCommits(directory, idle_centre.ports.staging, idle_centre.git).commit(cluster)
+    assert set(made.commits) == {change.request}
+    [newest] = await asyncio.to_thread(idle_centre.git.log, cluster, limit=1)
+    assert "\nEdgewright-Fence: 2/2\n" in newest.message
 
 
 async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_again_all_the_same(
