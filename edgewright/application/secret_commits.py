@@ -164,6 +164,7 @@ class SecretCommits:
         done = CommittedSecrets(commits, next(reversed(commits.values()), None), len(requests), more)
         fence = WriterFence(f"{row.generation}/{row.change}", number)
         if row.desired is not Desired.PRESENT and left:
+            await self._hold_row(row)
             if head is not None:
                 await asyncio.to_thread(_overtake, self._git, row, head, fence)
             for request in left:
@@ -177,6 +178,12 @@ class SecretCommits:
         make = self._commit_resealed if resealed else self._commit_written
         made = await make(row, head, left, fence)
         return CommittedSecrets({**commits, **made}, next(reversed(made.values()), done.newest), len(requests), more)
+
+    async def _hold_row(self, row: ClusterRow) -> None:
+        """``HeadMoved`` if something else is wanted by now: what waits came after that, and is not to be refused."""
+        present = await self._directory.get(row.uuid)
+        if present is None or present.change != row.change:
+            raise HeadMoved("Something else is wanted of the cluster since its row was read.")
 
     def _fence_and_head(self, repository: UUID) -> tuple[int, CommitId | None]:
         """0 and None also for a repository that does not exist. Blocks."""

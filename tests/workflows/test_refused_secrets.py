@@ -297,6 +297,22 @@ async def test_a_value_for_new_hardware_is_not_committed_in_the_name_of_the_old(
     assert "\nEdgewright-Fence: 2/2\n" in newest.message
 
 
+async def test_what_is_staged_after_a_recreation_is_not_refused_for_the_removal(
+    idle_centre: Centre,
+) -> None:
+    cluster = await committed_cluster(idle_centre, "anew")
+    change = staged(cluster, b"v")
+    await removed(idle_centre, cluster)
+
+    async def meanwhile() -> None:
+        await idle_centre.write(cluster, "anew")
+        await idle_centre.ports.staging.stage([change])
+
+    directory: Any = FrozenAfterTheRow(idle_centre.ports.directory, meanwhile)
+    made = await SecretCommits(directory, idle_centre.ports.staging, idle_centre.git).commit(cluster)
+    assert set(made.commits) == {change.request}
+
+
 async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_again_all_the_same(
     idle_centre: Centre,
 ) -> None:
