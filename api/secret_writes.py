@@ -28,9 +28,8 @@ from edgewright.domain.kubernetes_names import (
     check_stored_name,
 )
 from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
-from edgewright.errors import Conflict, Invalid, Waiting
+from edgewright.errors import Conflict, EdgewrightError, Invalid, Waiting
 from edgewright.ports.clusters import ClusterRow
-from edgewright.ports.fleet import FleetUnavailable
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
 
@@ -270,8 +269,8 @@ async def commit_of(room: SecretRoom, cluster: UUID, request: UUID, *, repeated:
             commit = await room.secret_lane.change(cluster, request)
             if commit is not None:
                 return commit
-    except FleetUnavailable:
-        pass  # the rows may tell all the same
+    except EdgewrightError:
+        pass  # of the workflow, whatever it says: the request is staged, and its rows tell what comes of it
     try:
         return outcome_of(await room.secret_commits.outcome(cluster, request))
     except Waiting as error:

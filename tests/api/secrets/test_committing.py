@@ -17,7 +17,7 @@ from api.secret_writes import outcome_of
 from edgewright.application.committed_requests import requests_named
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretKey
-from edgewright.errors import Conflict, Waiting
+from edgewright.errors import Conflict, EdgewrightError, NotFound, Waiting
 from edgewright.ports.operators import Permission
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import SECRET_LIMIT
@@ -71,6 +71,29 @@ async def test_a_secret_that_a_dead_gateway_has_committed_is_not_refused_after_i
     assert moved.status_code == 202, moved.text
     again = await operator.put(path(cluster), content=b"one", headers=headers)
     assert (again.status_code, again.headers["Edgewright-Commit"]) == (204, centre.git.head(cluster))
+
+
+@pytest.mark.parametrize(
+    "error", [Conflict("Refused.", code="refused_by_workflow"), NotFound("None runs.", code="workflow_unknown")]
+)
+async def test_what_a_workflow_does_not_take_is_not_refused(
+    centre: GatewayCentre,
+    cluster: UUID,
+    operator: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+    error: EdgewrightError,
+) -> None:
+    """It is staged all the same, and will be committed."""
+
+    async def fails(*_: object) -> None:
+        raise error
+
+    headers = {"Idempotency-Key": "not-taken"}
+    with nobody_commits(centre, cluster):
+        monkeypatch.setattr(centre.fleet, "change_secrets", fails)
+        answer = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (503, "commit_unconfirmed")
+    assert (await operator.put(path(cluster), content=b"one", headers=headers)).status_code == 204
 
 
 async def test_a_dry_run_does_not_say_where_its_request_was_staged(
