@@ -28,7 +28,7 @@ from edgewright.domain.kubernetes_names import (
     check_stored_name,
 )
 from edgewright.domain.own_objects import EDGEWRIGHT, FLUX, FLUX_SECRET, KUBERNETES
-from edgewright.errors import Conflict, EdgewrightError, Invalid, Waiting
+from edgewright.errors import Conflict, EdgewrightError, Invalid, Stalled, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.secret_staging import SecretStaging, StagedChange, StagedState
@@ -109,10 +109,18 @@ async def _change_keys(
             if _is_reserved(SecretReference(*place.split("/")[:2]), reserved=reserved)
         }
         await stage(room, row, request, wanted, wish, head=head, given_up=given_up)
-    warnings = await asyncio.to_thread(namespace_warnings, room.git, row, head, wish.expected)
+    warnings = await _warnings(room, row, wish, head)
     if wish.dry_run:
         return ChangedKeys(None, warnings)
     return ChangedKeys(await commit_of(room, wish.cluster, request, repeated=repeated), warnings)
+
+
+async def _warnings(room: SecretRoom, row: ClusterRow, wish: SecretWish, head: CommitId | None) -> Sequence[str]:
+    """None where they cannot be read: the request is staged by now, and an error would say that it is not."""
+    try:
+        return await asyncio.to_thread(namespace_warnings, room.git, row, head, wish.expected)
+    except EdgewrightError:
+        return ()
 
 
 def request_id(cluster: UUID, asker: str, path: str, key: str | None) -> UUID:
@@ -273,7 +281,7 @@ async def commit_of(room: SecretRoom, cluster: UUID, request: UUID, *, repeated:
         pass  # of the workflow, whatever it says: the request is staged, and its rows tell what comes of it
     try:
         return outcome_of(await room.secret_commits.outcome(cluster, request))
-    except Waiting as error:
+    except (Stalled, Waiting) as error:
         raise _unconfirmed() from error
 
 

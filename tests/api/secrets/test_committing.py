@@ -1,19 +1,22 @@
 """Secrets: each request is committed once, many of them in one commit."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import shutil
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from gateway_centre import GatewayCentre
-from sealed_values import change, in_git, nobody_commits, path
+from gateway_centre import STATUS_APP, GatewayCentre
+from sealed_values import STATUS, change, in_git, nobody_commits, path
 from staged_secrets import DiesBeforeItRecords
 
 from api.secret_lane import MOST_CHANGES
 from api.secret_writes import outcome_of
+from edgewright.adapters.git.refs import FENCE
 from edgewright.application.committed_requests import requests_named
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.kubernetes_names import SecretKey
@@ -94,6 +97,51 @@ async def test_what_a_workflow_does_not_take_is_not_refused(
         answer = await operator.put(path(cluster), content=b"one", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (503, "commit_unconfirmed")
     assert (await operator.put(path(cluster), content=b"one", headers=headers)).status_code == 204
+
+
+async def test_a_repository_that_is_put_back_while_a_secret_is_staged_does_not_refuse_it(
+    centre: GatewayCentre,
+    cluster: UUID,
+    operator: httpx.AsyncClient,
+    admin: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The commit that the request was tried on is not there any more."""
+    namespaces = {**STATUS, "namespaces": ["kube-system"]}
+    assert (await admin.put(f"/v1/app/{STATUS_APP}/object/{cluster}", json=namespaces)).status_code == 204
+    folder, kept, lost = centre.git.folder(cluster), tmp_path / "kept", tmp_path / "lost"
+    shutil.copytree(folder, kept)
+    assert (await operator.put(path(cluster, "lost"), content=b"zero")).status_code == 204
+    stage = centre.ports.staging.stage
+
+    async def put_back(changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
+        there = await stage(changes)
+        folder.rename(lost)
+        kept.rename(folder)
+        return there
+
+    monkeypatch.setattr(centre.ports.staging, "stage", put_back)
+    answer = await operator.put(path(cluster), content=b"one")
+    assert (answer.status_code, answer.headers.get("Edgewright-Commit")) == (204, centre.git.head(cluster))
+    assert in_git(centre, cluster, "default", "db") == {"password": b"one"}
+
+
+async def test_nobody_says_that_a_secret_was_refused_while_its_repository_is_damaged(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient, admin: httpx.AsyncClient
+) -> None:
+    headers = {"Idempotency-Key": "damaged"}
+    with nobody_commits(centre, cluster):
+        assert (await operator.put(path(cluster), content=b"one", headers=headers)).status_code == 503
+    moved = await admin.post(f"/v1/cluster/{cluster}/recreate", json={"new_hardware": True})
+    assert moved.status_code == 202, moved.text
+    fence = centre.git.folder(cluster) / FENCE
+    fence.write_text("damaged")
+    unknown = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (unknown.status_code, unknown.json()["code"]) == (503, "commit_unconfirmed")
+    fence.unlink()
+    refused = await operator.put(path(cluster), content=b"one", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (409, "new_hardware")
 
 
 async def test_a_dry_run_does_not_say_where_its_request_was_staged(
