@@ -10,13 +10,16 @@ from edgewright.ports.secret_staging import StagedChange
 
 REQUEST_TRAILER = "Edgewright-Request"
 CLOCKS_DIFFER = timedelta(hours=1)
-"""At most, between the gateway that seals and the worker that commits."""
+"""At most, between who seals and who commits; for commits of earlier versions, and of requests that a database has
+lost and that were sent again. Other commits say which row they hold."""
 LOOK_BACK = 500
 """Commits of the centre searched for a request that an attempt before this one may have committed and not recorded:
 whoever commits secrets records first what it finds. Pushes do not count: one alone may bring thousands of commits."""
+LONGEST_LOOK = timedelta(days=1)
+"""How far behind the oldest request commits are searched; far more than any clock is wrong, and most pushes older."""
 EVERYTHING = 1_000_000
 _OF_THE_CENTRE = re.compile(r"^Edgewright-Fence: \d+/\d+$", re.MULTILINE)
-_REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})")
+_REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})(?: (\d+))?")
 
 
 def already_committed(
@@ -24,8 +27,8 @@ def already_committed(
 ) -> dict[CommitId, list[UUID]]:
     """Staged requests that a commit names, by commit, in the order of the log.
 
-    A commit that is older than what is staged is of the same request, sent before and forgotten since. Blocks: the
-    messages of bulk writes are long. Each is read once, however many requests are staged.
+    A commit that names another row, and is older than what is staged, is of the same request, sent before and
+    forgotten since. Blocks: the messages of bulk writes are long. Each is read once, however many requests there are.
 
     Only commits of the centre have such lines: a push that brings one is refused (``adapters.git.pre_receive``).
     """
@@ -33,11 +36,24 @@ def already_committed(
     found: dict[CommitId, list[UUID]] = {}
     for commit in log:
         made_at = datetime.fromtimestamp(commit.at, UTC)
-        named = (staged[told] for told in dict.fromkeys(_REQUESTS.findall(commit.message)) if told in staged)
-        younger = [each for each in named if made_at >= requests[each][0].sealed_at - CLOCKS_DIFFER]
-        if younger:
-            found[commit.commit] = younger
+        named = dict(_REQUESTS.findall(commit.message))
+        held = [
+            staged[told]
+            for told, row in named.items()
+            if told in staged and _is_of(requests[staged[told]], row, made_at)
+        ]
+        if held:
+            found[commit.commit] = held
     return found
+
+
+def _is_of(changes: Sequence[StagedChange], row: str, made_at: datetime) -> bool:
+    return row in {str(change.sequence) for change in changes} or made_at >= changes[0].sealed_at - CLOCKS_DIFFER
+
+
+def request_trailer(request: UUID, changes: Sequence[StagedChange]) -> tuple[str, str]:
+    """How a commit names a request that it holds: by its ID, and by its first row, for the ID may be used again."""
+    return REQUEST_TRAILER, f"{request} {changes[0].sequence}"
 
 
 def last_of_the_centre(not_before: datetime | None = None) -> Callable[[CommitSummary], bool]:
@@ -65,7 +81,7 @@ def names_a_request(commit: CommitSummary) -> bool:
 
 def requests_named(commit: CommitSummary) -> list[UUID]:
     """The requests that a commit has committed."""
-    return [UUID(told) for told in dict.fromkeys(_REQUESTS.findall(commit.message))]
+    return [UUID(told) for told in dict(_REQUESTS.findall(commit.message))]
 
 
 def by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:

@@ -12,13 +12,13 @@ from functools import partial
 from uuid import UUID
 
 from edgewright.application.committed_requests import (
-    CLOCKS_DIFFER,
     EVERYTHING,
-    REQUEST_TRAILER,
+    LONGEST_LOOK,
     already_committed,
     by_request,
     last_of_the_centre,
     names_a_request,
+    request_trailer,
     requests_named,
 )
 from edgewright.application.git_storage import demand_storage
@@ -218,8 +218,8 @@ class SecretCommits:
         def names_one(commit: CommitSummary) -> bool:
             return not requests.keys().isdisjoint(requests_named(commit))
 
-        staged_at = min((changes[0].sealed_at for changes in requests.values()), default=datetime.now(UTC))
-        is_last = last_of_the_centre(staged_at - CLOCKS_DIFFER)
+        staged_at = min((datetime.now(UTC), *(changes[0].sealed_at for changes in requests.values())))
+        is_last = last_of_the_centre(staged_at - LONGEST_LOOK)
         log = self._git.log(repository, limit=EVERYTHING, back_to=back_to, only=names_one, until=is_last)
         return already_committed(log, requests)
 
@@ -354,6 +354,6 @@ def _message(row: ClusterRow, requests: StagedRequests, taken: Sequence[UUID]) -
         trailers=(
             ("Edgewright-Cluster", str(row.uuid)),
             ("Edgewright-Fence", f"{row.generation}/{row.change}"),
-            *((REQUEST_TRAILER, str(request)) for request in taken),
+            *(request_trailer(request, requests[request]) for request in taken),
         ),
     )

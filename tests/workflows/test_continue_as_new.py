@@ -12,6 +12,7 @@ import pytest
 from centre import Centre, eventually, working
 from cluster_states import at_phase, at_step, is_told, kinds, stage, staged, states
 
+from edgewright.application.committed_requests import requests_named
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Phase, StepName
 from edgewright.messages import names
 from edgewright.ports.fleet import FleetUnavailable
@@ -58,8 +59,8 @@ async def test_two_hundred_secrets_through_many_runs_are_committed_once_each(idl
         disturbing.cancel()
         assert await states(centre, changes) == {StagedState.COMMITTED: 200}
         log = await asyncio.to_thread(centre.git.log, cluster, limit=500)
-        trailers = Counter(line for commit in log for line in commit.message.splitlines() if "-Request: " in line)
-        assert trailers == {f"Edgewright-Request: {change.request}": 1 for change in changes}
+        named = Counter(request for commit in log for request in requests_named(commit))
+        assert named == {change.request: 1 for change in changes}
         await eventually(lambda: has_runs(centre, cluster, 4))
         row = await centre.row(cluster)
         assert row.projection and row.projection.ready and row.projection.done.commissioning == 1

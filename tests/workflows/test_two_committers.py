@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -64,6 +65,16 @@ async def test_what_a_dead_gateway_has_just_committed_is_recorded_and_not_done_a
     assert (await commit(idle_centre, cluster)).commits == {deleted.request: made}
     assert await state(idle_centre, deleted.request) == (StagedState.COMMITTED, made)
     assert await head_of(idle_centre, cluster) == head
+
+
+async def test_a_clock_that_is_wrong_hides_no_commit(idle_centre: Centre) -> None:
+    """That of the gateway that has sealed."""
+    cluster = await committed_cluster(idle_centre, "clocks")
+    change = staged(cluster, b"v")
+    change = replace(change, sealed_at=change.sealed_at + timedelta(hours=2))
+    await idle_centre.ports.staging.stage([change])
+    made = await dies(idle_centre, cluster)
+    assert (await commit(idle_centre, cluster)).commits == {change.request: made}
 
 
 async def test_an_unrecorded_value_is_not_committed_over_a_newer_one(idle_centre: Centre) -> None:

@@ -69,7 +69,9 @@ def _check_commits(case: Case, repository: Repository) -> Iterator[Violation]:
 
 def _check_doubled(case: Case, repository: Repository) -> Iterator[Violation]:
     requests = Counter(
-        request for commit in repository.commits for request in commit.trailers.get("Edgewright-Request", ())
+        request.split()[0]
+        for commit in repository.commits
+        for request in commit.trailers.get("Edgewright-Request", ())
     )
     kinds = Counter(
         (next(kind for kind in ONCE_A_FENCE if commit.subject.startswith(kind)), commit.fence)
