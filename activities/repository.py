@@ -86,6 +86,14 @@ class RepositoryActivities:
 
         What is sealed for the present certificate stays: it was entered for the new hardware already.
         """
+        for _ in range(CAS_ATTEMPTS):
+            result = await self._withdraw(step)
+            if result is not None:
+                return result
+        raise _too_busy()
+
+    async def _withdraw(self, step: StepInput) -> StepResult | None:
+        """None: a commit of secrets came in between, and may have deleted what would be listed."""
         row = await self._row(step.fence.cluster)
         head = await self._head_if_there(row.uuid)
         if head is None:
@@ -101,8 +109,11 @@ class RepositoryActivities:
         paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
         stale = await asyncio.to_thread(without_stale, head, list(paths))
         names = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
-        if stale:
-            await self._steps.record_reentry(step.fence, taken=names)
+        listed = not stale or await self._steps.record_reentry(
+            step.fence, taken=names, secrets_commit=row.secrets_commit
+        )
+        if not listed:
+            return None
         commit = await self._commit(
             step.fence,
             lambda at, paths: asyncio.to_thread(without_stale, at, paths),
@@ -221,7 +232,7 @@ class RepositoryActivities:
                 )
             except HeadMoved:
                 continue
-        raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
+        raise _too_busy()
 
     async def _head(self, repository: UUID) -> CommitId | None:
         return await asyncio.to_thread(self._git.head, repository)
@@ -240,6 +251,10 @@ class RepositoryActivities:
         if row.closed:
             raise Superseded(f"The deletion of {cluster} has finished.")
         return row
+
+
+def _too_busy() -> HeadMoved:
+    return HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
 
 
 def _only_sealed_for(fingerprint: str | None, document: bytes | None, path: str) -> bytes | None:

@@ -94,12 +94,23 @@ class ClusterSteps(Protocol):
         """Takes values (``namespace/name/key``) whose commit is ``back`` from what must be entered again; ends the
         drift with the last of them, once the cluster is ``mended``: rendered again. Returns whether it has ended."""
 
-    async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
+    async def record_reentry(
+        self,
+        fence: Fence,
+        *,
+        taken: Collection[str] = (),
+        there: Collection[str] = (),
+        secrets_commit: CommitId | None = None,
+    ) -> bool:
         """Adds to the list of what must be entered again what was taken away, and takes from it what is there.
 
         Args:
             taken: ``namespace/name/key``; or ``namespace/name``, of a file that nobody could read.
             there: the same; sealed for the present hardware.
+            secrets_commit: see ``record_drift``.
+
+        Returns:
+            Whether it was done.
         """
 
     async def remove_central_entries(self, fence: Fence, step: StepName) -> None:

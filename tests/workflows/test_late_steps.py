@@ -1,7 +1,9 @@
 """Steps of a workflow that has forgotten that they are done: Temporal was restored from an older copy."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -45,17 +47,26 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
         generation=None,
         actor="token:test",
     )
-    change = StagedChange(
+    ciphertext = seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db"))
+    await change(centre, cluster, key, ciphertext, certificate.fingerprint)
+
+
+async def delete(centre: Centre, cluster: UUID, key: str) -> None:
+    await change(centre, cluster, key, None, None)
+
+
+async def change(centre: Centre, cluster: UUID, key: str, ciphertext: str | None, fingerprint: str | None) -> None:
+    staged = StagedChange(
         request=uuid4(),
         cluster=cluster,
         generation=(await centre.row(cluster)).generation,
         place=SecretKey("default", "db", key),
-        ciphertext=seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db")),
-        fingerprint=certificate.fingerprint,
-        sealed_at=now,
+        ciphertext=ciphertext,
+        fingerprint=fingerprint,
+        sealed_at=datetime.now(UTC),
         actor="token:test",
     )
-    await centre.ports.staging.stage([change])
+    await centre.ports.staging.stage([staged])
     secrets = SecretActivities(centre.ports.directory, centre.ports.staging, centre.ports.git)
     await ActivityEnvironment().run(secrets.commit_secrets, CommitSecrets(cluster=cluster))
 
@@ -111,18 +122,22 @@ async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_i
 
 
 class Overtaken:
-    """Clusters of which somebody enters a secret just before what was taken away is listed."""
+    """Clusters of which somebody changes a secret just before what was taken away is listed."""
 
-    def __init__(self, centre: Centre, cluster: UUID, key: str) -> None:
-        self._centre, self._cluster, self._key = centre, cluster, key
+    def __init__(self, centre: Centre, change: Callable[[], Awaitable[None]]) -> None:
+        self._centre = centre
+        self._change: Callable[[], Awaitable[None]] | None = change
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._centre.steps, name)
 
-    async def record_reentry(self, fence: Fence, **given: Any) -> None:
-        if given.get("taken"):
-            await enter(self._centre, self._cluster, NEW, self._key)
-        await self._centre.steps.record_reentry(fence, **given)
+    async def record_reentry(self, fence: Fence, **given: Any) -> bool:
+        change = self._change
+        if given.get("taken") and change is not None:
+            self._change = None
+            await change()
+        done: bool = await self._centre.steps.record_reentry(fence, **given)
+        return done
 
 
 async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
@@ -132,8 +147,20 @@ async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
         await enter(idle_centre, cluster, OLD, key)
     await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await enter(idle_centre, cluster, NEW, "third")
-    await withdraw(idle_centre, cluster, steps=Overtaken(idle_centre, cluster, "first"))
+    steps = Overtaken(idle_centre, partial(enter, idle_centre, cluster, NEW, "first"))
+    await withdraw(idle_centre, cluster, steps=steps)
     assert await keys(idle_centre, cluster) == {"first", "third"}
+    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
+
+
+async def test_a_secret_deleted_during_the_withdrawal_need_not_be_entered_again(
+    idle_centre: Centre, cluster: UUID
+) -> None:
+    for key in ("first", "second"):
+        await enter(idle_centre, cluster, OLD, key)
+    await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
+    await withdraw(idle_centre, cluster, steps=Overtaken(idle_centre, partial(delete, idle_centre, cluster, "first")))
+    assert await keys(idle_centre, cluster) == set()
     assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
 
 

@@ -438,6 +438,9 @@ async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) ->
     assert wanted.must_reenter == ("default/db/password", "default/db/user", "default/web/password")
     await store.staging.committed([change.request], "c0ffee")
     assert (await store.row(cluster)).must_reenter == ("default/db/user", "default/web/password")
+    assert not await store.steps.record_reentry(fence, taken=["default/db/late"], secrets_commit="before")
+    assert (await store.row(cluster)).must_reenter == ("default/db/user", "default/web/password")
+    assert await store.steps.record_reentry(fence, taken=["default/db/late"], secrets_commit="c0ffee")
 
 
 async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:

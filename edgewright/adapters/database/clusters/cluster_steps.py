@@ -260,13 +260,23 @@ class SqlClusterSteps:
                 )
             return is_over
 
-    async def record_reentry(self, fence: Fence, *, taken: Collection[str] = (), there: Collection[str] = ()) -> None:
+    async def record_reentry(
+        self,
+        fence: Fence,
+        *,
+        taken: Collection[str] = (),
+        there: Collection[str] = (),
+        secrets_commit: CommitId | None = None,
+    ) -> bool:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
+            if secrets_commit not in (None, row.secrets_commit):
+                return False
             listed = sorted({*row.must_reenter, *taken} - set(there))
             lost = {name: commit for name, commit in (row.drift_lost or {}).items() if name not in taken}
             if listed != list(row.must_reenter) or lost != (row.drift_lost or {}):
                 await update_row(connection, fence.cluster, must_reenter=listed, drift_lost=lost)
+            return True
 
     async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
         if step not in _ENTRIES_OF_STEP:
