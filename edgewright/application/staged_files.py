@@ -3,7 +3,7 @@
 Nothing here runs in an event loop: files are large, and it reads a repository.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -72,8 +72,8 @@ def apply_with_drivers(read: Read, list_paths: ListPaths, requests: Requests) ->
 def apply_requests(read: Callable[[str], bytes | None], requests: Requests) -> AppliedRequests:
     """Applies each request whole or not at all, in order. Blocks: run it in a thread.
 
-    All requests are tried together first, so that each file is parsed and written once. Where something is in the
-    way, halves are tried, down to the request that has to be refused.
+    Requests are tried together first, so that each file is parsed and written once. Where something is in the way,
+    halves are tried, down to the request that has to be refused.
 
     Args:
         read: the present content of a file, None if it is not there.
@@ -85,7 +85,24 @@ def apply_requests(read: Callable[[str], bytes | None], requests: Requests) -> A
             kept[path] = read(path)
         return kept[path]
 
-    return _apply(read_once, {}, requests)
+    applied = AppliedRequests({})
+    for together in _until_written_again(requests):
+        more = _apply(read_once, applied.files, together)
+        applied = AppliedRequests(more.files, applied.taken + more.taken, applied.refused | more.refused)
+    return applied
+
+
+def _until_written_again(requests: Requests) -> Iterator[Requests]:
+    """Parts in whose middle no file can go and come back: its labels and type would seem to have stayed."""
+    part: list[tuple[UUID, Sequence[StagedChange]]] = []
+    deleted_of: set[SecretReference] = set()
+    for request, changes in requests:
+        if any(change.ciphertext is not None and change.place.secret in deleted_of for change in changes):
+            yield part
+            part, deleted_of = [], set()
+        part.append((request, changes))
+        deleted_of |= {change.place.secret for change in changes if change.deletes}
+    yield part
 
 
 def _apply(read: Callable[[str], bytes | None], files: Files, requests: Requests) -> AppliedRequests:

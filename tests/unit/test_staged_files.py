@@ -221,3 +221,15 @@ def test_a_label_for_a_secret_that_was_deleted_meanwhile_is_refused() -> None:
     applied = apply_requests(first.get, [before, gone, after])
     assert (applied.taken, applied.files[PATH]) == ([before[0], gone[0]], None)
     assert applied.refused[after[0]].code == "secret_unknown"
+
+
+def test_what_is_written_after_the_last_key_was_deleted_begins_without_labels() -> None:
+    """As where each has a commit of its own: labels and type go with the file."""
+    wish = TemplateChange("example.com/t", {"old": "1"})
+    first = apply_requests(FILES.get, requests(change("k", template=wish))).files
+    asked = requests(labelled("late"), change("k", None), change("k", None, name="other"), change("k2"), change("k3"))
+    applied = apply_requests(first.get, asked)
+    assert applied.taken == [request for request, _ in asked]
+    document = applied.files[PATH] or b""
+    assert set(read_values(document)) == {"k2", "k3"}
+    assert (read_template(document).type, read_template(document).labels) == ("Opaque", {})
