@@ -17,7 +17,10 @@ LOOK_BACK = 500
 whoever commits secrets records first what it finds. Pushes do not count: one alone may bring thousands of commits."""
 LONGEST_LOOK = timedelta(days=1)
 """How far behind the oldest request commits are searched; far more than any clock is wrong, and most pushes older."""
-EVERYTHING = 1_000_000
+MOST_LOOKED_AT = 20_000
+"""Commits of anybody. Half a second of processor time, for whoever has pushed so many since."""
+SHORT_LOOK = 2_000
+"""The same, where that time is everybody's."""
 _OF_THE_CENTRE = re.compile(r"^Edgewright-Fence: \d+/\d+$", re.MULTILINE)
 _REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})(?: (\d+))?")
 

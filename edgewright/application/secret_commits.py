@@ -9,11 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from uuid import UUID
 
 from edgewright.application.committed_requests import (
-    EVERYTHING,
     LONGEST_LOOK,
+    MOST_LOOKED_AT,
+    SHORT_LOOK,
     already_committed,
     by_request,
     last_of_the_centre,
@@ -71,12 +73,13 @@ class SecretCommits:
 
         Args:
             staged_on: request -> the head before it was staged, where that is known: no older commit holds it.
-            most: changes in one commit; nothing is committed if one request has more.
+            most: changes in one commit; nothing is committed if one request has more, or if very many commits
+                would have to be searched.
 
         Raises:
             NotFound: code ``cluster_unknown``.
             Waiting: ``HeadMoved``: others were faster every time; ``paused``; ``not_ready``: there is no repository;
-                ``large_commit``; the storage is away.
+                ``large_commit``, and ``long_log``, if there is a ``most``; the storage is away.
         """
         for _ in range(CAS_ATTEMPTS):
             try:
@@ -97,7 +100,7 @@ class SecretCommits:
             return names_a_request(commit) or is_last(commit)
 
         def look() -> CommitSummary | None:
-            log = self._git.log(cluster, limit=EVERYTHING, only=names_a_request, until=is_found)
+            log = self._git.log(cluster, limit=MOST_LOOKED_AT, only=names_a_request, until=is_found)
             return next(iter(log), None)
 
         try:
@@ -159,7 +162,11 @@ class SecretCommits:
             raise HeadMoved("The cluster has moved to new hardware since its row was read.")
         requests, resealed = _split_by_origin(by_request(pending.changes))
         more = pending.more or len(requests) < len({change.request for change in pending.changes})
-        commits = {} if head is None else await self._already_committed(cluster, head, requests, staged_on)
+        commits = (
+            {}
+            if head is None
+            else await self._already_committed(cluster, head, requests, staged_on, short=most is not None)
+        )
         left = {request: changes for request, changes in requests.items() if request not in commits}
         done = CommittedSecrets(commits, next(reversed(commits.values()), None), len(requests), more)
         fence = WriterFence(f"{row.generation}/{row.change}", number)
@@ -193,7 +200,13 @@ class SecretCommits:
             return 0, None
 
     async def _already_committed(
-        self, repository: UUID, head: CommitId, requests: StagedRequests, staged_on: Mapping[UUID, CommitId]
+        self,
+        repository: UUID,
+        head: CommitId,
+        requests: StagedRequests,
+        staged_on: Mapping[UUID, CommitId],
+        *,
+        short: bool,
     ) -> dict[UUID, CommitId]:
         """Requests whose commit exists although no row says so, oldest first: who made it died between the two, or is
         about to say so."""
@@ -202,8 +215,7 @@ class SecretCommits:
         if all_known and heads == {head}:
             return {}
         back_to = heads if all_known else ()
-
-        found = await asyncio.to_thread(self._search, repository, requests, back_to)
+        found = await asyncio.to_thread(self._search, repository, requests, back_to, short=short)
         commits: dict[UUID, CommitId] = {}
         for commit in reversed(found):
             await self._staging.committed(found[commit], commit)
@@ -211,16 +223,33 @@ class SecretCommits:
         return commits
 
     def _search(
-        self, repository: UUID, requests: StagedRequests, back_to: Collection[CommitId] = ()
+        self,
+        repository: UUID,
+        requests: StagedRequests,
+        back_to: Collection[CommitId] = (),
+        *,
+        short: bool = False,
     ) -> dict[CommitId, list[UUID]]:
-        """Commits that hold requests of these, newest first. Blocks."""
+        """Commits that hold requests of these, newest first. Blocks.
+
+        Args:
+            short: raises ``Waiting``, code ``long_log``, rather than to look at many commits that were pushed.
+        """
+        most, looked_at = SHORT_LOOK if short else MOST_LOOKED_AT, count(1)
 
         def names_one(commit: CommitSummary) -> bool:
             return not requests.keys().isdisjoint(requests_named(commit))
 
         staged_at = min((datetime.now(UTC), *(changes[0].sealed_at for changes in requests.values())))
-        is_last = last_of_the_centre(staged_at - LONGEST_LOOK)
-        log = self._git.log(repository, limit=EVERYTHING, back_to=back_to, only=names_one, until=is_last)
+        is_old = last_of_the_centre(staged_at - LONGEST_LOOK)
+
+        def is_last(commit: CommitSummary) -> bool:
+            is_enough = is_old(commit)
+            if short and next(looked_at) == most and not is_enough:
+                raise Waiting("Too much was pushed since to look through it here.", code="long_log")
+            return is_enough
+
+        log = self._git.log(repository, limit=most, back_to=back_to, only=names_one, until=is_last)
         return already_committed(log, requests)
 
     async def _commit_written(

@@ -46,7 +46,7 @@ class ClusterRow:
         closed_at: when its deletion has finished; None: it lives.
         can_answer: whether the agent of the present generation has an active credential; None: not asked for.
         drift: what a repository or a database that was put back has lost; empty: nothing.
-        secrets_commit: the newest commit of secrets that is recorded; None: none is.
+        secrets_commit: the newest commit of secrets that is recorded; empty: none is.
     """
 
     uuid: UUID
@@ -88,7 +88,7 @@ class ClusterRow:
     closed_at: datetime | None = None
     can_answer: bool | None = None
     drift: str = ""
-    secrets_commit: CommitId | None = None
+    secrets_commit: CommitId = ""
 
 
 @dataclass(frozen=True)

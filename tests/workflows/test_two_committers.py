@@ -11,6 +11,8 @@ from centre import Centre, eventually, working
 from cluster_states import has_commits, is_told
 from staged_secrets import DiesBeforeItRecords, Frozen, committed_cluster, present_value, staged
 
+from api.secret_lane import MOST_CHANGES
+from edgewright.application import secret_commits
 from edgewright.application.secret_commits import BATCH, CommittedSecrets, SecretCommits
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Waiting
@@ -102,6 +104,23 @@ async def test_what_another_process_commits_after_it_was_staged_is_found(idle_ce
     found = await commit(idle_centre, cluster, staged_on={deleted.request: before})
     assert found.commits == {deleted.request: made}
     assert await state(idle_centre, deleted.request) == (StagedState.COMMITTED, made)
+
+
+async def test_a_gateway_leaves_a_long_log_to_the_worker(
+    idle_centre: Centre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking through it takes processor time that would be everybody's: one push may bring any number of commits."""
+    monkeypatch.setattr(secret_commits, "SHORT_LOOK", 9)
+    cluster = await committed_cluster(idle_centre, "long-log")
+    change = staged(cluster, b"v")
+    await idle_centre.ports.staging.stage([change])
+    made = await dies(idle_centre, cluster)
+    for _ in range(9):
+        await pushed(idle_centre, cluster)
+    with pytest.raises(Waiting) as too_long:
+        await commit(idle_centre, cluster, most=MOST_CHANGES)
+    assert too_long.value.code == "long_log"
+    assert (await commit(idle_centre, cluster)).commits == {change.request: made}
 
 
 async def test_what_waits_behind_a_small_request_is_not_forgotten(idle_centre: Centre) -> None:

@@ -334,6 +334,7 @@ async def test_what_is_entered_while_repository_and_database_are_compared_is_not
     await store.staging.stage([change])
     await store.staging.committed([change.request], "a2")
     finding: Any = {"event": uuid4(), "lost": {str(change.place): "a1"}}
+    assert not await store.steps.record_drift(cluster, "Put back.", **finding, secrets_commit="")
     assert not await store.steps.record_drift(cluster, "Put back.", **finding, secrets_commit="a1")
     row = await store.row(cluster)
     assert (row.must_reenter, row.drift) == ((), "")

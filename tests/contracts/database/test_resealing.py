@@ -162,11 +162,17 @@ async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(
     assert cluster in await store.directory.unfinished()
 
 
-async def test_what_is_entered_while_an_answer_is_judged_need_not_be_entered_again(store: Store) -> None:
+@pytest.mark.parametrize("is_first", [False, True])
+async def test_what_is_entered_while_an_answer_is_judged_need_not_be_entered_again(
+    store: Store, is_first: bool
+) -> None:
     cluster = await asked(store, "default/db", "default/a")
-    first = await store.change(cluster, "other")
-    await store.staging.stage([first])
-    await store.staging.committed([first.request], "a1")
+    if is_first:
+        assert (await store.row(cluster)).secrets_commit == ""
+    else:
+        first = await store.change(cluster, "other")
+        await store.staging.stage([first])
+        await store.staging.committed([first.request], "a1")
     seen = (await store.row(cluster)).secrets_commit
     change = await store.change(cluster, "password")
     await store.staging.stage([change])

@@ -207,7 +207,7 @@ class SqlClusterSteps:
     ) -> bool:
         async with self._database.write() as connection:
             row = await open_row(connection, cluster)
-            if secrets_commit not in (None, row.secrets_commit):
+            if secrets_commit not in (None, row.secrets_commit or ""):
                 return False
             is_told = await is_recorded(connection, event)
             if is_told and (mended or row.rendered_digest is None):
@@ -270,7 +270,7 @@ class SqlClusterSteps:
     ) -> bool:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
-            if secrets_commit not in (None, row.secrets_commit):
+            if secrets_commit not in (None, row.secrets_commit or ""):
                 return False
             listed = sorted({*row.must_reenter, *taken} - set(there))
             lost = {name: commit for name, commit in (row.drift_lost or {}).items() if name not in taken}

@@ -320,7 +320,7 @@ def _cluster_row(
         purge=purge_from(row),
         can_answer=can_answer,
         drift=row.drift or "",
-        secrets_commit=row.secrets_commit,
+        secrets_commit=row.secrets_commit or "",
     )
 
 

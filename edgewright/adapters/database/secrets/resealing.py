@@ -120,7 +120,7 @@ class SqlResealings:
                     code="certificate_differs",
                     hint="Report the one that sealed-secrets has now, then re-seal for it.",
                 )
-            if secrets_commit not in (None, row.secrets_commit):
+            if secrets_commit not in (None, row.secrets_commit or ""):
                 verdicts = [verdict for verdict in verdicts if not verdict.unreadable]
             await _answer(connection, at, resealing, fingerprint, verdicts)
             must_reenter = await _list_unreadable(connection, at, row, resealing, verdicts)
