@@ -1,7 +1,8 @@
-"""``python -m bench.agent_load beats|polls|secrets``: thousands of edges, as a process of its own.
+"""``python -m bench.agent_load beats|waits|polls|secrets``: thousands of edges, as a process of its own.
 
 ``beats`` are agents: each has the agent's own HTTP module (``edgewright.agent.centre``), a credential of its own, and
-sends heartbeats at the interval, ten percent early or late, some of them with a status that differs. ``polls`` are
+sends heartbeats at the interval, ten percent early or late, some of them with a status that differs. ``waits`` are
+agents that have their answers held back, as the agent does (``edgewright.agent.holding``). ``polls`` are
 Flux's sources: each asks for the refs of its repository as Flux's Git client does, on a new connection, as often.
 
 ``secrets`` is an application team: it writes a secret of each of some clusters at each interval.
@@ -18,8 +19,8 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -31,13 +32,17 @@ import httpx
 from bench.edge_identities import secret_of, status_of
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.messages import SentHeartbeat
+from edgewright.agent.holding import Holding
+from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.nonces import Nonces
 from edgewright.agent.pauses import until_next_beat
+from edgewright.agent.timing import RealClock
 from edgewright.domain.cluster import Role
 from edgewright.errors import EdgewrightError
 
 PATIENCE = 60.0
+BEGIN = 0.7
+"""Of the time in which all settles: then all have begun."""
 SELDOM = 10
 """Unless told otherwise, one cluster in so many gets secrets."""
 
@@ -49,7 +54,9 @@ class Task:
     Args:
         clusters: UUIDs.
         interval: seconds between two requests of one edge.
-        rounds: intervals to go on for; the first one is counted apart.
+        rounds: intervals to go on for.
+        settles: seconds at the beginning that are counted apart, and over most of which the edges begin; 0: those
+            of the first interval.
         changes: the part of the heartbeats that another status goes with.
         certificate: PEM; trusted and reported.
         revision: that the edges report.
@@ -64,6 +71,7 @@ class Task:
     changes: float
     certificate: str
     revision: str
+    settles: float = 0.0
     token: str = ""
     seldom: int = SELDOM
 
@@ -109,13 +117,13 @@ class Crowd:
         self.late: list[float] = []
         self.writes: list[Write] = []
 
-    async def run(self, edges: list[Callable[[], Awaitable[None]]]) -> dict[str, Any]:
-        """Lets each edge ask at its own times; returns what came of it."""
+    async def run(self, edges: Sequence["Edge"]) -> dict[str, Any]:
+        """Lets each edge live its own life; returns what came of it."""
         self.begun = time.monotonic()
         until = self.begun + self.task.interval * self.task.rounds
         used = time.process_time()
-        await asyncio.gather(*(self._live(edge, until) for edge in edges))
-        lengths = {"first": self.task.interval, "later": self.task.interval * (self.task.rounds - 1)}
+        await asyncio.gather(*(edge(self, until) for edge in edges))
+        lengths = {"first": self._settled, "later": self.task.interval * self.task.rounds - self._settled}
         return {
             "rounds": {
                 name: {kind: answers.told(lengths[name]) for kind, answers in kinds.items()}
@@ -126,26 +134,49 @@ class Crowd:
             "writes": [asdict(write) for write in self.writes],
         }
 
-    async def _live(self, edge: Callable[[], Awaitable[None]], until: float) -> None:
-        due = self.begun + self.chance.uniform(0, self.task.interval)
-        while due < until:
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
-            self.late.append(time.monotonic() - due)
-            await edge()
-            due = max(due, time.monotonic()) + until_next_beat(self.task.interval, self.chance)
+    def until_first(self) -> float:
+        """How long an edge waits until it begins: those who begin with a new centre have been silent for long."""
+        return self.chance.uniform(0, max(self.task.interval, BEGIN * self.task.settles))
 
-    async def ask(self, kind: str, request: Callable[[], Awaitable[Any]]) -> Any:
-        """One request, counted; None if it failed."""
+    @property
+    def _settled(self) -> float:
+        return self.task.settles or self.task.interval
+
+    async def ask(self, kind: str, request: Callable[[], Awaitable[Any]], *, held: float = 0.0) -> Any:
+        """One request, counted; None if it failed.
+
+        Args:
+            held: seconds for which the answer may be held back; what it took beyond them counts.
+        """
         begun = time.monotonic()
-        name = "first" if begun - self.begun < self.task.interval else "later"
+        name = "first" if begun - self.begun < self._settled else "later"
         answers = self.rounds[name].setdefault(kind, Answers())
         try:
-            answer = await asyncio.wait_for(request(), PATIENCE)
+            answer = await asyncio.wait_for(request(), PATIENCE + held)
         except (EdgewrightError, httpx.HTTPError, OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             answers.failed[getattr(error, "code", None) or f"{type(error).__name__} {error}".strip()] += 1
             return None
-        answers.taken.append(time.monotonic() - begun)
+        taken = time.monotonic() - begun
+        answers.taken.append(taken - held if taken >= held else taken)
         return answer
+
+
+Edge = Callable[[Crowd, float], Awaitable[None]]
+"""The life of one edge in a crowd, until a moment of the monotonic clock."""
+
+
+def at_intervals(ask: Callable[[], Awaitable[None]]) -> Edge:
+    """Asks at each interval."""
+
+    async def live(crowd: Crowd, until: float) -> None:
+        due = crowd.begun + crowd.until_first()
+        while due < until:
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            crowd.late.append(time.monotonic() - due)
+            await ask()
+            due = max(due, time.monotonic()) + until_next_beat(crowd.task.interval, crowd.chance)
+
+    return live
 
 
 class Agent:
@@ -158,18 +189,40 @@ class Agent:
         self._centre = Centre(Attachment(cluster, password, task.url, cluster, 1, task.certificate))
         self._digest: str | None = None
         self._nonces = Nonces()
+        self._holding = Holding(RealClock(), crowd.chance)
         self._changes = 0
 
     async def beat(self) -> None:
         """A heartbeat; and a status, if the centre wants one or the edge has changed."""
-        beat = SentHeartbeat(
+        await self._say(self._next())
+
+    async def wait(self, crowd: Crowd, until: float) -> None:
+        """One heartbeat after the other, each held back for as long as the agent offers."""
+        await asyncio.sleep(crowd.until_first())
+        while (began := time.monotonic()) < until:
+            known = self._holding.known_digest
+            offered = self._holding.offer(crowd.task.interval)
+            beat = replace(self._next(), wants_digest=known, wait=offered, revisions=self._holding.revisions)
+            answer = await self._say(beat, held=offered if known else 0.0)
+            pause = crowd.task.interval  # as long as an agent that is new to failures waits at most
+            if answer is not None:
+                pause = self._holding.answered(beat, answer, time.monotonic() - began)
+            await asyncio.sleep(pause)
+
+    def _next(self) -> SentHeartbeat:
+        return SentHeartbeat(
             sent_at=datetime.now(UTC),
             nonce=self._nonces.current,
             previous_nonce=self._nonces.previous,
             observed_revision=self._crowd.task.revision,
             status_digest=self._digest,
         )
-        answer = await self._crowd.ask("heartbeat", lambda: self._centre.heartbeat(beat))
+
+    async def _say(self, beat: SentHeartbeat, *, held: float = 0.0) -> ReceivedHeartbeatAnswer | None:
+        kind = "held heartbeat" if held else "heartbeat"
+        answer: ReceivedHeartbeatAnswer | None = await self._crowd.ask(
+            kind, lambda: self._centre.heartbeat(beat), held=held
+        )
         if answer is not None:
             self._nonces.answered()
         changed = self._crowd.chance.random() < self._crowd.task.changes
@@ -177,6 +230,7 @@ class Agent:
             self._changes += changed
             status = status_of(self._crowd.task.certificate, self._crowd.task.revision, self._changes)
             self._digest = await self._crowd.ask("status", lambda: self._centre.put_status(status))
+        return answer
 
 
 class Source:
@@ -234,16 +288,17 @@ class Team:
 async def run(kind: str, task: Task) -> dict[str, Any]:
     """Does a task."""
     crowd = Crowd(task)
-    edges: list[Callable[[], Awaitable[None]]]
     if kind == "beats":
-        edges = [Agent(crowd, cluster).beat for cluster in task.clusters]
+        edges = [at_intervals(Agent(crowd, cluster).beat) for cluster in task.clusters]
+    elif kind == "waits":
+        edges = [Agent(crowd, cluster).wait for cluster in task.clusters]
     elif kind == "secrets":
         http = httpx.AsyncClient(
             base_url=task.url, headers={"Authorization": f"Bearer {task.token}"}, timeout=PATIENCE
         )
-        edges = [Team(crowd, http, cluster).write for cluster in task.clusters[:: task.seldom]]
+        edges = [at_intervals(Team(crowd, http, cluster).write) for cluster in task.clusters[:: task.seldom]]
     else:
-        edges = [Source(crowd, cluster).poll for cluster in task.clusters]
+        edges = [at_intervals(Source(crowd, cluster).poll) for cluster in task.clusters]
     print("ready", flush=True)
     sys.stdin.readline()
     return await crowd.run(edges)

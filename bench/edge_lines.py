@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from bench.attached_edge import new_edge
 from bench.delivery_legs import by_leg
-from bench.edges_at_once import INTERVAL, Load, loads
+from bench.edges_at_once import Load, loads
 from bench.held_edges import held
 from bench.lines import Line, ms, rate, seconds
 from bench.lone_held import Weighed
@@ -45,15 +45,16 @@ def fleet_of_edges_lines(sizes: tuple[int, ...]) -> Iterator[Line]:
 
 
 def _lines_of(load: Load) -> Iterator[Line]:
-    of, goal = f"{load.edges:,} edges", f"{load.wanted:.1f}/s held, p99 250 ms"
-    yield Line(f"{of}, heartbeats each {INTERVAL:.0f} s", rate(load.heartbeats), "-", goal)
-    yield Line(f"{of}, Git polls each {INTERVAL:.0f} s", rate(load.polls), "-", goal)
+    of, goal = f"{load.edges:,} edges, Git polls each {load.fetch:.0f} s", "held, p99 250 ms"
+    wanted = load.edges / load.fetch
+    yield Line(f"{of}, heartbeats, beyond the time that they wait", rate(load.heartbeats), "-", goal)
+    yield Line(f"{of}, polls", rate(load.polls), "-", f"{wanted:.1f}/s {goal}")
     yield Line(f"{of}, statuses that differ, with 1% of the heartbeats", rate(load.statuses), "-", "-")
     for kind in ("heartbeat", "poll"):
-        measure = f"{of}, {kind}s of the first minute after a start of the centre"
-        yield Line(measure, rate(load.first[kind]), "-", "-")
+        yield Line(f"{of}, {kind}s until all has settled", rate(load.first[kind]), "-", "-")
     cores = ", ".join(f"{part} {used * 100:.0f}%" for part, used in load.cores.items())
-    yield Line(f"{of}, of a core", f"{cores}; requests sent late by up to {ms(load.late)} (p99)", "-", "-")
+    figure = f"{cores}; requests sent late by up to {ms(load.late)} (p99)"
+    yield Line(f"{of}, of a core", figure, "-", "gateway 40% with 10,000")
     memory = ", ".join(f"{part} {size:.0f} MB" for part, size in load.megabytes.items())
     yield Line(f"{of}, memory", memory, "-", "-")
     grown = ", ".join(f"{name} {size / 1e6:,.0f} MB" for name, size in load.grown.items())

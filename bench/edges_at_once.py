@@ -1,4 +1,7 @@
-"""What a fleet of edges that live costs one gateway: heartbeats, statuses and Git polls, each at its interval."""
+"""What a fleet of edges that live costs one gateway: heartbeats that wait, statuses, and Git polls.
+
+Each size is played twice: with Git polls as seldom as Flux asks by itself, and once a minute for comparison.
+"""
 
 import asyncio
 import json
@@ -29,6 +32,12 @@ INTERVAL = 60.0
 LEASE = 180
 """Seconds; the centre asks for heartbeats at a third of it."""
 ROUNDS = 3.0
+FETCHES = (180.0, 60.0)
+"""Seconds between two Git polls of one edge: as Flux asks by itself (600 where the agent tells it of news)."""
+SECONDS = 360.0
+"""Counted, of each."""
+RETURNS_PER_SECOND = 20.0
+"""Edges whose return after a start of the centre is told, by their workflows; that is counted apart."""
 CHANGES = 0.01
 """The part of the heartbeats that a status goes with which differs."""
 DAY = 86_400.0
@@ -39,15 +48,16 @@ class Load:
     """What came of one size.
 
     Args:
-        wanted: requests of one kind in a second.
-        beats, polls: as ``agent_load`` tells, of the rounds after the first one; ``first``: of that.
+        fetch: seconds between two Git polls of one edge.
+        heartbeats: that could be held back, ``polls``: as ``agent_load`` tells, once all has settled; ``first``: of
+            the time until then, with the heartbeats that are answered at once.
         cores: that each process used; ``load``: those that play the edges.
         megabytes: of each process of ours at the end.
         grown: bytes in a day, if it goes on so.
     """
 
     edges: int
-    wanted: float
+    fetch: float
     heartbeats: Mapping[str, Any]
     statuses: Mapping[str, Any]
     polls: Mapping[str, Any]
@@ -71,7 +81,9 @@ def loads(sizes: Sequence[int]) -> Iterator[Load]:
             assert centre.url == url, "another process has taken the gateway's port: all would be rendered anew"
             asyncio.run(all_run(centre, size))
             rest(centre)
-            yield played(centre, task)
+            for fetch in FETCHES:
+                back = INTERVAL + size / RETURNS_PER_SECOND if fetch is FETCHES[0] else 0.0
+                yield played(centre, task, fetch=fetch, settles=max(back, fetch))
 
 
 async def first_edge(centre: RunningCentre, certificate: str) -> Task:
@@ -128,27 +140,33 @@ async def _settled(http: httpx.AsyncClient, uuid: str) -> None:
     await asyncio.sleep(3)  # until the last projection is written, too
 
 
-def played(centre: RunningCentre, task: Task) -> Load:
-    """Plays the edges of every cluster of a centre."""
-    task = replace(task, url=centre.url, clusters=clusters_of(centre.home))
-    crowds = {kind: _Crowd(kind, task) for kind in ("beats", "polls")}
+def played(centre: RunningCentre, task: Task, *, fetch: float, settles: float) -> Load:
+    """Plays the edges of every cluster of a centre.
+
+    Args:
+        settles: seconds at the beginning that are counted apart.
+    """
+    task = replace(task, url=centre.url, clusters=clusters_of(centre.home), settles=settles)
+    beats = replace(task, rounds=(settles + SECONDS) / task.interval)
+    polls = replace(task, interval=fetch, rounds=(settles + SECONDS) / fetch)
+    crowds = {"waits": _Crowd("waits", beats), "polls": _Crowd("polls", polls)}
     for crowd in crowds.values():
         crowd.wait_ready()
     for crowd in crowds.values():
         crowd.begin()
-    time.sleep(task.interval)
+    time.sleep(settles)
     begun, used, stored = time.monotonic(), centre.processor_seconds(), _stored(centre.home)
     told = {kind: crowd.outcome() for kind, crowd in crowds.items()}
     seconds = time.monotonic() - begun
     cores = {name: (after - used[name]) / seconds for name, after in centre.processor_seconds().items()}
-    beats, polls = told["beats"], told["polls"]
+    waits, fetched = told["waits"]["rounds"], told["polls"]["rounds"]
     return Load(
         edges=len(task.clusters),
-        wanted=len(task.clusters) / task.interval,
-        heartbeats=beats["rounds"]["later"]["heartbeat"],
-        statuses=beats["rounds"]["later"].get("status", {}),
-        polls=polls["rounds"]["later"]["poll"],
-        first=beats["rounds"]["first"] | polls["rounds"]["first"],
+        fetch=fetch,
+        heartbeats=waits["later"]["held heartbeat"],
+        statuses=waits["later"].get("status", {}),
+        polls=fetched["later"]["poll"],
+        first=waits["first"] | fetched["first"],
         late=max(crowd["late"] for crowd in told.values()),
         cores=cores | {"load": sum(crowd["cores"] for crowd in told.values())},
         megabytes=centre.megabytes(),
