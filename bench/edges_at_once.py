@@ -36,6 +36,8 @@ FETCHES = (180.0, 60.0)
 """Seconds between two Git polls of one edge: as Flux asks by itself (600 where the agent tells it of news)."""
 SECONDS = 360.0
 """Counted, of each."""
+OF_ONE_ADDRESS = {"EDGEWRIGHT_CONNECTIONS_PER_ADDRESS": "10000"}
+"""All edges that are played are on one machine; those of a fleet are not."""
 RETURNS_PER_SECOND = 20.0
 """Edges whose return after a start of the centre is told, by their workflows; that is counted apart."""
 CHANGES = 0.01
@@ -70,7 +72,7 @@ class Load:
 
 def loads(sizes: Sequence[int]) -> Iterator[Load]:
     """Measures each size, the smallest first, on one home that grows."""
-    with running_centre() as centre:
+    with running_centre(settings=OF_ONE_ADDRESS) as centre:
         task, there = asyncio.run(first_edge(centre, measures.certificate())), 1
         original = UUID(task.clusters[0])
         for size in sizes:

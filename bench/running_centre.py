@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from uuid import UUID
 
 import psutil
@@ -27,11 +28,15 @@ class RunningCentre:
 
     Args:
         code: the files of the version that runs, with the libraries of this one; None: this one.
+        settings: variables of the environment beside those of every measurement.
     """
 
-    def __init__(self, home: Path, code: Path | None = None) -> None:
+    def __init__(
+        self, home: Path, code: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.home = home
         self._code = code
+        self._settings = settings
         self.url = ""
         self.token = ""
         self.temporal = ""
@@ -45,7 +50,7 @@ class RunningCentre:
     def start(self, patience: float = START_SECONDS) -> None:
         """Starts `edgewright up`; returns when all of it is ready, at the latest after ``patience`` seconds."""
         variables = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
-        variables |= {"EDGEWRIGHT_HOME": str(self.home), "EDGEWRIGHT_DEMO": "0"}
+        variables |= {"EDGEWRIGHT_HOME": str(self.home), "EDGEWRIGHT_DEMO": "0", **self._settings}
         if self._code is not None:
             variables["PYTHONPATH"] = str(self._code)
         with (self.home.parent / "up.log").open("ab") as log:
@@ -138,11 +143,14 @@ def counted_repositories(home: Path, known: Set[str]) -> int:
 
 
 @contextmanager
-def running_centre(code: Path | None = None) -> Iterator[RunningCentre]:
-    """One on a fresh home and free ports; it is stopped and its home removed at the end. ``code``: see there."""
+def running_centre(
+    code: Path | None = None, *, settings: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[RunningCentre]:
+    """One on a fresh home and free ports; it is stopped and its home removed at the end. ``code``, ``settings``: see
+    there."""
     with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as folder:
         home = Path(folder) / "home"
-        centre = RunningCentre(home, code)
+        centre = RunningCentre(home, code, settings)
         centre.start()
         try:
             yield centre
