@@ -23,8 +23,9 @@ class ClusterDirectory(Protocol):
         """A page of summaries; ``Invalid`` for a bad ``sort`` or ``after``."""
 
     async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
-        """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets,
-        or news since its projection, however old: of the edge, or a commit of secrets."""
+        """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets, a
+        rendering that is due again, or news since the projection, however old, of the edge or of a commit of secrets.
+        """
 
     async def underway(self) -> Sequence[UUID]:
         """Clusters whose workflow has published that a step of theirs is not finished, the longest unpublished first.

@@ -214,9 +214,11 @@ class _Play:
 
     async def _resume_at_last(self) -> None:
         wish, until = f"{self._paused_by}.last", self._door.journal.now() + RESUME_SECONDS
-        line: Line | None = None
-        while (line is None or line.outcome == "maybe") and self._door.journal.now() < until:
+        while self._door.journal.now() < until:
             line = await self._door.ask(wish, "resume", self._cluster, {}, requests.resume(self._cluster))
+            # Overtaken: an earlier pause, which got no answer, was applied meanwhile.
+            if line is not None and line.outcome != "maybe" and line.code != "overtaken":
+                return
             await asyncio.sleep(0.2)
 
     async def _undelete(self, step: Step) -> Line | None:

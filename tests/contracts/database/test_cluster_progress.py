@@ -251,6 +251,23 @@ async def test_what_differs_is_unfinished(timed: Store) -> None:
     assert await timed.directory.unfinished() == []
 
 
+async def test_a_cluster_that_is_to_be_rendered_again_is_unfinished_until_it_is(timed: Store) -> None:
+    """Whoever was told so may have forgotten it with Temporal's older copy, and have published since."""
+    sources = [(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)]
+    cluster = await timed.create()
+    await timed.steps.record_rendering(await timed.fence(cluster), "d1", sources)
+    await timed.steps.record_drift(cluster, "Put back.", event=uuid4())
+    timed.clock.advance(seconds=1)
+    await timed.publish(cluster, Phase.ACTIVE, ready=True)
+    assert await timed.directory.unfinished() == [cluster]
+    for paused in (True, False):
+        await timed.wishes.set_paused(cluster, paused=paused, reason="", actor="test")
+        await timed.publish(cluster, Phase.ACTIVE, ready=True)
+        assert await timed.directory.unfinished() == ([] if paused else [cluster])
+    await timed.steps.record_rendering(await timed.fence(cluster), "d1", sources)
+    assert await timed.directory.unfinished() == []
+
+
 async def test_news_of_the_edge_are_told_again_until_they_were_read(timed: Store) -> None:
     cluster = await timed.create()
     await timed.edge_reports.heartbeats([Heartbeat(cluster, 1)])

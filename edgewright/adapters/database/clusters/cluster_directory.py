@@ -9,6 +9,7 @@ from edgewright.adapters.database.clusters.cluster_lists import read_page
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.rows.cluster_rows import read_row
 from edgewright.adapters.database.tables import clusters, rendered_from, staged_changes
+from edgewright.domain.cluster import Desired
 from edgewright.domain.names import name_key
 from edgewright.ports.clusters import ClusterFilter, ClusterPage, ClusterRow
 from edgewright.ports.secret_staging import StagedState
@@ -53,10 +54,17 @@ class SqlClusterDirectory:
         )
         async with self._database.read(long=True) as connection:
             unread = clusters.c.news_at >= func.coalesce(clusters.c.projected_at, clusters.c.created_at)
+            rendering_due = (
+                (clusters.c.desired == Desired.PRESENT)
+                & clusters.c.rendered_digest.is_(None)
+                & clusters.c.paused.is_(False)
+                & select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid).exists()
+            )
             differs = or_(
                 clusters.c.change != clusters.c.change_done,
                 clusters.c.lease_epoch != clusters.c.lease_epoch_taken,
                 unread,
+                rendering_due,
                 staged,
             )
             statement = (
