@@ -106,13 +106,15 @@ def _find_drift(
     def is_there(commit: CommitId) -> bool:
         return commit in known or (head is not None and git.is_ancestor(row.uuid, commit, head))
 
-    desired = row.projection.desired_revision if row.projection else None
-    mended = desired is None or is_there(desired)
+    # The workflow may have forgotten its newest rendering; the row has not.
+    wanted = (row.projection.desired_revision if row.projection else None, row.rendered_commit)
+    missing = [commit for commit in dict.fromkeys(wanted) if commit and not is_there(commit)]
+    mended = not missing
     seen = {commit: is_there(commit) for commit in dict.fromkeys(each.commit for each in recorded)}
     is_enough = len(seen) >= LOOK_BACK
     lost = [each for each in recorded if not seen[each.commit]]
     if lost or not mended:
-        commits = list(dict.fromkeys([*([] if mended or desired is None else [desired]), *(c.commit for c in lost)]))
+        commits = list(dict.fromkeys([*missing, *(each.commit for each in lost)]))
         written = _newest_words(lost, recorded)
         # A finding keeps its name for as long as the same commits are lost, and loses it when more are.
         newest, oldest = (lost[0].commit, lost[-1].commit) if lost else (commits[0], commits[0])

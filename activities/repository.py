@@ -77,7 +77,7 @@ class RepositoryActivities:
             actor=row.created_by if row.projection is None else step.actor,
         )
         digest = collected.digest
-        await self._steps.record_rendering(step.fence, digest, collected.sources)
+        await self._steps.record_rendering(step.fence, digest, collected.sources, commit=commit)
         return StepResult(commit=commit, rendered_digest=digest, note=f"The generated files are in {commit[:12]}.")
 
     @activity.defn(name="withdraw_secrets")

@@ -55,8 +55,10 @@ class ClusterSteps(Protocol):
         """Records that a commit of generated files may come about, so that they are rendered again even for a wish
         that was taken back meanwhile; fenced. ``record_rendering`` ends that."""
 
-    async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
-        """Remembers which entries (app, object) the generated files came from."""
+    async def record_rendering(
+        self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId | None = None
+    ) -> None:
+        """Remembers which entries (app, object) the generated files came from, and the commit that holds them."""
 
     async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
         """What the timeline says has been committed, newest first; fewer than ``limit``: it tells of no more."""

@@ -47,6 +47,7 @@ class ClusterRow:
         can_answer: whether the agent of the present generation has an active credential; None: not asked for.
         drift: what a repository or a database that was put back has lost; empty: nothing.
         secrets_commit: the newest commit of secrets that is recorded; empty: none is.
+        rendered_commit: the head when the generated files were last made sure of; empty: not recorded.
     """
 
     uuid: UUID
@@ -89,6 +90,7 @@ class ClusterRow:
     can_answer: bool | None = None
     drift: str = ""
     secrets_commit: CommitId = ""
+    rendered_commit: CommitId = ""
 
 
 @dataclass(frozen=True)

@@ -105,10 +105,10 @@ async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: 
 async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_centre: Centre) -> None:
     queue, go_on = asyncio.Event(), asyncio.Event()
 
-    async def late(*arguments: Any) -> None:
+    async def late(*arguments: Any, **more: Any) -> None:
         queue.set()
         await go_on.wait()
-        await idle_centre.steps.record_rendering(*arguments)
+        await idle_centre.steps.record_rendering(*arguments, **more)
 
     async with working(idle_centre):
         cluster = await idle_centre.create("queued")

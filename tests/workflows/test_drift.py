@@ -13,7 +13,7 @@ from cluster_states import is_told, stage
 
 from activities import drift, upkeep
 from activities.composition import upkeep_of
-from edgewright.domain.cluster import ConditionStatus, ConditionType
+from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence
 from edgewright.ports.audit import RecordedCommit
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
@@ -214,6 +214,28 @@ async def test_the_same_copy_put_back_again_is_rendered_again(idle_centre: Centr
             put_back(idle_centre, cluster, copy)
             await eventually(is_rendered)
         assert len(await told(idle_centre, cluster)) == 1
+
+
+@pytest.mark.usefixtures("every_slot")
+async def test_a_rendering_that_only_the_row_remembers_is_missed_as_well(idle_centre: Centre) -> None:
+    """Its workflow would have told of it, but was put back to an older copy together with the repository."""
+    async with working(idle_centre):
+        cluster = await idle_centre.create("forgotten")
+        await eventually(lambda: is_told(idle_centre, cluster))
+    row = await idle_centre.row(cluster)
+    fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+    await idle_centre.steps.record_rendering(fence, "d2", [], commit="f" * 40)
+    await sweep(idle_centre)
+    [message] = await told(idle_centre, cluster)
+    assert message.startswith(f"The repository has lost commit {'f' * 12}: ")
+
+    async def is_mended() -> bool:
+        await sweep(idle_centre)
+        row, head = await idle_centre.row(cluster), idle_centre.git.head(cluster)
+        return (row.rendered_commit, row.drift) == (head, "")
+
+    async with working(idle_centre):
+        await eventually(is_mended)
 
 
 @pytest.mark.usefixtures("every_slot")

@@ -165,6 +165,7 @@ clusters = Table(
     *(Column(name, Boolean) for name in ("purge", "purged")),
     Column("purge_problem", Text),
     Column("secrets_commit", Text),
+    Column("rendered_commit", Text),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),

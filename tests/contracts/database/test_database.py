@@ -297,6 +297,7 @@ OF_LATER_MIGRATIONS = (
     *("asks_flux", "asks_flux_since"),
     *("purge", "purged", "purge_problem"),
     "secrets_commit",
+    "rendered_commit",
 )
 
 

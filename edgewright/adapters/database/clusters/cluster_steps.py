@@ -168,10 +168,12 @@ class SqlClusterSteps:
             await hold_fence(connection, fence)
             await update_row(connection, fence.cluster, rendered_digest=None)
 
-    async def record_rendering(self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]]) -> None:
+    async def record_rendering(
+        self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId | None = None
+    ) -> None:
         async with self._database.write() as connection:
             await hold_fence(connection, fence)
-            await update_row(connection, fence.cluster, rendered_digest=digest)
+            await update_row(connection, fence.cluster, rendered_digest=digest, rendered_commit=commit)
             await connection.execute(_DROP_SOURCES, {"of_cluster": fence.cluster})
             rows = [
                 {"cluster": fence.cluster, "app": app, "object": object_} for app, object_ in sorted(set(sources))

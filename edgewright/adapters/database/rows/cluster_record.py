@@ -107,6 +107,7 @@ class ClusterRecord(NamedTuple):
     purged: bool | None
     purge_problem: str | None
     secrets_commit: CommitId | None
+    rendered_commit: CommitId | None
 
 
 class ClusterChanges(TypedDict, total=False):
@@ -195,6 +196,7 @@ class ClusterChanges(TypedDict, total=False):
     purged: bool | None
     purge_problem: str | None
     secrets_commit: CommitId | None
+    rendered_commit: CommitId | None
 
 
 NO_PURGE: ClusterChanges = {"purge": None, "purged": None, "purge_problem": None}

@@ -321,6 +321,7 @@ def _cluster_row(
         can_answer=can_answer,
         drift=row.drift or "",
         secrets_commit=row.secrets_commit or "",
+        rendered_commit=row.rendered_commit or "",
     )
 
 
