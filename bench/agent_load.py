@@ -35,7 +35,7 @@ from edgewright.agent.centre import Centre
 from edgewright.agent.holding import Holding
 from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.nonces import Nonces
-from edgewright.agent.pauses import until_next_beat
+from edgewright.agent.pauses import Backoff, until_next_beat
 from edgewright.agent.timing import RealClock
 from edgewright.domain.cluster import Role
 from edgewright.errors import EdgewrightError
@@ -189,7 +189,7 @@ class Agent:
         self._centre = Centre(Attachment(cluster, password, task.url, cluster, 1, task.certificate))
         self._digest: str | None = None
         self._nonces = Nonces()
-        self._holding = Holding(RealClock(), crowd.chance)
+        self._holding, self._backoff = Holding(RealClock(), crowd.chance), Backoff(crowd.chance)
         self._changes = 0
 
     async def beat(self) -> None:
@@ -204,10 +204,11 @@ class Agent:
             offered = self._holding.offer(crowd.task.interval)
             beat = replace(self._next(), wants_digest=known, wait=offered, revisions=self._holding.revisions)
             answer = await self._say(beat, held=offered if known else 0.0)
-            pause = crowd.task.interval  # as long as an agent that is new to failures waits at most
-            if answer is not None:
-                pause = self._holding.answered(beat, answer, time.monotonic() - began)
-            await asyncio.sleep(pause)
+            if answer is None:
+                await asyncio.sleep(self._backoff.after_failure())
+                continue
+            self._backoff.reset()
+            await asyncio.sleep(self._holding.answered(beat, answer, time.monotonic() - began))
 
     def _next(self) -> SentHeartbeat:
         return SentHeartbeat(

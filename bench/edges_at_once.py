@@ -83,8 +83,8 @@ def loads(sizes: Sequence[int]) -> Iterator[Load]:
             assert centre.url == url, "another process has taken the gateway's port: all would be rendered anew"
             asyncio.run(all_run(centre, size))
             rest(centre)
-            for fetch in FETCHES:
-                back = INTERVAL + size / RETURNS_PER_SECOND if fetch is FETCHES[0] else 0.0
+            for turn, fetch in enumerate(FETCHES):
+                back = INTERVAL + size / RETURNS_PER_SECOND if turn == 0 else 0.0
                 yield played(centre, task, fetch=fetch, settles=max(back, fetch))
 
 

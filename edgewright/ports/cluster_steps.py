@@ -56,7 +56,7 @@ class ClusterSteps(Protocol):
         that was taken back meanwhile; fenced. ``record_rendering`` ends that."""
 
     async def record_rendering(
-        self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId | None = None
+        self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId
     ) -> None:
         """Remembers which entries (app, object) the generated files came from, and the commit that holds them."""
 

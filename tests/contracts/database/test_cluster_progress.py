@@ -42,7 +42,7 @@ FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
     "allocate_address": lambda store, fence: store.steps.allocate_address(fence, "Edgewright-zombie"),
     "write_git_entry": lambda store, fence: store.steps.write_git_entry(fence, "cluster/zombie"),
     "begin_rendering": lambda store, fence: store.steps.begin_rendering(fence),
-    "record_rendering": lambda store, fence: store.steps.record_rendering(fence, "zombie", []),
+    "record_rendering": lambda store, fence: store.steps.record_rendering(fence, "zombie", [], commit="c0"),
     "record_reentry": lambda store, fence: store.steps.record_reentry(fence, taken=["default/zombie"]),
     "begin_deletion": lambda store, fence: store.steps.begin_deletion(fence),
     "remove_address": lambda store, fence: store.steps.remove_central_entries(fence, StepName.REMOVE_ADDRESS),
@@ -255,7 +255,7 @@ async def test_a_cluster_that_is_to_be_rendered_again_is_unfinished_until_it_is(
     """Whoever was told so may have forgotten it with Temporal's older copy, and have published since."""
     sources = [(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)]
     cluster = await timed.create()
-    await timed.steps.record_rendering(await timed.fence(cluster), "d1", sources)
+    await timed.steps.record_rendering(await timed.fence(cluster), "d1", sources, commit="c0")
     await timed.steps.record_drift(cluster, "Put back.", event=uuid4())
     timed.clock.advance(seconds=1)
     await timed.publish(cluster, Phase.ACTIVE, ready=True)
@@ -264,7 +264,7 @@ async def test_a_cluster_that_is_to_be_rendered_again_is_unfinished_until_it_is(
         await timed.wishes.set_paused(cluster, paused=paused, reason="", actor="test")
         await timed.publish(cluster, Phase.ACTIVE, ready=True)
         assert await timed.directory.unfinished() == ([] if paused else [cluster])
-    await timed.steps.record_rendering(await timed.fence(cluster), "d1", sources)
+    await timed.steps.record_rendering(await timed.fence(cluster), "d1", sources, commit="c0")
     assert await timed.directory.unfinished() == []
 
 
@@ -295,24 +295,24 @@ async def test_the_users_of_a_template_are_known(store: Store) -> None:
     one, two = sorted([await store.create("one"), await store.create("two")])
     chart, flux = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
     assert await store.directory.using_template(*chart) == [one, two]  # nothing was rendered for them yet
-    await store.steps.record_rendering(await store.fence(one), "d1", [chart, flux, chart])
-    await store.steps.record_rendering(await store.fence(two), "d2", [flux])
+    await store.steps.record_rendering(await store.fence(one), "d1", [chart, flux, chart], commit="c0")
+    await store.steps.record_rendering(await store.fence(two), "d2", [flux], commit="c0")
     assert await store.directory.using_template(*chart) == [one]
     assert await store.directory.using_template(*flux) == [one, two]
-    await store.steps.record_rendering(await store.fence(one), "d3", [chart])
+    await store.steps.record_rendering(await store.fence(one), "d3", [chart], commit="c0")
     assert await store.directory.using_template(*flux) == [two]
 
 
 async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(store: Store) -> None:
     cluster = await store.create()
-    await store.steps.record_rendering(await store.fence(cluster), "d1", [])
+    await store.steps.record_rendering(await store.fence(cluster), "d1", [], commit="c0")
     for begun in (False, True, False):
         if begun:
             await store.steps.begin_rendering(await store.fence(cluster))
         wanted = await store.steps.read_wanted(cluster)
         assert wanted is not None and wanted.rendering_begun is begun
         if begun:
-            await store.steps.record_rendering(await store.fence(cluster), "d1", [])
+            await store.steps.record_rendering(await store.fence(cluster), "d1", [], commit="c0")
 
 
 # --- drift ---------------------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(st
 
 async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> None:
     cluster, finding = await store.create(), uuid4()
-    await store.steps.record_rendering(await store.fence(cluster), "d1", [])
+    await store.steps.record_rendering(await store.fence(cluster), "d1", [], commit="c0")
     change = (await store.row(cluster)).change
     lost = {"default/db/password": "a1", "default/db/user": "a2"}
     assert await store.steps.record_drift(cluster, "Put back.", event=finding, lost=lost)
@@ -361,7 +361,7 @@ async def test_what_is_entered_while_repository_and_database_are_compared_is_not
 async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(store: Store) -> None:
     cluster, finding = await store.create(), uuid4()
     assert await store.steps.record_drift(cluster, "Put back.", event=finding)
-    await store.steps.record_rendering(await store.fence(cluster), "d1", [])
+    await store.steps.record_rendering(await store.fence(cluster), "d1", [], commit="c0")
     assert not await store.steps.record_drift(cluster, "Put back.", event=finding, mended=True)
     assert await store.steps.record_drift(cluster, "Put back.", event=finding)
     wanted = await store.steps.read_wanted(cluster)

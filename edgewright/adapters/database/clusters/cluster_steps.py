@@ -169,7 +169,7 @@ class SqlClusterSteps:
             await update_row(connection, fence.cluster, rendered_digest=None)
 
     async def record_rendering(
-        self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId | None = None
+        self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId
     ) -> None:
         async with self._database.write() as connection:
             await hold_fence(connection, fence)
