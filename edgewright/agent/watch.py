@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, Protocol, TypeVar
@@ -25,7 +25,9 @@ VERSION_SECONDS = 3600.0
 
 OPENINGS_SECONDS = 60.0
 """SealedSecrets are many and large: they are looked at when Flux has applied something, while one waits for its
-controller, and else so rarely."""
+controller, while a refusal is new, and else so rarely."""
+NEW_REFUSAL_SECONDS = 600.0
+"""So long after a refusal somebody may be mending what stands in the way, or Kubernetes is about to collect it."""
 
 _RESOURCES = {
     "nodes": NODES,
@@ -107,6 +109,8 @@ class Watch:
             )
         }
         self._version_due, self._openings_due = -math.inf, -math.inf
+        self._refused: frozenset[str] = frozenset()
+        self._refused_lately_until = -math.inf
         self._unopened = unopened
         self.absence = Absence(edge, namespace=namespace, cluster=cluster, clock=clock)
         self._hurried_until = -math.inf
@@ -176,6 +180,7 @@ class Watch:
         is_due = (
             self._clock.monotonic() >= self._openings_due
             or _is_pending(seen)
+            or (self._refused and self._clock.monotonic() < self._refused_lately_until)
             or [(each.name, each.applied) for each in seen.kustomizations or ()] != applied_before
         )
         if not is_due:
@@ -184,7 +189,14 @@ class Watch:
         if found is None:
             return None
         self._openings_due = self._clock.monotonic() + OPENINGS_SECONDS
+        self._note_refusals(found)
         return tuple(sorted(found, key=lambda each: (each.namespace, each.name)))
+
+    def _note_refusals(self, found: Sequence[Opening]) -> None:
+        refused = frozenset(each.digest for each in found if each.stage is Stage.REFUSED)
+        if refused - self._refused:
+            self._refused_lately_until = self._clock.monotonic() + NEW_REFUSAL_SECONDS
+        self._refused = refused
 
     async def _version(self) -> str | None:
         if self._clock.monotonic() < self._version_due:

@@ -4,14 +4,19 @@ A move to new hardware took secrets away: the list of what has to be entered aga
 was put back to a moment before the move does not have it, and the step that takes secrets away finds nothing left to
 take: the repository tells.
 
+What was listed when the backup was made may have been entered since: the repository has it, and who reads the list
+would enter it once more.
+
 A deletion took every workload and secret away: put back to a moment before it, the database wants the cluster as it
 was, and nothing that is rendered brings back what people have written.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from uuid import UUID
 
+from edgewright.application.committed_requests import names_a_request
 from edgewright.domain.rendering import SECRETS_FOLDER
 from edgewright.errors import Stalled
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
@@ -53,6 +58,24 @@ def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
         if _TAKES.search(commit.message) and number + 1 < len(log):
             taken |= _keys(git, cluster, log[number + 1].commit) - entered
     return taken
+
+
+def entered_since(git: GitServer, cluster: UUID, *, last_known: CommitId) -> set[str]:
+    """Values, as ``namespace/name/key``, that requests have put there since, and that no move has taken away again.
+
+    Args:
+        last_known: the newest commit of secrets that the database knows; empty: none.
+
+    Raises:
+        NotFound: there is no such repository.
+    """
+    log = git.log(cluster, limit=_LONGEST_LOOK)
+    newer = next((n for n, each in enumerate(log) if each.commit == last_known or _TAKES.search(each.message)), 0)
+    entered: set[tuple[str, str]] = set()
+    for commit, before in pairwise(log[: newer + 1]):
+        if names_a_request(commit):
+            entered |= _sealed(git, cluster, commit.commit) - _sealed(git, cluster, before.commit)
+    return {place for place, _ in entered}
 
 
 def removal_undone(git: GitServer, cluster: UUID) -> tuple[CommitId, Mapping[str, bytes | None]] | None:
@@ -119,14 +142,19 @@ def _ahead(log: Sequence[CommitSummary], after: int) -> int:
 
 
 def _keys(git: GitServer, cluster: UUID, at: CommitId) -> set[str]:
-    """A file that cannot be read counts as a whole, without a key."""
-    keys: set[str] = set()
+    return {place for place, _ in _sealed(git, cluster, at)}
+
+
+def _sealed(git: GitServer, cluster: UUID, at: CommitId) -> set[tuple[str, str]]:
+    """Each value's place and ciphertext; a file that cannot be read counts as a whole, without a key."""
+    sealed: set[tuple[str, str]] = set()
     for path in git.list(cluster, SECRETS_FOLDER.rstrip("/"), at=at):
         if not path.endswith(".yaml"):
             continue
         secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
         try:
-            keys |= {f"{secret}/{key}" for key in read_values(git.read(cluster, path, at=at) or b"", where=path)}
+            values = read_values(git.read(cluster, path, at=at) or b"", where=path)
+            sealed |= {(f"{secret}/{key}", value.ciphertext) for key, value in values.items()}
         except Stalled:
-            keys.add(secret)
-    return keys
+            sealed.add((secret, ""))
+    return sealed

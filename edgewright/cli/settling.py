@@ -13,7 +13,7 @@ from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.upkeep.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.application.committed_requests import already_committed, by_request
-from edgewright.application.repository_ahead import PUT_BACK_TRAILER, removal_undone, taken_away
+from edgewright.application.repository_ahead import PUT_BACK_TRAILER, entered_since, removal_undone, taken_away
 from edgewright.cli.backup_manifest import Manifest
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Fence
@@ -77,6 +77,8 @@ async def settle(settings: Settings, made_at: datetime) -> Settled:
     async with open_ports(settings) as ports:
         wanted = await begin_anew(ports.database, made_at=made_at)
         returned = sum(return_from_archive(ports.repositories.root, cluster) for cluster in wanted)
+        for cluster in wanted:
+            await _find_entered(ports, cluster)  # first: what is found next counts as known
         for cluster in await clusters_with_staged_secrets(ports.database):
             await _find_committed(ports, cluster)
         put_back = 0
@@ -85,6 +87,19 @@ async def settle(settings: Settings, made_at: datetime) -> Settled:
             put_back += await _put_back(ports, cluster)
             await _find_taken_away(ports, cluster)
     return Settled(returned, put_back)
+
+
+async def _find_entered(ports: StoredPorts, cluster: UUID) -> None:
+    """Takes off the list of what has to be entered again what was entered after the backup was made."""
+    row = await ports.directory.get(cluster)
+    if row is None or not row.must_reenter:
+        return
+    try:
+        there = await asyncio.to_thread(entered_since, ports.git, cluster, last_known=row.secrets_commit)
+    except NotFound:
+        return
+    fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+    await ports.steps.record_reentry(fence, there=there)
 
 
 async def _find_committed(ports: StoredPorts, cluster: UUID) -> None:

@@ -162,11 +162,11 @@ async def test_sealed_secrets_are_looked_at_when_flux_has_applied_something_and_
     for _ in range(3):
         await watch.look()
     assert edge.asked_for_openings == 4
-    edge.stage = Stage.REFUSED
+    edge.stage = Stage.OPENED
     for _ in range(3):
         await watch.look()
     assert edge.asked_for_openings == 5
-    assert [each.stage for each in watch.seen.openings or ()] == [Stage.OPENED, Stage.REFUSED]
+    assert [each.stage for each in watch.seen.openings or ()] == [Stage.OPENED, Stage.OPENED]
 
 
 async def test_sealed_secrets_are_looked_at_once_a_minute_if_nothing_happens(edge: Edge) -> None:
@@ -174,6 +174,33 @@ async def test_sealed_secrets_are_looked_at_once_a_minute_if_nothing_happens(edg
     with pytest.raises(TimeIsUp):
         await watch_of(edge, clock).run()
     assert 8 <= edge.asked_for_openings <= 11
+
+
+async def test_the_end_of_a_new_refusal_is_seen_with_the_next_look(edge: Edge) -> None:
+    """Flux applies nothing then: what stood in the way is gone from the edge."""
+    edge.stage = Stage.REFUSED
+    watch = watch_of(edge, QuickClock(0))
+    for _ in range(3):
+        await watch.look()
+    assert edge.asked_for_openings == 3
+    edge.stage = Stage.OPENED
+    await watch.look()
+    assert [each.stage for each in watch.seen.openings or ()] == [Stage.OPENED, Stage.OPENED]
+    await watch.look()
+    assert edge.asked_for_openings == 4, "none is refused any more"
+
+
+async def test_a_refusal_that_stays_is_looked_at_once_a_minute_after_ten(edge: Edge) -> None:
+    edge.stage = Stage.REFUSED
+    clock = QuickClock(600)
+    watch = watch_of(edge, clock)
+    with pytest.raises(TimeIsUp):
+        await watch.run()
+    assert edge.asked_for_openings > 35
+    edge.asked_for_openings, clock._lasts = 0, 1200
+    with pytest.raises(TimeIsUp):
+        await watch.run()
+    assert 8 <= edge.asked_for_openings <= 12
 
 
 async def test_trouble_and_its_end_have_one_line_each_and_the_version_is_asked_for_rarely(edge: Edge) -> None:

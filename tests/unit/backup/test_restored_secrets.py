@@ -1,16 +1,17 @@
 """What happened to a repository after the backup: a move's secrets are listed, a deletion's removal is undone."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from sealing_keys import NOW
 from stopped_home import StoppedHome
 
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER, removal_undone
+from edgewright.application.committed_requests import REQUEST_TRAILER
+from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER, entered_since, removal_undone
 from edgewright.domain.cluster import Fence, Phase
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.projection import Done
@@ -22,14 +23,32 @@ PATH = "edo/secrets/default/db.yaml"
 
 
 def commit(
-    home: StoppedHome, cluster: UUID, keys: set[str], *, fence: str, subject: str = "Change", taken: int | None = None
-) -> None:
-    """Leaves exactly these keys of ``default/db``. ``taken``: as the step says it that takes values away."""
-    taken_away = () if taken is None else ((TAKEN_TRAILER, str(taken)),)
-    values: Mapping[str, SealedValue] = {key: SealedValue("AQAA", "ab" * 32, NOW) for key in keys}
-    document = put_values(None, SecretReference("default", "db"), values) if keys else None
-    message = CommitMessage(subject=subject, actor="test", trailers=(("Edgewright-Fence", fence), *taken_away))
-    home.git.commit(cluster, {PATH: document}, message, expected_head=home.git.head(cluster))
+    home: StoppedHome,
+    cluster: UUID,
+    keys: Iterable[str],
+    *,
+    fence: str,
+    subject: str = "Change",
+    taken: int | None = None,
+    entered: Collection[str] = (),
+) -> CommitId:
+    """Leaves exactly these keys of ``default/db``.
+
+    Args:
+        taken: as the step says it that takes values away.
+        entered: those of the keys that a request has sealed anew.
+    """
+    trailers = [("Edgewright-Fence", fence)]
+    if taken is not None:
+        trailers.append((TAKEN_TRAILER, str(taken)))
+    if entered:
+        trailers.append((REQUEST_TRAILER, f"{uuid4()} 1"))
+    values: Mapping[str, SealedValue] = {
+        key: SealedValue("AQAB" if key in entered else "AQAA", "ab" * 32, NOW) for key in keys
+    }
+    document = put_values(None, SecretReference("default", "db"), values) if values else None
+    message = CommitMessage(subject=subject, actor="test", trailers=tuple(trailers))
+    return home.git.commit(cluster, {PATH: document}, message, expected_head=home.git.head(cluster))
 
 
 def commissioned(home: StoppedHome) -> UUID:
@@ -88,6 +107,50 @@ def test_a_move_that_the_backup_knows_of_is_not_looked_at_again(home: StoppedHom
     commit(home, cluster, {"c", "d"}, fence="1/1")
     home.restore(made, keep_repositories=True)
     assert listed(home, cluster) == ()
+
+
+def moved(home: StoppedHome) -> UUID:
+    """A cluster on its second hardware: ``a`` and ``b`` are listed to be entered again."""
+    cluster = commissioned(home)
+    commit(home, cluster, {"c"}, fence="1/1", taken=2)
+
+    async def list_taken() -> None:
+        async with home.store() as store:
+            row = await store.row(cluster)
+            fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
+            await store.steps.record_reentry(fence, taken=["default/db/a", "default/db/b"])
+
+    asyncio.run(list_taken())
+    return cluster
+
+
+def test_what_was_entered_after_the_backup_is_not_listed_any_more(home: StoppedHome) -> None:
+    cluster = moved(home)
+    made = home.back_up()
+    commit(home, cluster, "ac", fence="1/1", entered="a")
+    commit(home, cluster, "abc", fence="1/1")  # by whatever brings back an old value
+    home.restore(made, keep_repositories=True)
+    assert listed(home, cluster) == ("default/db/b",)
+
+
+def test_what_was_entered_and_taken_away_again_stays_listed(home: StoppedHome) -> None:
+    cluster = moved(home)
+    made = home.back_up()
+    commit(home, cluster, "ac", fence="1/1", entered="a")
+    commit(home, cluster, "c", fence="2/4", taken=1)
+    home.restore(made, keep_repositories=True)
+    assert listed(home, cluster) == ("default/db/a", "default/db/b")
+
+
+def test_of_values_that_no_key_opens_those_are_entered_that_were_sealed_since(home: StoppedHome) -> None:
+    """They are listed, and in the repository, too."""
+    cluster = commissioned(home)
+    known = commit(home, cluster, "abc", fence="1/1", entered="c")
+    pushed(home, cluster, {"by-hand/app.yaml": b"app"})
+    commit(home, cluster, "abc", fence="1/1", entered="ac")
+    assert entered_since(home.git, cluster, last_known=known) == {"default/db/a"}
+    for unknown in ("", "0" * 40):
+        assert entered_since(home.git, cluster, last_known=unknown) == set(), "nobody knows since when"
 
 
 def test_a_move_is_found_behind_many_commits(home: StoppedHome) -> None:
