@@ -7,7 +7,7 @@ from uuid import UUID
 
 from temporalio import activity
 
-from edgewright.application.git_storage import demand_storage
+from edgewright.application.git_storage import CAS_ATTEMPTS, demand_storage, lost_every_race
 from edgewright.application.rendering import RenderInputs
 from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
 from edgewright.domain.cluster import Fence
@@ -26,9 +26,6 @@ from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
 from edgewright.sealing import read_values, remove_keys
-
-CAS_ATTEMPTS = 20
-"""Each lost race means that somebody else has committed: a push, or secrets of the same cluster."""
 
 Changes = Mapping[str, bytes | None]
 ChangesFor = Callable[[CommitId | None, list[str]], Awaitable[Changes]]
@@ -90,7 +87,7 @@ class RepositoryActivities:
             result = await self._withdraw(step)
             if result is not None:
                 return result
-        raise _too_busy()
+        raise lost_every_race()
 
     async def _withdraw(self, step: StepInput) -> StepResult | None:
         """None: a commit of secrets came in between, and may have deleted what would be listed."""
@@ -232,7 +229,7 @@ class RepositoryActivities:
                 )
             except HeadMoved:
                 continue
-        raise _too_busy()
+        raise lost_every_race()
 
     async def _head(self, repository: UUID) -> CommitId | None:
         return await asyncio.to_thread(self._git.head, repository)
@@ -251,10 +248,6 @@ class RepositoryActivities:
         if row.closed:
             raise Superseded(f"The deletion of {cluster} has finished.")
         return row
-
-
-def _too_busy() -> HeadMoved:
-    return HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
 
 
 def _only_sealed_for(fingerprint: str | None, document: bytes | None, path: str) -> bytes | None:

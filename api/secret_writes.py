@@ -116,10 +116,12 @@ async def _change_keys(
 
 
 async def _warnings(room: SecretRoom, row: ClusterRow, wish: SecretWish, head: CommitId | None) -> Sequence[str]:
-    """None where they cannot be read: the request is staged by now, and an error would say that it is not."""
+    """None where they cannot be read, unless nothing is staged: an error would say of a request that it is not."""
     try:
         return await asyncio.to_thread(namespace_warnings, room.git, row, head, wish.expected)
     except EdgewrightError:
+        if wish.dry_run:
+            raise
         return ()
 
 

@@ -1,8 +1,11 @@
-"""Whether the folder of repositories is ours: what is missed in it may only be out of sight."""
+"""What every writer of repositories has to think of: a folder that is not ours, and others who are faster."""
 
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Waiting
-from edgewright.ports.git_server import GitServer
+from edgewright.ports.git_server import GitServer, HeadMoved
+
+CAS_ATTEMPTS = 20
+"""Each lost race means that somebody else has committed: a push, or secrets of the same cluster."""
 
 
 def demand_storage(git: GitServer) -> None:
@@ -20,3 +23,8 @@ def demand_storage(git: GitServer) -> None:
             retry_after=5.0,
             hint="Mount its volume, or restore a backup.",
         )
+
+
+def lost_every_race() -> HeadMoved:
+    """What is raised after ``CAS_ATTEMPTS``."""
+    return HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)

@@ -23,7 +23,7 @@ from edgewright.application.committed_requests import (
     request_trailer,
     requests_named,
 )
-from edgewright.application.git_storage import demand_storage
+from edgewright.application.git_storage import CAS_ATTEMPTS, demand_storage, lost_every_race
 from edgewright.application.staged_files import AppliedRequests, Files, apply_with_drivers
 from edgewright.domain.cluster import Desired
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
@@ -36,7 +36,6 @@ from edgewright.ports.secret_staging import REFUSED_BY_A_WISH, SecretStaging, St
 from edgewright.sealing import SealedValue, replace_values
 
 BATCH = 200
-CAS_ATTEMPTS = 20
 
 StagedRequests = Mapping[UUID, Sequence[StagedChange]]
 
@@ -86,7 +85,7 @@ class SecretCommits:
                 return await self._attempt(cluster, staged_on or {}, most)
             except HeadMoved:
                 continue
-        raise HeadMoved("The repository is too busy; the commit lost every race.", retry_after=1.0)
+        raise lost_every_race()
 
     async def unreported(self, cluster: UUID) -> CommitId | None:
         """The newest commit of secrets; for who may have died before it told of one.

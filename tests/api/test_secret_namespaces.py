@@ -1,6 +1,7 @@
 """A secret for a namespace that the edge does not have: taken, with a warning, and on request with the namespace."""
 
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,9 +12,11 @@ import yaml
 from gateway_centre import STATUS_APP, GatewayCentre, fence_of
 from sealing_keys import certificate_pem, private_key
 
+from api import secret_writes
 from edgewright.domain.cluster import StepName
 from edgewright.domain.rendering.layout import DRIVERS_PATH, RETIRED_DRIVER_PATH
 from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES
+from edgewright.errors import Waiting
 from edgewright.messages.steps import StepInput
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
@@ -66,6 +69,20 @@ async def test_a_dry_run_warns_and_a_namespace_that_is_there_does_not(
     assert "Edgewright-Warning" not in (await operator.put(path(cluster, "default"), content=b"x")).headers
     await operator.put(path(cluster), content=b"x")
     assert "Edgewright-Warning" not in (await operator.delete(path(cluster))).headers
+
+
+async def test_a_dry_run_fails_where_it_cannot_know_what_to_warn_of(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is staged: unlike after a put, an error says nothing wrong."""
+
+    def away(*_asked: object) -> Sequence[str]:
+        raise Waiting("The storage is away.", code="git_storage_away")
+
+    monkeypatch.setattr(secret_writes, "namespace_warnings", away)
+    dry = await operator.put(path(cluster), content=b"x", params={"dryrun": "true"})
+    assert (dry.status_code, dry.json()["code"]) == (503, "git_storage_away")
+    assert (await operator.put(path(cluster), content=b"x")).status_code == 204
 
 
 async def test_the_same_request_again_warns_again(cluster: UUID, operator: httpx.AsyncClient) -> None:
