@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from api.chart_values import ChartValues
 from api.nudges import Nudges
 from api.presentation import LinkBases
+from api.wanted_revisions import WantedRevisions
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_wishes import ClusterWishes
@@ -32,6 +33,7 @@ class ClusterRoom:
     statuses: EdgeStatusDoor
     chart_values: ChartValues
     nudges: Nudges
+    wanted_revisions: WantedRevisions
     link_bases: LinkBases
 
 

@@ -17,11 +17,13 @@ from api.schemas.clusters import (
     SummaryBody,
 )
 from edgewright.adapters.time_zones import timetable_of
-from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Desired, Phase
+from edgewright.domain.conditions import BEHIND, applied_so_far
 from edgewright.domain.ended import left_on_edge, patience_of
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import NOT_BEGUN, awaited
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
+from edgewright.ports.git_server import CommitSummary
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,18 @@ class LinkBases:
     temporal_namespace: str
 
 
-def cluster_body(bases: LinkBases, row: ClusterRow, projection: Projection | None = None) -> ClusterBody:
+def cluster_body(
+    bases: LinkBases,
+    row: ClusterRow,
+    projection: Projection | None = None,
+    *,
+    missed: CommitSummary | None = None,
+) -> ClusterBody:
     """Everything about one cluster.
 
     Args:
         projection: a newer one than the row's, if its workflow has just answered with one.
+        missed: the newest commit, if the edge is known not to have it, whatever its workflow has compared last.
     """
     shown = projection or row.projection
     return ClusterBody(
@@ -65,7 +74,7 @@ def cluster_body(bases: LinkBases, row: ClusterRow, projection: Projection | Non
         acceptance=row.acceptance,
         short_code=row.short_code,
         pause=Pause(paused=row.paused, reason=row.paused_reason),
-        conditions=list(shown.conditions) if shown else [],
+        conditions=[_with_missed(each, row, missed) for each in shown.conditions] if shown else [],
         steps=list(shown.steps) if shown else [],
         hosts=_hosts(row),
         certificate=Certificate(**row.certificate.model_dump()) if row.certificate else None,
@@ -88,6 +97,25 @@ def cluster_body(bases: LinkBases, row: ClusterRow, projection: Projection | Non
         created_at=row.created_at,
         created_by=row.created_by,
         as_of=row.projected_at,
+    )
+
+
+def claims_to_be_synced(row: ClusterRow) -> bool:
+    """Whether *Synced* is true by what the workflow has compared last."""
+    stated = row.projection.conditions if row.projection else ()
+    return any(each.type is ConditionType.SYNCED and each.status is ConditionStatus.TRUE for each in stated)
+
+
+def _with_missed(stated: Condition, row: ClusterRow, missed: CommitSummary | None) -> Condition:
+    if missed is None or stated.type is not ConditionType.SYNCED or stated.status is not ConditionStatus.TRUE:
+        return stated
+    committed = min(datetime.fromtimestamp(missed.at, UTC), datetime.now(UTC))  # a push says any time
+    return Condition(
+        type=stated.type,
+        status=ConditionStatus.FALSE,
+        reason=BEHIND,
+        message=applied_so_far(row.observed_revision, missed.commit),
+        since=max(committed, stated.since),
     )
 
 

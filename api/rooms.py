@@ -22,6 +22,7 @@ from api.routes.webhook import WebhookRoom
 from api.secret_lane import SecretLanes
 from api.secret_room import SecretRoom
 from api.stored_flux import FluxNamespace
+from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.secret_commits import SecretCommits
@@ -101,6 +102,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         statuses=statuses,
         chart_values=live.chart_values,
         nudges=live.nudges,
+        wanted_revisions=WantedRevisions(gateway.ports.git),  # not that of edges, which wait for no operator
         link_bases=LinkBases(gateway.offer.external_url, gateway.temporal_ui_url, gateway.temporal_namespace),
     )
     app.state.store_room = StoreRoom(

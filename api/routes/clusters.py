@@ -17,7 +17,7 @@ from api.idempotency import IdempotentRequest, RememberedAnswer, as_json, first_
 from api.log_context import about_cluster
 from api.lookup import chart_uuid, open_cluster, settings_of
 from api.preconditions import precondition_of, quoted
-from api.presentation import cluster_body, summary_body
+from api.presentation import claims_to_be_synced, cluster_body, summary_body
 from api.schemas.cluster_wishes import ClusterPatch, NewCluster, Recreation
 from api.schemas.clusters import ClusterBody, ClusterList
 from edgewright.domain.cluster import ConditionStatus, Desired, Phase, Workloads
@@ -28,6 +28,7 @@ from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Invalid, PreconditionFailed
 from edgewright.ports.clusters import ClusterFilter, ClusterRow
 from edgewright.ports.config_store import Precondition
+from edgewright.ports.git_server import CommitSummary
 from edgewright.ports.operators import OperatorToken
 
 router = APIRouter(tags=["clusters"])
@@ -107,8 +108,12 @@ async def create_cluster(
 
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
 async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
-    """Everything about one cluster. `ETag` is the revision of its configuration entry."""
-    return shown(room, await open_cluster(room, uuid))
+    """Everything about one cluster. `ETag` is the revision of its configuration entry. *Synced* is true only if the
+    edge has what the repository holds at this moment."""
+    row = await open_cluster(room, uuid)
+    applied = row.observed_revision if claims_to_be_synced(row) else None
+    missed = None if applied is None else await room.wanted_revisions.missed(uuid, applied)
+    return shown(room, row, missed=missed)
 
 
 @router.patch("/v1/cluster/{uuid}", summary="Change a cluster", response_model=ClusterBody)
@@ -219,9 +224,9 @@ async def recreate_cluster(
     return await first_answer(room.idempotency, once, recreate)
 
 
-def shown(room: ClusterRoom, row: ClusterRow) -> Response:
-    """A cluster as an answer with its ETag."""
-    body = cluster_body(room.link_bases, row).model_dump_json(by_alias=True)
+def shown(room: ClusterRoom, row: ClusterRow, *, missed: CommitSummary | None = None) -> Response:
+    """A cluster as an answer with its ETag. ``missed``: see ``cluster_body``."""
+    body = cluster_body(room.link_bases, row, missed=missed).model_dump_json(by_alias=True)
     return Response(body, headers=_etag(row), media_type="application/json")
 
 

@@ -22,6 +22,8 @@ _SHORTEST_SILENCE = timedelta(minutes=1)
 CLOCK_TOLERANCE_SECONDS = 60.0
 MOST_NAMES = 10
 """In one sentence."""
+BEHIND = "Behind"
+"""Reason of *Synced*: the edge has not applied what its repository holds, and nothing says why."""
 _SILENT_SINCE = " That is what it said last; it is silent since."
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
@@ -195,16 +197,26 @@ def _synced(wanted: Wanted, desired_revision: str | None) -> State:
 
 def _behind(wanted: Wanted, desired_revision: str) -> State:
     problem = wanted.delivery_problem
-    applied = "nothing" if wanted.observed_revision is None else wanted.observed_revision[:12]
-    missing = "" if wanted.observed_descends else f", not yet {(wanted.head or desired_revision)[:12]}"
-    behind = f"The edge has applied {applied}{missing}."
+    missing = None if wanted.observed_descends else wanted.head or desired_revision
+    behind = applied_so_far(wanted.observed_revision, missing)
     if wanted.lease.state is LeaseState.EXPIRED:
         return FALSE, "EdgeSilent", f"{behind}{_SILENT_SINCE}"
     if problem is not None:
         return FALSE, problem.reason, f"{behind} {problem.message}"
     if wanted.window_opens_at is not None:
         return FALSE, "AwaitingWindow", f"{behind} {_expected(wanted)}"
-    return FALSE, "Behind", behind
+    return FALSE, BEHIND, behind
+
+
+def applied_so_far(observed: str | None, missing: str | None) -> str:
+    """A sentence.
+
+    Args:
+        observed: the revision that the edge has applied; None: none yet.
+        missing: the one that it should have; None: it has it.
+    """
+    applied = "nothing" if observed is None else observed[:12]
+    return f"The edge has applied {applied}{'' if missing is None else f', not yet {missing[:12]}'}."
 
 
 def _healthy(wanted: Wanted) -> State:
