@@ -12,7 +12,7 @@ was, and nothing that is rendered brings back what people have written.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from uuid import UUID
 
@@ -60,21 +60,28 @@ def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
     return taken
 
 
-def entered_since(git: GitServer, cluster: UUID, *, last_known: CommitId) -> set[str]:
+def entered_since(git: GitServer, cluster: UUID, listed: Collection[str], *, last_known: CommitId) -> set[str]:
     """Values, as ``namespace/name/key``, that requests have put there since, and that no move has taken away again.
 
     Args:
+        listed: places that it is asked of; other values of the same Secrets may be among the answer.
         last_known: the newest commit of secrets that the database knows; empty: none.
 
     Raises:
         NotFound: there is no such repository.
     """
-    log = git.log(cluster, limit=_LONGEST_LOOK)
-    newer = next((n for n, each in enumerate(log) if each.commit == last_known or _TAKES.search(each.message)), 0)
+
+    def is_last(commit: CommitSummary) -> bool:
+        return commit.commit == last_known or _TAKES.search(commit.message) is not None
+
+    log = git.log(cluster, limit=_LONGEST_LOOK, until=is_last)
+    if not log or not is_last(log[-1]):
+        return set()  # nobody knows since when
+    secrets = {"/".join(place.split("/")[:2]) for place in listed}
     entered: set[tuple[str, str]] = set()
-    for commit, before in pairwise(log[: newer + 1]):
+    for commit, before in pairwise(log):
         if names_a_request(commit):
-            entered |= _sealed(git, cluster, commit.commit) - _sealed(git, cluster, before.commit)
+            entered |= _sealed(git, cluster, commit.commit, secrets) - _sealed(git, cluster, before.commit, secrets)
     return {place for place, _ in entered}
 
 
@@ -145,13 +152,21 @@ def _keys(git: GitServer, cluster: UUID, at: CommitId) -> set[str]:
     return {place for place, _ in _sealed(git, cluster, at)}
 
 
-def _sealed(git: GitServer, cluster: UUID, at: CommitId) -> set[tuple[str, str]]:
-    """Each value's place and ciphertext; a file that cannot be read counts as a whole, without a key."""
+def _sealed(
+    git: GitServer, cluster: UUID, at: CommitId, secrets: Collection[str] | None = None
+) -> set[tuple[str, str]]:
+    """Each value's place and ciphertext; a file that cannot be read counts as a whole, without a key.
+
+    Args:
+        secrets: ``namespace/name`` of those that are read; None: of all.
+    """
     sealed: set[tuple[str, str]] = set()
     for path in git.list(cluster, SECRETS_FOLDER.rstrip("/"), at=at):
         if not path.endswith(".yaml"):
             continue
         secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+        if secrets is not None and secret not in secrets:
+            continue
         try:
             values = read_values(git.read(cluster, path, at=at) or b"", where=path)
             sealed |= {(f"{secret}/{key}", value.ciphertext) for key, value in values.items()}

@@ -95,7 +95,9 @@ async def _find_entered(ports: StoredPorts, cluster: UUID) -> None:
     if row is None or not row.must_reenter:
         return
     try:
-        there = await asyncio.to_thread(entered_since, ports.git, cluster, last_known=row.secrets_commit)
+        there = await asyncio.to_thread(
+            entered_since, ports.git, cluster, row.must_reenter, last_known=row.secrets_commit
+        )
     except NotFound:
         return
     fence = Fence(cluster=cluster, generation=row.generation, change=row.change)

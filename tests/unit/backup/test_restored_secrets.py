@@ -148,9 +148,11 @@ def test_of_values_that_no_key_opens_those_are_entered_that_were_sealed_since(ho
     known = commit(home, cluster, "abc", fence="1/1", entered="c")
     pushed(home, cluster, {"by-hand/app.yaml": b"app"})
     commit(home, cluster, "abc", fence="1/1", entered="ac")
-    assert entered_since(home.git, cluster, last_known=known) == {"default/db/a"}
+    listed = ["default/db/a", "default/db/b"]
+    assert entered_since(home.git, cluster, listed, last_known=known) == {"default/db/a"}
+    assert entered_since(home.git, cluster, ["default/other/k"], last_known=known) == set(), "nobody asks for it"
     for unknown in ("", "0" * 40):
-        assert entered_since(home.git, cluster, last_known=unknown) == set(), "nobody knows since when"
+        assert entered_since(home.git, cluster, listed, last_known=unknown) == set(), "nobody knows since when"
 
 
 def test_a_move_is_found_behind_many_commits(home: StoppedHome) -> None:
