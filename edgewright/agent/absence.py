@@ -83,12 +83,16 @@ class Absence:
     @property
     def missing(self) -> tuple[str, ...]:
         """Kind and name of what is not there; in a fixed order."""
-        is_young = self._clock.now() < self._young_until
-        unseen = set(self._applied) | (set() if is_young else _ALWAYS)
+        unseen = set(self._applied) | (set() if self.is_young else _ALWAYS)
         gone = (each for each, looks in self._missed.items() if looks >= LOOKS)
         return tuple(
             sorted((*(each for each in gone if each in self._seen or each in unseen), *self._unlisted.missing))
         )
+
+    @property
+    def is_young(self) -> bool:
+        """Whether bootstrap may still be at work on this edge."""
+        return self._clock.now() < self._young_until
 
     async def look(
         self,

@@ -21,7 +21,9 @@ from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
 from lightkube.resources.core_v1 import Namespace, Node, Secret
 from lightkube.types import PatchType
 
+from edgewright.agent.flux_conditions import FluxCondition
 from edgewright.agent.objects import (
+    FETCH_ANNOTATION,
     GitRepository,
     HelmChart,
     HelmRelease,
@@ -35,7 +37,7 @@ from edgewright.agent.objects import (
     released_of,
     sealed_secret_of,
 )
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Released
+from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
 from edgewright.agent.sealing_controller import SealedSecret
@@ -50,8 +52,6 @@ PolicyBinding = create_global_resource(
 )
 FETCHING = "edgewright-fetching"
 """The policy, and its binding."""
-FETCH_ANNOTATION = "reconcile.fluxcd.io/requestedAt"
-"""Flux's own: what it holds does not matter, only that it changes."""
 CHART_FAILED = "ChartFailed"
 """Reason of a release whose chart cannot be made."""
 MANAGER = "edgewright-agent"

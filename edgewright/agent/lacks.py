@@ -1,4 +1,5 @@
-"""What an edge lacks, as it is reported: objects that drive it, rights of the agent, keys that open its secrets."""
+"""What an edge lacks, as it is reported: objects that drive it, rights of the agent, answers of Flux,
+keys that open its secrets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,11 +50,12 @@ class Unopened:
 
 
 def lacks_json(
-    missing: Sequence[str], unknown: Sequence[Unknown], unopened: Sequence[Unopened] | None
+    missing: Sequence[str], unknown: Sequence[Unknown], silent: Sequence[str], unopened: Sequence[Unopened] | None
 ) -> dict[str, Any]:
     """The part of the *Edge cluster status*; an edge that lacks nothing says no more than that everything opens.
 
     Args:
+        silent: Flux's controllers that leave undone what is due.
         unopened: None: not tried yet.
     """
     said: dict[str, Any] = {}
@@ -61,6 +63,8 @@ def lacks_json(
         said["missing"] = [each[:LONGEST_NAMED] for each in missing[:MOST_NAMED]]
     if unknown:
         said["unknown"] = [each.to_json() for each in unknown[:MOST_NAMED]]
+    if silent:
+        said["silent"] = list(silent)
     if unopened is not None:
         said["unopened"] = [each.to_json() for each in unopened[:MOST_NAMED]]
     if unopened is not None and len(unopened) > MOST_NAMED:

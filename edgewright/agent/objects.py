@@ -12,7 +12,8 @@ from lightkube.resources.core_v1 import Node
 
 from edgewright.agent.applied import AppliedObject, applied_of
 from edgewright.agent.attachment import CLUSTER_LABEL
-from edgewright.agent.observation import OWN_SOURCE, Fetched, FluxCondition, Host, Kustomized, Released
+from edgewright.agent.flux_conditions import FluxCondition
+from edgewright.agent.observation import OWN_SOURCE, Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening, sealing_digest, stage_of, template_digest
 from edgewright.agent.sealing_controller import SealedSecret
 
@@ -26,6 +27,8 @@ SPECIALISED_TAINT = "factoryplus.app.amrc.co.uk/specialised"
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 SEALED_KEYS_ANNOTATION = "edgewright.dev/sealed-keys"
 """The centre's, on what it has sealed: key -> fingerprint of the certificate, and time."""
+FETCH_ANNOTATION = "reconcile.fluxcd.io/requestedAt"
+"""Flux's own: what it holds does not matter, only that it changes."""
 _LISTED_KINDS = {
     ("source.toolkit.fluxcd.io", "GitRepository"),
     ("kustomize.toolkit.fluxcd.io", "Kustomization"),
@@ -132,6 +135,8 @@ def fetched_of(found: GenericNamespacedResource, cluster: str) -> Fetched:
         conditions=_conditions(status),
         url=str(spec.get("url", "")),
         own=_is_own(found, cluster),
+        asked=((metadata.annotations if metadata else None) or {}).get(FETCH_ANNOTATION) or None,
+        handled=str(status.get("lastHandledReconcileAt") or "") or None,
     )
 
 

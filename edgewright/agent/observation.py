@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 from edgewright.agent.applied import AppliedObject
+from edgewright.agent.flux_conditions import LONGEST_PROGRESS, FluxCondition, is_progressing
 from edgewright.agent.lacks import (
     KUSTOMIZATIONS,
     NODES,
@@ -21,10 +22,6 @@ from edgewright.agent.status_size import fitted
 
 OWN_SOURCE = "self-link"
 """The Flux source that is the cluster's own driving repository."""
-LONGEST_PROGRESS = timedelta(minutes=5)
-"""So long Flux may be at work before that is news; at each interval it is, for a moment."""
-LONGEST_MESSAGE = 1000
-"""Characters of what Flux says."""
 MOST_OTHERS = 20
 """Failing objects of an operator's that are reported."""
 WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
@@ -64,26 +61,6 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class FluxCondition:
-    """A condition as Flux states it. ``since``: aware; not reported, for it moves when nothing else does."""
-
-    type: str
-    status: str
-    reason: str = ""
-    message: str = ""
-    since: datetime | None = None
-
-    def to_json(self) -> dict[str, str]:
-        """As it is reported."""
-        return {
-            "type": self.type,
-            "status": self.status,
-            "reason": self.reason,
-            "message": self.message[:LONGEST_MESSAGE],
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Kustomized:
     """One of Flux's Kustomizations.
 
@@ -120,7 +97,7 @@ class Kustomized:
     @property
     def progresses(self) -> bool:
         """Whether Flux is at work on it, and says nothing else for that time."""
-        return _progresses(self.conditions)
+        return is_progressing(self.conditions)
 
     def to_json(self) -> dict[str, Any]:
         """As it is reported."""
@@ -171,7 +148,7 @@ class Released:
     @property
     def progresses(self) -> bool:
         """Whether Flux is at work on it, or on what it needs, and says nothing else for that time."""
-        return _progresses(self.conditions) or any(
+        return is_progressing(self.conditions) or any(
             each.type == "Ready" and each.status == "False" and each.reason in WAITS_FOR_OTHERS
             for each in self.conditions
         )
@@ -199,6 +176,8 @@ class Fetched:
         conditions: by type, in that order.
         url: where it fetches from; not reported.
         own: the centre has put it there; no other is reported.
+        asked, handled: the newest request to fetch, and the one that Flux has dealt with last, whatever came of it;
+            not reported.
     """
 
     name: str
@@ -207,6 +186,18 @@ class Fetched:
     conditions: tuple[FluxCondition, ...] = ()
     url: str = ""
     own: bool = True
+    asked: str | None = None
+    handled: str | None = None
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether Flux was asked to fetch it, should, and has not dealt with that yet."""
+        return not self.suspended and self.asked not in (None, self.handled)
+
+    @property
+    def progresses(self) -> bool:
+        """Whether Flux is at work on it."""
+        return is_progressing(self.conditions)
 
     def to_json(self) -> dict[str, Any]:
         """As it is reported."""
@@ -233,6 +224,7 @@ class Observation:
         openings: of what the centre has sealed, by namespace and name.
         missing: what drives the edge and is not there, ``KIND NAME``.
         unknown: what the agent lacks a right to: of that, what was seen last is not told as if it were so now.
+        silent: Flux's controllers that leave undone what is due.
         unopened: values that no key of the edge opens; None: not tried yet.
         namespaces: names of all of them; None also where there are too many.
     """
@@ -248,6 +240,7 @@ class Observation:
     openings: tuple[Opening, ...] | None = None
     missing: tuple[str, ...] = ()
     unknown: tuple[Unknown, ...] = ()
+    silent: tuple[str, ...] = ()
     unopened: tuple[Unopened, ...] | None = None
     namespaces: tuple[str, ...] | None = None
 
@@ -278,7 +271,7 @@ class Observation:
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
             "secrets": self._secrets(),
-            **lacks_json(self.missing, self.unknown, self.unopened),
+            **lacks_json(self.missing, self.unknown, self.silent, self.unopened),
             "namespaces": None if self.namespaces is None else list(self.namespaces),
         }
         return fitted({name: value for name, value in said.items() if value is not None}, own_source=OWN_SOURCE)
@@ -309,7 +302,7 @@ class Observation:
         before = {each.name: each for each in self.sources or ()}
         settled = (
             replace(each, conditions=before[each.name].conditions)
-            if each.name in before and _progresses(each.conditions)
+            if each.name in before and each.progresses
             else each
             for each in sorted(found, key=lambda each: each.name)
             if each.own
@@ -372,10 +365,6 @@ def applied_revision(found: Sequence[Kustomized], *, before: str | None) -> str 
         behind = [each for each in parts if each.fails or each.attempted not in (None, each.applied)]
         return (behind or parts)[0].applied
     return before
-
-
-def _progresses(conditions: Sequence[FluxCondition]) -> bool:
-    return any(each.type == "Ready" and each.status == "Unknown" for each in conditions)
 
 
 Flux = TypeVar("Flux", Kustomized, Released)

@@ -13,6 +13,7 @@ from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SEALED_SECRE
 from edgewright.agent.observation import MOST_NAMESPACES, Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.passwords import HeldSecret
+from edgewright.agent.silence import FluxSilence
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import EdgewrightError
@@ -113,6 +114,7 @@ class Watch:
         self._refused_lately_until = -math.inf
         self._unopened = unopened
         self.absence = Absence(edge, namespace=namespace, cluster=cluster, clock=clock)
+        self._silence = FluxSilence(look_seconds=look_seconds, clock=clock)
         self._hurried_until = -math.inf
         self._expected = ""
         self._hurried = asyncio.Event()
@@ -167,7 +169,9 @@ class Watch:
         if kubernetes is not None:
             seen = replace(seen, versions={"agent": __version__, "kubernetes": kubernetes})
         await self.absence.look(sources, found, releases)
+        self._silence.look(sources, found, is_young=self.absence.is_young)
         seen = replace(seen, missing=self.absence.missing, unknown=self.absence.unknown, unopened=self._unopened())
+        seen = replace(seen, silent=self._silence.silent)
         if seen != self.seen:
             self.seen = seen
             self.news.set()

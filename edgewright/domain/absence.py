@@ -1,4 +1,4 @@
-"""What an edge says it lacks: objects that drive it, rights of its agent, keys that open its secrets.
+"""What an edge says it lacks: objects that drive it, rights of its agent, answers of Flux, keys that open secrets.
 
 Everything here is read from an ``EdgeStatus``.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from edgewright.domain.cluster import DeliveryProblem, Role
 from edgewright.domain.edge_status import ClosedValue, EdgeStatus
-from edgewright.domain.health import CANNOT_BE_KNOWN, DRIVER_MISSING, About, Finding
+from edgewright.domain.health import CANNOT_BE_KNOWN, DRIVER_MISSING, FLUX_SILENT, About, Finding
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
 
@@ -17,6 +17,10 @@ FRESH_LINE = "Run a fresh bootstrap line on the edge."
 FLUX_MENDS = (
     "Flux puts it back at its next interval, within ten minutes. If not, Kustomization self-link on the edge says "
     "why: it is suspended or fails, or something takes the object away again."
+)
+FLUX_RETURNS = (
+    "Where Edgewright has installed Flux, a fresh bootstrap line brings back what was deleted or scaled to 0. If it "
+    "still does not answer, look at its pod: kubectl get pods --all-namespaces --selector app={controller}."
 )
 GRANT = "Grant it to the service account edgewright-agent there, or its absence goes unnoticed."
 AGENT_SECRET_MISSING = (
@@ -33,6 +37,7 @@ _BY_THE_LINE = frozenset(
     {"GitRepository self-link", "Kustomization self-link", *map("Secret {}".format, _SECRET_OF.values())}
 )
 """What Flux has not from the repository, or cannot put back without it."""
+_CONTROLLERS = ("source-controller", "kustomize-controller")
 _LONGEST = 200
 _LONGEST_PLACE = 600
 _NAMED = 3
@@ -75,6 +80,11 @@ def lacking_of(status: EdgeStatus) -> list[Lacking]:
     return [each for each in found if each.what and each.right]
 
 
+def silent_of(status: EdgeStatus) -> list[str]:
+    """Flux's controllers that leave undone what is due. Others are not believed: a name becomes part of a command."""
+    return [each for each in _CONTROLLERS if each in status.silent]
+
+
 def unopened_of(status: EdgeStatus) -> tuple[list[UnopenedValue], int]:
     """The first of the values that no key of the edge opens, and how many there are."""
     values = [value for each in status.unopened if (value := _unopened(each)) is not None]
@@ -82,25 +92,28 @@ def unopened_of(status: EdgeStatus) -> tuple[list[UnopenedValue], int]:
 
 
 def absence_problem(status: EdgeStatus) -> DeliveryProblem | None:
-    """What keeps a commit from the edge, or the centre from knowing, for it is not there; None: nothing."""
+    """What keeps a commit from the edge, or the centre from knowing, for it is not there or silent; None: nothing."""
     blind = [each.right for each in lacking_of(status) if each.what in _OF_DELIVERY]
     if blind:
         return DeliveryProblem(
             reason=CANNOT_BE_KNOWN, message=f"The agent lacks a right there: {_and_more(blind)}. {FRESH_LINE}"
         )
     gone = [each for each in missing_of(status) if each != _OWN_SECRET]
-    if not gone:
-        return None
-    return DeliveryProblem(reason=DRIVER_MISSING, message=f"{_is_missing(gone)} {_remedy(gone)}")
+    if gone:
+        return DeliveryProblem(reason=DRIVER_MISSING, message=f"{_is_missing(gone)} {_remedy(gone)}")
+    silent = silent_of(status)
+    return DeliveryProblem(reason=FLUX_SILENT, message=_does_not_answer(silent)) if silent else None
 
 
 def absence_findings(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> list[Finding]:
-    """What is wrong on an edge because something is not there.
+    """What is wrong on an edge because something is not there, or does not answer.
 
     Args:
         lost: values that no key of the edge opens, and that nobody has entered again.
     """
     findings = [_missing_finding(each) for each in missing_of(status)]
+    silent = [Finding(About.SILENT, each, True, FLUX_SILENT, _does_not_answer([each])) for each in silent_of(status)]
+    findings += silent
     for each in lacking_of(status):
         is_granted = each.what in _GRANTED or each.what.startswith("secrets/")
         remedy = FRESH_LINE if is_granted else GRANT
@@ -148,6 +161,12 @@ def _remedy(gone: Collection[str]) -> str:
 
 def _is_missing(gone: list[str]) -> str:
     return f"{_and_more(gone)} {'is' if len(gone) == 1 else 'are'} missing on the edge."
+
+
+def _does_not_answer(silent: list[str]) -> str:
+    does = "does" if len(silent) == 1 else "do"
+    remedy = FLUX_RETURNS.format(controller=silent[0])
+    return f"Flux's {_and_more(silent)} {does} not answer on the edge, so no commit arrives. {remedy}"
 
 
 def _and_more(named: list[str]) -> str:

@@ -36,6 +36,7 @@ _MOST_ITEMS = 1000
 _MOST: Mapping[str | int, int] = {
     "missing": MOST_NAMES,
     "unknown": MOST_NAMES,
+    "silent": MOST_NAMES,
     "unopened": MOST_NAMES,
     "refused": MOST_REFUSED,
 }
@@ -229,7 +230,7 @@ class EdgeStatus(Said):
             description=(
                 "What drives the edge and is not there, such as `GitRepository self-link`, `Secret flux-secrets` or "
                 "`ConfigMap settings in line-1`. "
-                "Absent: nothing, or the agent does not look for it. The first 20 count, as of the next two."
+                "Absent: nothing, or the agent does not look for it. The first 20 count, as of the next three."
             )
         ),
     ] = ()
@@ -237,6 +238,16 @@ class EdgeStatus(Said):
         tuple[MissingRight, ...],
         BeforeValidator(_first),
         Field(description="What the agent may not see, or not change. Of that the rest of the status says nothing."),
+    ] = ()
+    silent: Annotated[
+        tuple[StrictStr, ...],
+        BeforeValidator(_first),
+        Field(
+            description=(
+                "Controllers of Flux that have left undone for minutes what is due: `source-controller` a request to "
+                "fetch, `kustomize-controller` what was fetched. Absent: none, or the agent does not look for it."
+            )
+        ),
     ] = ()
     unopened: Annotated[
         tuple[ClosedValue, ...],

@@ -14,7 +14,9 @@ HEALTHY = "Healthy"
 """Reason of a verdict without a finding."""
 CANNOT_BE_KNOWN: Final = "CannotBeKnown"
 DRIVER_MISSING: Final = "DriverMissing"
-"""Reasons of *Synced*: the agent may not see what would tell, or what delivers a commit is not there."""
+FLUX_SILENT: Final = "FluxSilent"
+"""Reasons of *Synced*: the agent may not see what would tell, or what delivers a commit is not there, or does not
+answer."""
 MOST_NAMED = 3
 """So many further findings are called by name; more are counted."""
 _LONGEST_NAME = 100
@@ -24,6 +26,7 @@ class About(StrEnum):
     """What a finding is about, in the order of telling: what holds up the rest comes first."""
 
     MISSING = "missing"
+    SILENT = "Flux's"
     RIGHT = "right on"
     SOURCE = "source"
     KUSTOMIZATION = "Kustomization"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from edgewright.domain.absence import lacking_of, missing_of, unopened_of
+from edgewright.domain.absence import lacking_of, missing_of, silent_of, unopened_of
 from edgewright.domain.delivery import flux_findings, state_of
 from edgewright.domain.edge_status import EdgeStatus, FluxObject, FluxReport
 from edgewright.domain.health import Finding
@@ -20,7 +20,7 @@ STIR = timedelta(minutes=5)
 """For so long a line speaks for all changes of the passing things that it names."""
 READINESS, FLUX, REST = "readiness", "flux", "rest"
 _PASSING = {READINESS: "hosts have become ready or unready", REST: "other parts differ"}
-_LACKS = {"missing", "unknown", "unopened"}
+_LACKS = {"missing", "unknown", "silent", "unopened"}
 _APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", SECRETS_FIELD, *_LACKS}
 """Fields that are compared in a way of their own. Of certificate and secrets, events of its own tell."""
 _NAMED = 3
@@ -99,6 +99,13 @@ def _absence_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     lacked, lacks = ([each.right for each in lacking_of(status)] for status in (before, now))
     yield from _rights([each for each in lacks if each not in lacked], "lacks a right")
     yield from _rights([each for each in lacked if each not in lacks], "has a right again")
+    was_silent, is_silent = silent_of(before), silent_of(now)
+    mute = [each for each in is_silent if each not in was_silent]
+    heard = [each for each in was_silent if each not in is_silent]
+    if mute:
+        yield f"no answer from Flux's {_named(mute)}"
+    if heard:
+        yield f"an answer from Flux's {_named(heard)} again"
     closed, closes = ([str(value.place) for value in unopened_of(status)[0]] for status in (before, now))
     lost, found = [each for each in closes if each not in closed], [each for each in closed if each not in closes]
     if lost:

@@ -47,6 +47,7 @@ async def reading(centre: GatewayCentre, edge: Edge) -> Wanted:
     ("said", "reason"),
     [
         ({"missing": ["GitRepository self-link"]}, "DriverMissing"),
+        ({"silent": ["source-controller"]}, "FluxSilent"),
         ({"unknown": [{"what": "kustomizations", "right": "list on kustomizations"}]}, "CannotBeKnown"),
     ],
 )

@@ -64,6 +64,7 @@ FOUND_BY_OTHER_TESTS = {
     ),
     "Something is missing on the edge": (
         ("DriverMissing", "tests/api/test_absence.py"),
+        ("FluxSilent", "tests/api/test_absence.py"),
         ("CannotBeKnown", "tests/api/test_absence.py"),
         ("AgentSecretMissing", "tests/api/test_absence.py"),
         ("RightMissing", "tests/unit/lifecycle/test_absence.py"),

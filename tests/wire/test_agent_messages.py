@@ -35,7 +35,7 @@ def test_a_heartbeat_is_one_that_the_gateway_takes(beat: SentHeartbeat) -> None:
 
 def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
     described = schema("EdgeStatus")["properties"]
-    lacks = {"missing", "unknown", "unopened", "unopened_count"}
+    lacks = {"missing", "unknown", "silent", "unopened", "unopened_count"}
     said = {"hosts", "namespaces", "kubeseal_cert", "observed_revision", "flux", "secrets", "versions", "omitted"}
     assert said | lacks == described.keys()
     assert described["flux"]["properties"].keys() == {"sources", "kustomizations", "releases", "others"}
@@ -49,6 +49,7 @@ def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
         },
         "secrets": openings_to_json([Opening("default", "db", "a" * 8, Stage.REFUSED, "It is taken.")]),
         "versions": {"agent": "0.2.0"},
+        "silent": ["source-controller"],
     }
     assert status["secrets"].keys() == described["secrets"]["properties"].keys()
     jsonschema.validate(status, schema("EdgeStatus"))

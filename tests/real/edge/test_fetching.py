@@ -10,14 +10,19 @@ import httpx
 import pytest
 from edge_cluster.cluster import Cluster
 from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds, told_by
-from edge_cluster.site import AGENT
+from edge_cluster.site import AGENT, KUSTOMIZE, SOURCE
 from supervised import eventually
+
+from edgewright.domain.flux_bundle import FLUX_NAMESPACE
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 SOURCES = f"/apis/source.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/gitrepositories"
 SELF_LINK = f"{SOURCES}/self-link"
+
+DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
+"""Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +181,33 @@ def test_without_the_policy_the_agent_asks_for_nothing_and_a_fresh_line_heals_it
     attached.paste()
     attached.put_secret("default", "four", b"s3cret")
     eventually(lambda: cluster.find("secret", "four") is not None, seconds=LETTING_GO)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "silent"),
+    [
+        (("scale", "deployment", KUSTOMIZE, "--replicas=0", "--namespace", FLUX_NAMESPACE), KUSTOMIZE),
+        (("delete", "namespace", FLUX_NAMESPACE), SOURCE),
+    ],
+    ids=["scaled to 0", "namespace deleted"],
+)
+def test_flux_that_is_gone_is_told_in_words_and_a_fresh_line_brings_it_back(
+    attached: Attached, stopped: tuple[str, ...], silent: str
+) -> None:
+    cluster, kubelet = attached.grounds.cluster, attached.grounds.kubelet
+    eventually(lambda: attached.condition("Synced")[1] in DRIVEN, seconds=LETTING_GO)
+    cluster.kubectl(*stopped)
+    eventually(lambda: not kubelet.runs(silent), seconds=LETTING_GO)
+    name = f"without-{silent}"
+    attached.put_secret("default", name, b"s3cret")
+    eventually(lambda: attached.condition("Synced") == ("False", "FluxSilent"), seconds=LETTING_GO)
+    told = attached.message("Synced")
+    assert f"Flux's {silent} does not answer" in told and "a fresh bootstrap line brings back" in told, told
+    assert attached.condition("Healthy") == ("False", "FluxSilent")
+    assert not has_secret(cluster, name)
+    attached.paste()
+    eventually(lambda: has_secret(cluster, name), seconds=LETTING_GO)
+    eventually(lambda: attached.condition("Synced")[1] in DRIVEN, seconds=LETTING_GO)
+    eventually(lambda: attached.condition("Healthy")[1] != "FluxSilent", seconds=LETTING_GO)
+    told_in_timeline = [each["message"] for each in attached.events() if f"Flux's {silent}" in each["message"]]
+    assert len(told_in_timeline) == 2, told_in_timeline

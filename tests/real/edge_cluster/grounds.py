@@ -92,6 +92,10 @@ class Attached:
         }
         return found[name]
 
+    def message(self, name: str) -> str:
+        """Of a condition."""
+        return next(str(each["message"]) for each in self.api("GET").json()["conditions"] if each["type"] == name)
+
     def delete(self, **parameters: str) -> None:
         answer = self.api("DELETE", params=parameters)
         assert answer.status_code == 202, answer.text

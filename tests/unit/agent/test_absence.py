@@ -14,6 +14,7 @@ from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
+from edgewright.agent.silence import SILENT_LOOKS
 from edgewright.agent.watch import OPENINGS_SECONDS, Watch
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated, Waiting
 
@@ -32,6 +33,7 @@ class Edge:
     cluster: str = CLUSTER
     drives: frozenset[str] = frozenset({"Kustomization flux-system", "GitRepository helm-charts"})
     unlabelled: frozenset[str] = frozenset()
+    asked: str | None = None
 
     async def hosts(self) -> list[Host]:
         self._may_fail("nodes")
@@ -40,7 +42,7 @@ class Edge:
     async def sources(self, namespace: str, cluster: str) -> list[Fetched]:
         self._may_fail("gitrepositories")
         there = [name for name in ("self-link", "helm-charts") if f"GitRepository {name}" not in self.gone]
-        return [Fetched(name, own=name not in self.unlabelled) for name in there]
+        return [Fetched(name, fetched=REVISION, own=name not in self.unlabelled, asked=self.asked) for name in there]
 
     async def kustomizations(self, namespace: str, cluster: str) -> list[Kustomized]:
         self._may_fail("kustomizations")
@@ -130,6 +132,19 @@ async def test_what_is_gone_is_told_after_two_looks_until_it_is_back(gone: str) 
     assert watch.news.is_set()
     edge.gone = set()
     assert "missing" not in await looks(watch)
+
+
+async def test_flux_that_does_not_answer_is_told_until_it_does() -> None:
+    edge, clock = Edge(asked="11:00"), QuickClock(1e9)
+    watch = watch_of(edge, clock)
+    for _ in range(SILENT_LOOKS):
+        assert "silent" not in await looks(watch)
+        await clock.sleep(15)
+    watch.news.clear()
+    assert (await looks(watch))["silent"] == ["source-controller"]
+    assert watch.news.is_set()
+    edge.asked = None
+    assert "silent" not in await looks(watch)
 
 
 async def test_what_was_gone_before_the_agent_began_is_missed_on_an_edge_that_is_no_new_one() -> None:

@@ -9,8 +9,9 @@ import jsonschema
 import pytest
 from lightkube.resources.core_v1 import Node
 
+from edgewright.agent.flux_conditions import FluxCondition
 from edgewright.agent.objects import GitRepository, Kustomization, fetched_of, host_of, kustomized_of
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation, applied_revision
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, applied_revision
 from edgewright.domain.default_entries import application_schema
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 

@@ -9,15 +9,10 @@ from typing import Any
 import pytest
 from scripted_centre import Reply, Request, ScriptedCentre
 
+from edgewright.agent.flux_conditions import FluxCondition
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.objects import HelmRelease, released_of
-from edgewright.agent.observation import (
-    MOST_OTHERS,
-    FluxCondition,
-    Kustomized,
-    Observation,
-    Released,
-)
+from edgewright.agent.observation import MOST_OTHERS, Kustomized, Observation, Released
 from edgewright.domain.delivery import delivery_problem, flux_findings
 from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.health import edge_health

@@ -8,7 +8,8 @@ import pytest
 
 from api.bodies import STATUS_JSON
 from api.json_text import parse_json
-from edgewright.agent.observation import Fetched, FluxCondition, Host, Kustomized, Observation, Released
+from edgewright.agent.flux_conditions import FluxCondition
+from edgewright.agent.observation import Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import MOST_TOLD, Opening, Stage
 from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.opened_secrets import EdgeState, opened_secrets

@@ -47,6 +47,22 @@ def said(place: str = "default/db", key: str = "password", sha256: str = "0" * 6
         ({"missing": ["Secret flux-secrets in a"]}, "DriverMissing", ("flux-secrets in a is missing", FLUX_MENDS)),
         ({"missing": ["ConfigMap self-link in a"]}, "DriverMissing", ("self-link in a is missing", FLUX_MENDS)),
         ({"missing": ["Secret flux-secrets", "GitRepository a"]}, "DriverMissing", ("are missing", FRESH_LINE)),
+        (
+            {"silent": ["source-controller"]},
+            "FluxSilent",
+            (
+                "Flux's source-controller does not answer",
+                "a fresh bootstrap line",
+                "--selector app=source-controller",
+            ),
+        ),
+        (
+            {"silent": ["kustomize-controller", "source-controller"]},
+            "FluxSilent",
+            ("source-controller, kustomize-controller do not answer",),
+        ),
+        ({"silent": ["source-controller"], "missing": ["Secret flux-secrets"]}, "DriverMissing", ("flux-secrets",)),
+        ({"unknown": [BLIND], "silent": ["source-controller"]}, "CannotBeKnown", (BLIND["right"],)),
         ({"unknown": [BLIND]}, "CannotBeKnown", (BLIND["right"], FRESH_LINE)),
         ({"unknown": [BLIND], "missing": ["GitRepository self-link"]}, "CannotBeKnown", (BLIND["right"],)),
     ],
@@ -63,10 +79,11 @@ def test_what_keeps_a_commit_back_is_named_with_what_heals_it(
     "status",
     [
         {},
-        {"missing": [], "unknown": [], "unopened": []},
+        {"missing": [], "unknown": [], "silent": [], "unopened": []},
         {"missing": ["Secret edgewright-agent"]},
         {"unknown": [{"what": "nodes", "right": "list on nodes"}, UNWRITABLE]},
         {"unopened": [said()]},
+        {"silent": ["; rm -rf /", "notification-controller"]},
     ],
 )
 def test_what_keeps_no_commit_back_is_no_problem_of_delivery(status: dict[str, Any]) -> None:
@@ -82,16 +99,17 @@ def test_the_agents_own_secret_is_a_finding_with_what_it_means() -> None:
     )
 
 
-def test_findings_name_what_is_missing_first_then_rights_then_values() -> None:
+def test_findings_name_what_is_missing_first_then_what_is_silent_then_rights_then_values() -> None:
     value = UnopenedValue(SecretKey("default", "db", "password"), "0" * 64)
-    findings = absence_findings(
-        read_edge_status({"missing": ["GitRepository self-link"], "unknown": [UNWRITABLE]}), [value]
-    )
+    status: dict[str, Any] = {"missing": ["GitRepository self-link"], "silent": ["source-controller"]}
+    findings = absence_findings(read_edge_status({**status, "unknown": [UNWRITABLE]}), [value])
     health = edge_health(reversed(findings))
     assert health.reason == "DriverMissing"
-    assert "Also failing: right on secrets/flux-secrets, value default/db/password." in health.message
-    assert edge_health(findings[1:2]).reason == "RightMissing"
-    assert "default/db/password" in edge_health(findings[2:]).message
+    others = "Flux's source-controller, right on secrets/flux-secrets, value default/db/password"
+    assert f"Also failing: {others}." in health.message
+    assert edge_health(findings[1:2]).reason == "FluxSilent"
+    assert edge_health(findings[2:3]).reason == "RightMissing"
+    assert "default/db/password" in edge_health(findings[3:]).message
 
 
 @pytest.mark.parametrize(
@@ -147,7 +165,10 @@ JSON = st.recursive(
 )
 LACK = st.fixed_dictionaries({}, optional=dict.fromkeys(("what", "right", "secret", "key", "sha256"), JSON))
 STATUS = st.fixed_dictionaries(
-    {}, optional={name: JSON | st.lists(LACK | JSON) for name in ("missing", "unknown", "unopened", "unopened_count")}
+    {},
+    optional={
+        name: JSON | st.lists(LACK | JSON) for name in ("missing", "unknown", "silent", "unopened", "unopened_count")
+    },
 )
 
 
@@ -157,7 +178,7 @@ def test_whatever_an_edge_sends_is_bounded_and_harmless(status: dict[str, Any]) 
     absence_problem(read_edge_status(status))
     values, count = unopened_of(read_edge_status(status))
     findings = absence_findings(read_edge_status(status), values)
-    assert (len(findings) <= 3 * MOST_NAMES and len(values) <= count) or count == 0
+    assert (len(findings) <= 4 * MOST_NAMES and len(values) <= count) or count == 0
     edge_health(findings)
     rotation_obstacle(read_edge_status(status), list(Role))
 
@@ -167,6 +188,7 @@ def test_a_hostile_edge_cannot_bloat_what_is_said_of_it() -> None:
     status = {
         "missing": ["x" * 50_000] * 5_000,
         "unknown": [long] * 5_000,
+        "silent": ["source-controller"] * 5_000,
         "unopened": [said(key="k" * 50_000)] * 5_000,
     }
     assert len(missing_of(read_edge_status(status))) == len(lacking_of(read_edge_status(status))) == MOST_NAMES

@@ -31,6 +31,7 @@ WHOLE: dict[str, Any] = {
     "secrets": {"counts": {"opened": 1, "pending": 0, "refused": 0}, "opened": "a" * 8},
     "missing": ["Secret flux-secrets"],
     "unknown": [{"what": "nodes", "right": "list on nodes"}],
+    "silent": ["source-controller"],
     "unopened": [{"secret": "default/db", "key": "k", "sha256": "0" * 64}],
     "unopened_count": 1,
     "versions": {"flux": "v2"},
@@ -91,7 +92,7 @@ def test_of_long_lists_the_first_items_count_and_of_namespaces_none() -> None:
     "document",
     [
         {name: [wrong] * 5000}
-        for name in ("hosts", "namespaces", "missing", "unknown", "unopened")
+        for name in ("hosts", "namespaces", "missing", "unknown", "silent", "unopened")
         for wrong in (1, "x", None, {"hostname": 1, "what": 1, "secret": 1})
     ]
     + [{"flux": {"others": [{"conditions": [wrong] * 3000}, wrong] * 2}} for wrong in (1, {"type": 5})]

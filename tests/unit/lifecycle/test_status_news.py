@@ -43,6 +43,8 @@ def hosts(*names: str) -> dict[str, Any]:
         ({"missing": ["Secret a"]}, {}, ("Secret a is there again",)),
         ({}, {"unknown": [RIGHT]}, ("its agent lacks a right: list on nodes",)),
         ({"unknown": [RIGHT]}, {}, ("its agent has a right again: list on nodes",)),
+        ({}, {"silent": ["source-controller"]}, ("no answer from Flux's source-controller",)),
+        ({"silent": ["source-controller"]}, {}, ("an answer from Flux's source-controller again",)),
         ({}, {"unopened": [LOST]}, ("no key of the edge opens default/db/password",)),
         ({"unopened": [LOST]}, {"unopened": []}, ("nothing keeps default/db/password closed any more",)),
     ],
