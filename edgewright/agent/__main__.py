@@ -84,6 +84,7 @@ async def run(settings: AgentSettings) -> None:
                 kubernetes,
                 namespace=settings.namespace or kubernetes.namespace(),
                 clock=clock,
+                chance=chance,
                 hurry=watch.hurry,
             ),
             clock=clock,

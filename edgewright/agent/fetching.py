@@ -7,6 +7,7 @@ server sees to that (``fetching-policy.yaml``). Where there is none it has no ri
 import math
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from random import Random
 from typing import Protocol
 
 from edgewright.agent.observation import OWN_SOURCE, Fetched, Observation
@@ -18,6 +19,9 @@ SOURCES = (OWN_SOURCE, "helm-charts")
 """What the agent may ask for; see ``fetching-right.yaml``."""
 AGAIN_SECONDS = 30.0
 """After which the same commit is asked for again, if it was not fetched."""
+PROBE_SECONDS, PROBE_JITTER = 3600.0, 0.1
+"""So long after the last request Flux is asked though nothing is wanted: one that is gone is noticed by nothing else.
+An agent that has just started asks at any time within the first hour, for a whole fleet may have started with it."""
 REFUSED_SECONDS, LONGEST_REFUSED = 10.0, 600.0
 """After which a right that was missing is tried again, at first and at last: the script grants it last of all."""
 
@@ -44,12 +48,20 @@ class FluxFetching:
     """
 
     def __init__(
-        self, edge: Asks, *, namespace: str, clock: Clock, hurry: Callable[[str], None] = lambda _commit: None
+        self,
+        edge: Asks,
+        *,
+        namespace: str,
+        clock: Clock,
+        chance: Random,
+        hurry: Callable[[str], None] = lambda _commit: None,
     ) -> None:
         self._edge = edge
         self._namespace = namespace
         self._clock = clock
+        self._chance = chance
         self._hurry = hurry
+        self._probe_at = clock.monotonic() + chance.uniform(0, PROBE_SECONDS)
         self._asked: dict[str, tuple[str, float]] = {}
         self._refused_until, self._refused_for = -math.inf, REFUSED_SECONDS
         self._refused_at: float | None = None
@@ -64,7 +76,7 @@ class FluxFetching:
         return False if self._clock.monotonic() - self._refused_at >= LONGEST_REFUSED else None
 
     async def heard(self, revisions: Mapping[str, str], seen: Observation) -> None:
-        """Asks for what is wanted and was not fetched yet."""
+        """Asks for what is wanted and was not fetched yet; else, seldom, whether Flux is there."""
         there = {source.name: source for source in seen.sources or ()}
         for name in SOURCES:
             commit, source = revisions.get(name), there.get(name)
@@ -72,13 +84,30 @@ class FluxFetching:
                 continue
             if self._is_due(name, commit):
                 await self._ask(name, commit)
+        await self._probe(there.get(OWN_SOURCE))
+
+    async def _probe(self, source: Fetched | None) -> None:
+        now = self._clock.monotonic()
+        if (
+            source is None
+            or source.suspended
+            or source.is_unanswered
+            or now < max(self._probe_at, self._refused_until)
+        ):
+            return
+        self._put_off_probe()
+        await self._ask(OWN_SOURCE, None)
+
+    def _put_off_probe(self) -> None:
+        spread = self._chance.uniform(1 - PROBE_JITTER, 1 + PROBE_JITTER)
+        self._probe_at = self._clock.monotonic() + PROBE_SECONDS * spread
 
     def _is_due(self, name: str, commit: str) -> bool:
         now = self._clock.monotonic()
         asked, at = self._asked.get(name, ("", -math.inf))
         return now >= self._refused_until and (asked != commit or now - at >= AGAIN_SECONDS)
 
-    async def _ask(self, name: str, commit: str) -> None:
+    async def _ask(self, name: str, commit: str | None) -> None:
         now = self._clock.monotonic()
         try:
             if not await self._edge.bounds_fetching():
@@ -96,8 +125,12 @@ class FluxFetching:
             self._matter.trouble("not_asked", detail=trouble.detail, code=trouble.code)
             return
         self._refused_for, self._refused_at, self._has_worked = REFUSED_SECONDS, None, True
-        self._asked[name] = (commit, now)
         self._matter.well("asked")
+        if commit is None:
+            return
+        self._asked[name] = (commit, now)
+        if name == OWN_SOURCE:
+            self._put_off_probe()
         self._hurry(commit)
 
 

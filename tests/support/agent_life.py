@@ -114,7 +114,9 @@ class Life:
             rotation=Rotation(NoSecrets(), namespace="edgewright"),
             leaving=Leaving(self, namespace="edgewright"),
             moving=Moving(NoSecrets(), namespace="edgewright", clock=self.clock),
-            fetching=FluxFetching(self, namespace="edgewright", clock=self.clock, hurry=self.expected.append),
+            fetching=FluxFetching(
+                self, namespace="edgewright", clock=self.clock, chance=chance, hurry=self.expected.append
+            ),
             clock=self.clock,
             chance=chance,
             reseal=lambda secrets, _centre: self.resealed.append(tuple(secrets)),

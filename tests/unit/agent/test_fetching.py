@@ -1,12 +1,14 @@
 """What the centre wants fetched is asked of Flux once, and again if it does not come."""
 
 from datetime import datetime
+from itertools import pairwise
+from random import Random
 
 import pytest
 from scripted_centre import QuickClock
 from structlog.testing import capture_logs
 
-from edgewright.agent.fetching import FluxFetching
+from edgewright.agent.fetching import PROBE_JITTER, PROBE_SECONDS, FluxFetching
 from edgewright.agent.observation import Fetched, Observation
 from edgewright.errors import EdgewrightError, Forbidden, Waiting
 
@@ -36,10 +38,12 @@ class Flux:
 class Edge:
     """An agent's part of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 1) -> None:
         self.flux, self.clock = Flux(), QuickClock(1e9)
         self.expected: list[str] = []
-        self.fetching = FluxFetching(self.flux, namespace="line-4", clock=self.clock, hurry=self.expected.append)
+        self.fetching = FluxFetching(
+            self.flux, namespace="line-4", clock=self.clock, chance=Random(seed), hurry=self.expected.append
+        )
 
     async def hears(self, seen: Observation = SEEN, **revisions: str) -> list[tuple[str, str]]:
         """What Flux is asked then."""
@@ -136,3 +140,56 @@ async def test_the_centre_is_told_whether_flux_is_asked_once_that_is_sure(edge: 
     edge.flux.is_bounded = True
     await edge.hears(self_link="c" * 40)
     assert edge.fetching.works is True
+
+
+SELF_LINK = ("line-4", "self-link")
+AT_MOST = PROBE_SECONDS * (1 + PROBE_JITTER)
+
+
+async def probes(edge: Edge, seconds: float, seen: Observation = SEEN) -> list[float]:
+    """When Flux is asked while nothing is wanted, with an answer of the centre each minute."""
+    asked = []
+    for minute in range(int(seconds / 60)):
+        for each in await edge.hears(seen, self_link=OLD):
+            assert each == SELF_LINK
+            asked.append(minute * 60.0)
+        await edge.clock.sleep(60)
+    return asked
+
+
+async def test_flux_is_asked_once_an_hour_though_nothing_is_wanted(edge: Edge) -> None:
+    """Whether it answers is seen by nothing else."""
+    asked = await probes(edge, 24 * PROBE_SECONDS)
+    assert 21 <= len(asked) <= 27 and asked[0] <= PROBE_SECONDS
+    assert all(0.8 * PROBE_SECONDS < later - at <= AT_MOST + 60 for at, later in pairwise(asked))
+    assert edge.expected == [], "nothing is to come"
+
+
+async def test_a_fleet_that_starts_at_once_does_not_ask_at_once() -> None:
+    first = [(await probes(Edge(seed), PROBE_SECONDS + 60))[0] for seed in range(20)]
+    assert len({int(at / 600) for at in first}) > 3
+
+
+async def test_what_is_asked_for_puts_that_off(edge: Edge) -> None:
+    await edge.clock.sleep(PROBE_SECONDS)
+    assert await edge.hears(self_link=NEW) == [SELF_LINK]
+    assert await probes(edge, 0.9 * PROBE_SECONDS) == []
+    assert len(await probes(edge, 0.3 * PROBE_SECONDS)) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        Fetched("self-link", fetched=OLD, suspended=True),
+        Fetched("self-link", fetched=OLD, asked="11:00", handled="10:00"),
+        Fetched("helm-charts", fetched=OLD),
+    ],
+    ids=["suspended", "asked already", "not there"],
+)
+async def test_nobody_is_asked_where_that_tells_nothing(edge: Edge, source: Fetched) -> None:
+    assert await probes(edge, 3 * PROBE_SECONDS, Observation(sources=(source,))) == []
+
+
+async def test_without_the_right_that_is_not_tried_more_often(edge: Edge) -> None:
+    edge.flux.fails = Forbidden("No.", code="kubernetes_forbidden")
+    assert len(await probes(edge, 6 * PROBE_SECONDS)) <= 7

@@ -56,7 +56,7 @@ class Life:
             rotation=Rotation(self.secrets, namespace="edgewright"),
             leaving=Leaving(NoDetacher(), namespace="edgewright"),
             moving=Moving(self.secrets, namespace="edgewright", clock=clock),
-            fetching=FluxFetching(NoFlux(), namespace="edgewright", clock=clock),
+            fetching=FluxFetching(NoFlux(), namespace="edgewright", clock=clock, chance=Random(1)),
             clock=clock,
             chance=Random(7),
         )
