@@ -76,12 +76,17 @@ def soon(holds: Callable[[], bool]) -> None:
     assert time.monotonic() - began < TWO_BEATS
 
 
-def test_a_source_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_it(
-    edge: Edge, fresh_line: Callable[[], object]
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("GitRepository", "self-link"), ("Kustomization", "flux-system"), ("Kustomization", "self-link")],
+)
+def test_a_driver_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_it(
+    edge: Edge, fresh_line: Callable[[], object], kind: str, name: str
 ) -> None:
-    delete(edge, "gitrepository", "self-link")
-    soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
-    assert "GitRepository self-link is missing" in edge.message("Synced"), edge.message("Synced")
+    """With the Kustomization `self-link` goes what that has applied."""
+    delete(edge, kind, name)
+    soon(lambda: f"{kind} {name} is missing" in edge.message("Synced"))
+    assert edge.condition("Synced") == ("False", "DriverMissing")
     assert edge.condition("Healthy") == ("False", "DriverMissing")
     fresh_line()
     eventually(lambda: is_driven(edge), seconds=SLOW)
