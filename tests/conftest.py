@@ -6,7 +6,12 @@ from collections.abc import Generator
 from subprocess import Popen
 
 import pytest
+from hypothesis import HealthCheck, settings
 from left_behind import watch_over_this_run
+
+# A machine under load is slow, and nothing is wrong with what it runs.
+settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
 
 LONGEST_FIRST = (
     "tests/workflows/test_continue_as_new.py",

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from bootstrap_edge import Centre, Edge
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewright.bootstrap import MAX_SCRIPT_BYTES, BootstrapInput, render_refusal, render_script, render_uninstall
@@ -140,7 +140,7 @@ def test_pasted_line_shows_a_refusal_and_fails(edge: Edge, centre: Centre) -> No
 
 
 # The first draw builds the table of all characters, which is slow on a busy machine.
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=60))
 def test_any_sentence_of_a_refusal_is_printed_as_one_line(text: str) -> None:
     sh = shutil.which("sh")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewright.domain.delivery import LONGEST_MESSAGE, delivery_problem, flux_findings
@@ -99,7 +99,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["flux", "hosts"]), ANYTHING, max_size=2))
 def test_a_status_of_any_shape_breaks_nothing(status: dict[str, Any]) -> None:
     problem, health = (
