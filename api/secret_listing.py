@@ -36,7 +36,13 @@ def list_secrets(git: GitServer, row: ClusterRow, *, namespace: str | None, name
         items += edge.keys_of(secret, sealed)
     lost = (str(SecretKey(each.namespace, each.name, each.key)) for each in items if each.opens is False)
     must_reenter = sorted({*row.must_reenter, *lost})
-    return SecretList(items=items, secrets=secrets, unreadable=unreadable, must_reenter=must_reenter)
+    return SecretList(
+        items=items,
+        secrets=secrets,
+        unreadable=unreadable,
+        must_reenter=must_reenter,
+        more_unopened=edge.more_unopened,
+    )
 
 
 def _files(git: GitServer, row: ClusterRow) -> Iterator[tuple[str, SecretReference, bytes]]:
@@ -58,7 +64,9 @@ class _Edge:
     def __init__(self, row: ClusterRow) -> None:
         self._fingerprint = row.certificate.fingerprint if row.certificate else None
         self._opened: OpenedSecrets | None = opened_secrets(row.edge_status)
-        self._unopened = {each.place: each.sha256 for each in unopened_of(row.edge_status or EdgeStatus())[0]}
+        named, count = unopened_of(row.edge_status or EdgeStatus())
+        self._unopened = {each.place: each.sha256 for each in named}
+        self.more_unopened = count - len(named)
 
     def secret_of(self, secret: SecretReference, sealed: SealedFile) -> ListedSecret:
         return ListedSecret(

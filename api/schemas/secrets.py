@@ -127,10 +127,12 @@ class SecretList(Answer):
     """Keys by namespace and name.
 
     ``secrets``: what they are besides their keys. ``unreadable``: files that are no SealedSecret. ``must_reenter``:
-    what a recreation for new hardware took away, or what no key of the edge opens any more.
+    what a recreation for new hardware took away, or what no key of the edge opens any more. ``more_unopened``: how
+    many other values no key of the edge opens, as it says without naming them; of all namespaces.
     """
 
     items: list[SealedKey]
     secrets: list[ListedSecret] = Field(default_factory=list)
     unreadable: list[str] = Field(default_factory=list)
     must_reenter: list[str] = Field(default_factory=list)
+    more_unopened: int = 0

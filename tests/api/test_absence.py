@@ -14,6 +14,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.clusters import ClusterActivities
 from edgewright.application.rendering import RenderInputs
+from edgewright.domain.absence import MOST_VALUES
 from edgewright.domain.cluster import Wanted
 from edgewright.messages.steps import Reading, ReadWanted
 
@@ -135,6 +136,24 @@ async def test_a_value_that_no_key_opens_is_marked_until_it_is_entered_again(
     assert await listed(admin, edge) == ({"user": None, "password": None}, []), "at once, whatever the edge says"
     wanted = await reading(centre, edge)
     assert (wanted.unopened, wanted.unopened_count) == ((), 0)
+
+
+async def test_values_that_no_key_opens_and_that_the_edge_has_not_named_are_counted(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+) -> None:
+    pem = certificate()
+    await report(centre, edge, kubeseal_cert=pem)
+    await put(admin, edge, user=b"ann", password=b"s3cr3t")
+    path = f"/v1/cluster/{edge.cluster}/secret"
+    lost = unopened(centre, edge, "password")
+    for count, more in ((0, 0), (1, 0), (480, 479), (10**9, MOST_VALUES - 1), (-5, 0)):
+        await report(centre, edge, kubeseal_cert=pem, unopened=lost, unopened_count=count)
+        assert (await admin.get(path)).json()["more_unopened"] == more
+    await report(centre, edge, kubeseal_cert=pem, unopened=lost, unopened_count=480)
+    filtered = (await admin.get(path, params={"namespace": "elsewhere"})).json()
+    assert (filtered["items"], filtered["more_unopened"]) == ([], 479), "nobody knows in which namespaces they are"
+    await report(centre, edge, kubeseal_cert=pem, unopened=[])
+    assert (await admin.get(path)).json()["more_unopened"] == 0
 
 
 async def test_what_an_edge_says_of_values_that_are_none_counts_nothing(

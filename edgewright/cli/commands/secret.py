@@ -111,6 +111,8 @@ def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
         say(f"Not a SealedSecret: {clean(path)}")
     for name in document["must_reenter"]:
         say(f"Enter again: {clean(name)}")
+    if more := document.get("more_unopened"):
+        say(f"Enter again: {more} more that the edge has not named.")
 
 
 @app.command("reseal", epilog=example('secret reseal press-shop --reason "stolen disk"'))

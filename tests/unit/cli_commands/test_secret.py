@@ -119,17 +119,24 @@ def test_a_value_that_no_key_of_the_edge_opens_is_marked(
     lost = {"secret": "default/db", "key": "password"}
     lost["sha256"] = ciphertext_digest(read_values(document or b"")["password"].ciphertext)
 
-    async def report() -> None:
+    async def report(**more: int) -> None:
         admin = await centre.centre.operator(Permission.ADMIN)
         path = f"/v1/app/{STATUS_APP}/object/{sealed}"
-        answer = await admin.put(path, json={**(await admin.get(path)).json(), "unopened": [lost]})
+        answer = await admin.put(path, json={**(await admin.get(path)).json(), "unopened": [lost], **more})
         assert answer.is_success, answer.text
 
     centre.do(report())
     listed = edgewright.ok("secret", "list", "press-shop")
     assert "no key opens it" in listed.out.splitlines()[1]
     assert listed.err == "Enter again: default/db/password\n"
+    centre.do(report(unopened_count=21))
+    listed = edgewright.ok("secret", "list", "press-shop")
+    more = "Enter again: 20 more that the edge has not named.\n"
+    assert listed.err == f"Enter again: default/db/password\n{more}"
     edgewright.ok("secret", "put", *PLACE, "-", typed="another")
+    listed = edgewright.ok("secret", "list", "press-shop")
+    assert "current" in listed.out and listed.err == more, "the edge will name them with its next report"
+    centre.do(report(unopened_count=1))
     listed = edgewright.ok("secret", "list", "press-shop")
     assert "current" in listed.out and listed.err == ""
 
