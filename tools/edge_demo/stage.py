@@ -30,6 +30,8 @@ COMPONENTS = (
 )
 PATIENCE = 300.0
 """Seconds for what takes one or two on a quiet machine."""
+_HELPER = '!f() { echo username=me; echo "password=$(cat "$EDGEWRIGHT_HOME/admin-token")"; }; f'
+_AS_ME = f"-c user.name=me -c user.email=me@example.com -c credential.helper='{_HELPER}'"
 Say = Callable[[str], None]
 
 
@@ -89,10 +91,11 @@ class Stage:
         self.cluster.stop()
 
     def farewell(self) -> str:
-        """What to try, and how to end it."""
+        """What to try, each line to be pasted as it is, and how to end it."""
         told = {
             "EDGEWRIGHT_HOME": str(self.centre.home),
             "KUBECONFIG": str(self.cluster.kubectl.config),
+            "CLONE": str(self.folder / "clone"),
         }
         words = " ".join(f"{name}={shlex.quote(value)}" for name, value in told.items())
         endpoints = self.centre.endpoints()
@@ -106,12 +109,29 @@ class Stage:
 Try next:
   export {words} PATH={shlex.quote(str(self.folder / "desk" / "bin"))}:$PATH
   ./bin/edgewright cluster show {NAME}
-  printf s3cr3t | ./bin/edgewright secret put {NAME} default/db password -
-  kubectl get secret db -o 'go-template={{{{.data.password | base64decode}}}}'     (some seconds later)
+  printf s3cr3t | ./bin/edgewright secret put {NAME} default/db password - --wait
+  kubectl get secret db -o 'go-template={{{{.data.password | base64decode}}}}'
   kubectl get gitrepositories,kustomizations,sealedsecrets --all-namespaces
   ./bin/edgewright cluster timeline {NAME}
-  ./bin/edgewright secret reseal {NAME}
-  kill {self.cluster.supervisor.pid_of("centre")}    (the centre; it comes back, and so does all else that is killed)
+  ./bin/edgewright secret list {NAME}
+
+A Secret that the edge refuses, because another one is in its place. `cluster show` says so until you delete that one
+and put yours again:
+  kubectl create secret generic taken --from-literal=password=theirs
+  printf ours | ./bin/edgewright secret put {NAME} default/taken password - --wait
+  kubectl delete secret taken
+  printf ours | ./bin/edgewright secret put {NAME} default/taken password - --wait
+
+A push that Flux cannot apply. Some seconds later, `cluster show` names the file, until you revert the commit:
+  git clone -q {_AS_ME} {self.url}/git/cluster/{NAME} "$CLONE"
+  echo 'kind: [' > "$CLONE/by-hand/app.yaml"
+  git -C "$CLONE" add by-hand && git -C "$CLONE" commit -qm "Break it"
+  git -C "$CLONE" pull -q --rebase && git -C "$CLONE" push -q
+  git -C "$CLONE" revert --no-edit HEAD
+  git -C "$CLONE" pull -q --rebase && git -C "$CLONE" push -q
+
+The centre dies. It comes back, and so does everything else that you kill:
+  kill {self.cluster.supervisor.pid_of("centre")}
 
 No container runs: controllers and agent are processes of this machine, and kwok says that pods are ready.
 It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
