@@ -45,6 +45,15 @@ spec:
   prune: false
   sourceRef: {{kind: GitRepository, name: self-link}}
 """
+THEIR_RELEASE = f"""
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {{name: theirs, namespace: {NAMESPACE}}}
+spec:
+  interval: 5m
+  chart: {{spec: {{chart: edge-cluster, sourceRef: {{kind: GitRepository, name: helm-charts}}}}}}
+  values: {{sealed-secrets: {{enabled: perhaps}}}}
+"""
 
 
 def said(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -107,6 +116,19 @@ def test_what_an_operator_has_there_is_told_as_theirs_and_keeps_no_commit_back(e
     assert "/tmp" not in message and "kustomization-" not in message
     assert edge.condition("Synced") == ("True", "UpToDate")
     edge.cluster.kubectl("delete", "kustomization", "line-7", "--namespace", NAMESPACE)
+    eventually(lambda: is_well(edge), seconds=SLOW)
+
+
+@pytest.mark.usefixtures("flux")
+def test_an_operators_release_that_fails_is_told_as_theirs_until_it_is_gone(edge: Edge) -> None:
+    eventually(lambda: is_well(edge), seconds=SLOW)
+    edge.cluster.kubectl.apply(THEIR_RELEASE)
+    eventually(lambda: edge.condition("Healthy") == FAILED, seconds=SLOW)
+    message = edge.message("Healthy")
+    assert message.startswith("Not of Edgewright's making: The release theirs (Helm chart edge-cluster@0."), message
+    assert "values don't meet the specifications of the schema(s)" in message and "enabled" in message
+    assert edge.condition("Synced") == ("True", "UpToDate")
+    edge.cluster.kubectl("delete", "helmrelease", "theirs", "--namespace", NAMESPACE)
     eventually(lambda: is_well(edge), seconds=SLOW)
 
 
