@@ -86,6 +86,28 @@ def test_values_that_the_charts_schema_refuses_are_told_with_helms_sentence_unti
     eventually(lambda: is_well(edge), seconds=SLOW)
 
 
+def test_a_chart_that_cannot_be_made_is_told_with_the_sentence_of_source_controller(
+    edge: Edge, flux: Kubelet
+) -> None:
+    eventually(lambda: is_well(edge), seconds=SLOW)
+    name = f"edge-cluster-{edge.uuid}"
+    with flux.paused(KUSTOMIZE):
+        elsewhere = {"spec": {"chart": {"spec": {"chart": "no-such-chart"}}}}
+        arguments = ("helmrelease", name, "--namespace", NAMESPACE, "--type=merge")
+        edge.cluster.kubectl("patch", *arguments, "--patch", json.dumps(elsewhere))
+        eventually(lambda: said(edge) == (FAILED, FAILED), seconds=SLOW)
+        ready = "jsonpath={.status.conditions[?(@.type=='Ready')].message}"
+        chart = ("helmchart", f"{NAMESPACE}-{name}", "--namespace", NAMESPACE)
+        why = edge.cluster.kubectl("get", *chart, "--output", ready)
+        message = edge.message("Healthy")
+        assert message.startswith(f"The release {name} (Helm chart no-such-chart@") and why in message, (message, why)
+    edge.cluster.kubectl(
+        *("annotate", "--overwrite", "kustomization", "self-link", "--namespace", NAMESPACE),
+        "reconcile.fluxcd.io/requestedAt=back",
+    )
+    eventually(lambda: is_well(edge), seconds=SLOW)
+
+
 @pytest.mark.usefixtures("flux")
 def test_a_rendering_that_the_edge_cannot_install_is_missing_at_once_and_says_why(edge: Edge) -> None:
     eventually(lambda: is_well(edge), seconds=SLOW)
