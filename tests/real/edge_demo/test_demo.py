@@ -96,7 +96,7 @@ class Desk:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE + 60,
             check=False,
         )
 
@@ -214,7 +214,8 @@ def pushed_at(desk: Desk, push: str) -> float:
         nonlocal began
         began = time.monotonic()
         done = desk.paste(push)
-        assert done.returncode == 0 or "fetch first" in done.stderr, done.stderr
+        is_late = "fetch first" in done.stderr or "cannot lock ref" in done.stderr
+        assert done.returncode == 0 or is_late, done.stderr
         return done.returncode == 0
 
     eventually(is_pushed)
