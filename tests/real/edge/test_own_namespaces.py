@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 import pytest
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
 from edge_cluster.release import release
+from edge_cluster.site import AGENT
 from flux_file import NAMESPACE as FLUX_NAMESPACE
 from supervised import eventually
 
@@ -31,6 +33,8 @@ ADOPTED = "kustomize.toolkit.fluxcd.io/name"
 """Label of what Flux has applied: the Kustomization that did so."""
 PUSHED = "by-hand/pushed.yaml"
 THEIRS = "theirs"
+DRIVEN = ("True", "UpToDate")
+RECIPE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: recipe, namespace: default}\n"
 
 
 def namespaces(*names: str) -> bytes:
@@ -41,6 +45,16 @@ def deliver(attached: Attached, text: bytes | None) -> str:
     """Commits a file to ``by-hand/``, past the push rules, which refuse such a thing."""
     git, uuid = BareGitServer(attached.grounds.centre.home / "repositories"), UUID(attached.uuid)
     return git.commit(uuid, {PUSHED: text}, CommitMessage("By hand", "desk"), expected_head=git.head(uuid))
+
+
+def is_pushed(attached: Attached) -> bool:
+    """Unless the centre has committed between clone and push."""
+    try:
+        attached.push("recipe.yaml", RECIPE)
+    except subprocess.CalledProcessError as error:
+        assert b"fetch first" in error.stderr or b"cannot lock ref" in error.stderr, error.stderr
+        return False
+    return True
 
 
 def known(attached: Attached) -> OwnObjects:
@@ -112,5 +126,35 @@ def test_a_namespace_of_ours_that_a_file_took_over_outlives_the_file(
     eventually(lambda: "await_empty" in attached.order(), seconds=LETTING_GO)
     if by_hand:  # its agent has no right to ask
         grounds.cluster.fetch_now()
+    eventually(attached.is_gone, seconds=LETTING_GO)
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
+
+
+def test_a_namespace_of_ours_that_somebody_deletes_is_brought_back_by_a_fresh_line(
+    grounds: Grounds, before: Contents
+) -> None:
+    """And with what drives the edge, what that has brought: it goes with its driver."""
+    attached = grounds.attach("erased")
+    attached.put_secret("default", "db", b"s3cr3t")
+    eventually(lambda: is_pushed(attached))
+
+    def brought() -> list[bool]:
+        return [found(grounds, *each) is not None for each in (("secret", "db"), ("configmap", "recipe"))]
+
+    eventually(lambda: all(brought()), seconds=LETTING_GO)
+    eventually(lambda: attached.condition("Synced") == DRIVEN, seconds=LETTING_GO)
+    drivers = {key for key in marked(grounds) if key.partition("/")[2].startswith(f"{NAMESPACE}/")}
+    assert {f"GitRepository/{NAMESPACE}/self-link", f"Kustomization/{NAMESPACE}/edge-secrets-default"} <= drivers
+    grounds.cluster.kubectl("delete", "namespace", NAMESPACE)
+    eventually(lambda: attached.condition("Available")[0] != "True", seconds=LETTING_GO)
+    assert not grounds.kubelet.runs(AGENT) and not drivers & marked(grounds)
+    assert not any(brought())
+
+    attached.paste()
+    eventually(lambda: attached.condition("Synced") == DRIVEN, seconds=LETTING_GO)
+    eventually(lambda: all(brought()), seconds=LETTING_GO)
+    eventually(lambda: drivers <= marked(grounds), seconds=LETTING_GO)
+
+    attached.delete()
     eventually(attached.is_gone, seconds=LETTING_GO)
     eventually(grounds.comparison(before), seconds=LETTING_GO)
