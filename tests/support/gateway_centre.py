@@ -270,10 +270,14 @@ def fence_of(row: ClusterRow) -> Fence:
 
 @asynccontextmanager
 async def gateway_centre(
-    database_file: Path, git_root: Path, limits: ConnectionLimits | None = None
+    database_file: Path, git_root: Path, limits: ConnectionLimits | None = None, *, database_url: str | None = None
 ) -> AsyncIterator[GatewayCentre]:
-    """A gateway whose background tasks run; everything is closed at the end."""
-    url = f"sqlite+aiosqlite:///{database_file}"
+    """A gateway whose background tasks run; everything is closed at the end.
+
+    Args:
+        database_url: another database than the SQLite file, beside which the key file is all the same.
+    """
+    url = database_url or f"sqlite+aiosqlite:///{database_file}"
     async with AsyncExitStack() as opened:
         database = await opened.enter_async_context(open_database(url))
         git = BareGitServer(git_root)
