@@ -29,6 +29,7 @@ SUPPRESSION = re.compile(
 )
 UNFINISHED = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK")) + r")\b")
 LEFT_OUT = re.compile(r"pytest\.(mark\.)?(skip|skipif|xfail|importorskip)\b|unittest\.skip")
+AGAINST_REAL_COMPONENTS = re.compile(r"^pytestmark = .*\bpytest\.mark\.real\b", re.MULTILINE)
 HOME_OF_SOMEBODY = re.compile(r"(?<![\w.$}~-])/(home|Users|root|work)/\w")
 
 
@@ -151,6 +152,14 @@ def test_nothing_unfinished_is_left_and_no_test_is_left_out(root: Path, authored
             if UNFINISHED.search(line) or (path.suffix == ".py" and path != Path(__file__) and LEFT_OUT.search(line)):
                 found.append(_at(root, path, number, line.strip()))
     assert found == []
+
+
+def test_every_file_in_the_folder_of_real_components_bears_their_mark(root: Path) -> None:
+    """Of that folder `make test-real` runs what is marked, and `make test` nothing: a file without it never runs."""
+    files = [*(root / "tests" / "real").rglob("test_*.py")]
+    assert len(files) > 30
+    unmarked = [path for path in files if not AGAINST_REAL_COMPONENTS.search(path.read_text("utf-8"))]
+    assert [str(path.relative_to(root)) for path in unmarked] == []
 
 
 def test_no_path_of_somebodys_machine_is_in_the_project(root: Path, authored_files: list[Path]) -> None:

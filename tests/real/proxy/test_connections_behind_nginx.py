@@ -23,6 +23,8 @@ from tools.production.certificates import make_certificates
 from tools.production.ports import Ports
 from tools.production.proxy import proxy_command
 
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]  # the first test may fetch nginx
+
 LIMITS = ConnectionLimits(overall=96, per_address=8, head_seconds=60.0, trusted_proxies=("127.0.0.1",))
 FEW_DESCRIPTORS = 256
 OTHERWISE = {
