@@ -54,6 +54,13 @@ spec:
   chart: {{spec: {{chart: edge-cluster, sourceRef: {{kind: GitRepository, name: helm-charts}}}}}}
   values: {{sealed-secrets: {{enabled: perhaps}}}}
 """
+TOO_LONG = f"""
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: a, namespace: default}}
+data: {{text: {"x" * (2**20 + 1)}}}
+"""
+"""Git takes it, the API server does not: values of a ConfigMap are 1 MiB at most."""
 
 
 def said(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
@@ -164,6 +171,12 @@ def test_a_broken_file_is_named_as_it_is_called_in_the_repository(edge: Edge) ->
     edge.push_by_hand("app.yaml", "apiVersion: v1\nkind: ConfigMapp\nmetadata: {name: a, namespace: default}\n")
     edge.cluster.fetch_now()
     eventually(lambda: "ConfigMapp default/a is refused" in edge.message("Synced"), seconds=SLOW)
+    edge.push_by_hand("app.yaml", TOO_LONG)
+    edge.cluster.fetch_now()
+    refusal = "Flux cannot apply by-hand: ConfigMap default/a is refused: "
+    eventually(lambda: refusal in edge.message("Synced"), seconds=SLOW)
+    assert "Too long: may not be more than 1048576 bytes" in edge.message("Synced")
+    assert edge.condition("Synced") == ("False", "ApplyFailed")
     edge.push_by_hand("app.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n")
     edge.cluster.fetch_now()
     eventually(lambda: is_well(edge), seconds=SLOW)

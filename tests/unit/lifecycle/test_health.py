@@ -93,6 +93,12 @@ def test_a_failed_release_is_told_with_helms_own_sentence(message: str, sentence
             '"ConfigMapp" in version "v1"',
         ),
         (
+            'ConfigMap/default/a dry-run failed (Invalid): ConfigMap "a" is invalid: []: Too long: may not be more '
+            "than 1048576 bytes",
+            'Flux cannot apply by-hand: ConfigMap default/a is refused: ConfigMap "a" is invalid: []: Too long: may '
+            "not be more than 1048576 bytes",
+        ),
+        (
             'Namespace/plant dry-run failed (Forbidden): namespaces "plant" is forbidden',
             'Flux cannot apply by-hand: Namespace plant is refused: namespaces "plant" is forbidden',
         ),
