@@ -277,11 +277,13 @@ EOF
 [ -z "$install_flux" ] || fetch flux
 [ -z "$agent_image" ] || fetch agent
 asks=
-if [ -n "$everything" ] && [ -n "$agent_image" ] && [ -n "$flux_files" ] &&
-	kc get validatingadmissionpolicies.v1.admissionregistration.k8s.io -o name >/dev/null; then
-	fetch fetching-policy
-	fetch fetching-right
-	asks=yes
+if [ -n "$everything" ] && [ -n "$agent_image" ] && [ -n "$flux_files" ]; then
+	asks=no
+	if kc get validatingadmissionpolicies.v1.admissionregistration.k8s.io -o name >/dev/null; then
+		fetch fetching-policy
+		fetch fetching-right
+		asks=yes
+	fi
 fi
 
 # --- A dry run on the server refuses what this user may not grant, as the real one does ---
@@ -638,7 +640,9 @@ denied() {
 		kc create --dry-run=server -f - >/dev/null && return 1
 	has edgewright-fetching
 }
-if [ -n "$asks" ]; then
+if [ "$asks" = no ]; then
+	say "This API server has no ValidatingAdmissionPolicies, so the agent gets no right to ask Flux to fetch. What is changed at the centre comes at Flux's interval."
+elif [ -n "$asks" ]; then
 	apply_owned "$work/fetched/fetching-policy.yaml"
 	tries=30 sure=
 	while [ "$sure" != yy ] && [ $tries -gt 0 ]; do

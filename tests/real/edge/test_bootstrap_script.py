@@ -10,8 +10,11 @@ import pytest
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import define_flux
+from edge_cluster.grounds import NAMESPACE
 from edge_cluster.line import Line
+from edge_cluster.programs import WITHOUT_POLICIES
 from edge_cluster.release import release
+from edge_cluster.site import AGENT
 from embedded import EmbeddedEdgewright
 from flux_file import definition, sha256_of
 from free_ports import free_port
@@ -27,6 +30,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 ANCHOR = "edgewright-anchor"
 IMAGE = "registry.example.com/edgewright:test"
 MIRROR = "registry.example.com/mirror"
+SOURCES = "gitrepositories.source.toolkit.fluxcd.io"
 OLD_FLUX = definition("kustomize", "Kustomization", "kustomizations", "v1beta2")
 
 
@@ -215,3 +219,20 @@ def test_what_the_manifests_say_can_be_done_by_hand(
     away = line.run("--uninstall")
     assert away.returncode == 0, away.stdout + away.stderr
     assert contents(fresh) == before
+
+
+def test_an_api_server_without_policies_attaches_and_grants_no_right_to_ask_flux(
+    line_of: Callable[[str], Line], tmp_path: Path
+) -> None:
+    """RBAC alone cannot bound that right, so edges before Kubernetes 1.30 wait for Flux's interval."""
+    with edge_cluster(flags=WITHOUT_POLICIES) as old:
+        done = line_of("old-api-server").on(old, tmp_path).run()
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "comes at Flux's interval" in done.stdout
+        assert not [key for key in contents(old) if "fetching" in key]
+        source = old.find("gitrepository", "self-link", namespace=NAMESPACE)
+        assert source["spec"]["interval"] == "3m"
+        account = f"--as=system:serviceaccount:{NAMESPACE}:{AGENT}"
+        for verb, may in (("list", "yes"), ("patch", "no")):
+            asked = old.kubectl.try_("auth", "can-i", verb, f"{SOURCES}/self-link", "--namespace", NAMESPACE, account)
+            assert (verb, asked.stdout.strip()) == (verb, may)

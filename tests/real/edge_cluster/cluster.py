@@ -67,10 +67,12 @@ class Cluster:
     Args:
         folder: made by the caller, removed by the caller.
         say: takes one plain line for whoever waits.
+        flags: of its API server, on top of the usual ones.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, say: Callable[[str], None], *, flags: Sequence[str] = ()) -> None:
         self.folder = folder
+        self._flags = flags
         for made in ("pki", "logs", "users"):
             (folder / made).mkdir(mode=0o700)
         self.authority = Authority(folder / "pki")
@@ -92,7 +94,7 @@ class Cluster:
         """Returns when the API server answers, has what every cluster has, and a node is ready."""
         etcd_health = f"http://127.0.0.1:{self.etcd_port}/health"
         self.run("etcd", etcd(self.folder / "etcd", self.etcd_port), ready=lambda: answers(etcd_health))
-        server = api_server(self.authority, self.port, etcd_port=self.etcd_port)
+        server = api_server(self.authority, self.port, etcd_port=self.etcd_port, flags=self._flags)
         self.run("kube-apiserver", server, ready=lambda: self.has("/readyz"))
         manager = self._certified("manager", self.authority.client("system:kube-controller-manager"))
         account = "/api/v1/namespaces/default/serviceaccounts/default"
@@ -236,8 +238,11 @@ def _is_ready(node: httpx.Response) -> bool:
 
 
 @contextmanager
-def edge_cluster(say: Callable[[str], None] = print) -> Iterator[Cluster]:
+def edge_cluster(say: Callable[[str], None] = print, *, flags: Sequence[str] = ()) -> Iterator[Cluster]:
     """A cluster, until the end of the context.
+
+    Args:
+        flags: of its API server, on top of the usual ones.
 
     Raises:
         ComponentMissing: a program of it cannot be had here.
@@ -246,7 +251,7 @@ def edge_cluster(say: Callable[[str], None] = print) -> Iterator[Cluster]:
         component(name, say=say)
     module_folder("kwok-stages", say=say)
     folder = Path(tempfile.mkdtemp(prefix="edgewright-edge-"))
-    cluster = Cluster(folder, say)
+    cluster = Cluster(folder, say, flags=flags)
     LIVING.append(folder)
     try:
         cluster.start()

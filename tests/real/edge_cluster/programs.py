@@ -1,5 +1,6 @@
 """The command lines of a cluster's own programs; everything listens on 127.0.0.1."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from components import component
@@ -9,6 +10,12 @@ from module_files import module_folder
 from edge_cluster.certificates import Authority
 
 Command = list[str | Path]
+WITHOUT_POLICIES = (
+    "--disable-admission-plugins=ValidatingAdmissionPolicy",
+    "--runtime-config=admissionregistration.k8s.io/v1/validatingadmissionpolicies=false,"
+    "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings=false",
+)
+"""Flags of an API server that knows no ValidatingAdmissionPolicies, like those before Kubernetes 1.30."""
 
 
 def etcd(folder: Path, port: int) -> Command:
@@ -23,8 +30,12 @@ def etcd(folder: Path, port: int) -> Command:
     ]
 
 
-def api_server(authority: Authority, port: int, *, etcd_port: int) -> Command:
-    """With RBAC, and tokens for ServiceAccounts."""
+def api_server(authority: Authority, port: int, *, etcd_port: int, flags: Sequence[str] = ()) -> Command:
+    """With RBAC, and tokens for ServiceAccounts.
+
+    Args:
+        flags: on top of these.
+    """
     server = authority.server("kube-apiserver")
     return [
         component("kube-apiserver"),
@@ -42,6 +53,7 @@ def api_server(authority: Authority, port: int, *, etcd_port: int) -> Command:
         "--service-cluster-ip-range=10.96.0.0/16",
         "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction",
+        *flags,
     ]
 
 

@@ -220,6 +220,8 @@ def main() -> None:
             held = objects.get(f"Namespace/{name}")
             if held:
                 sys.stdout.write(held.get("deleted", "") + "|" + (held.get("owner") or held.get("owned_by", "")))
+        case ["get", "validatingadmissionpolicies.v1.admissionregistration.k8s.io", "-o", "name"]:
+            stop('error: the server doesn\'t have a resource type "validatingadmissionpolicies"')
         case ["wait", "--for=delete", namespace, *_]:
             if cluster.get("hangs"):
                 stop("error: timed out waiting for the condition")

@@ -375,6 +375,15 @@ def test_flux_that_is_there_and_fits_is_used(edge: Edge, centre: Centre) -> None
     assert not [name for _, name in edge.changes if "CustomResourceDefinition" in name]
 
 
+def test_an_api_server_without_policies_is_attached_without_the_right_to_ask_flux(edge: Edge, centre: Centre) -> None:
+    """RBAC alone cannot bound that right. The stand-in has none of the policies, like Kubernetes before 1.30."""
+    done = edge.run("--yes", script=offering(edge, centre))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no ValidatingAdmissionPolicies" in done.stdout and "comes at Flux's interval" in done.stdout
+    assert [path for path, _ in centre.fetched if "fetching" in path] == []
+    assert [name for _, name in edge.changes if "fetching" in name] == []
+
+
 def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge: Edge, centre: Centre) -> None:
     offered = offering(edge, centre)
     centre.pages.clear()
