@@ -4,10 +4,13 @@ import json
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,9 +19,12 @@ from bounded_gateway import BoundedGateway
 from gateway_centre import Edge
 from live_gateway import live_gateway
 from raw_client import RawClient
+from reporting_agent import certificate
 from supervised import eventually
 
 from api.connections.limits import ConnectionLimits
+from edgewright.agent.holding import LONGEST_WAIT
+from edgewright.ports.operators import Permission
 from tools.production.certificates import make_certificates
 from tools.production.ports import Ports
 from tools.production.proxy import proxy_command
@@ -29,9 +35,11 @@ LIMITS = ConnectionLimits(overall=96, per_address=8, head_seconds=60.0, trusted_
 FEW_DESCRIPTORS = 256
 OTHERWISE = {
     "worker_processes auto": "worker_processes 1",
-    "worker_rlimit_nofile 16384": "worker_rlimit_nofile 2048",
+    "worker_rlimit_nofile 65536": "worker_rlimit_nofile 2048",
 }
 DOCUMENTED_PATIENCE = "client_header_timeout 20s"
+ITS_OWN_DEADLINES = {"proxy_read_timeout 1h;": "", "proxy_send_timeout 1h;": ""}
+"""What leaves nginx the ones that it has by itself: 60 s each."""
 
 
 @dataclass
@@ -67,14 +75,22 @@ class Proxied:
 
 
 @contextmanager
-def nginx(folder: Path, ports: Ports, *, patience: str = "2s") -> Iterator[str]:
-    """The documented configuration with other ports and deadlines, and few descriptors to begin with."""
+def nginx(
+    folder: Path, ports: Ports, *, patience: str = "2s", changes: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """The documented configuration with other ports and deadlines, and few descriptors to begin with.
+
+    Args:
+        patience: how long it waits for headers.
+        changes: what else in the configuration is replaced, and by what.
+    """
     make_certificates(folder)
     (folder / "logs").mkdir()
     libraries, command = proxy_command(folder, ports, print)
     written = folder / "nginx.conf"
     configuration = written.read_text()
-    for documented, other in {**OTHERWISE, DOCUMENTED_PATIENCE: f"client_header_timeout {patience}"}.items():
+    deadline = {DOCUMENTED_PATIENCE: f"client_header_timeout {patience}"}
+    for documented, other in {**OTHERWISE, **deadline, **(changes or {})}.items():
         assert documented in configuration
         configuration = configuration.replace(documented, other)
     written.write_text(configuration)
@@ -173,3 +189,46 @@ def test_crowd_of_half_bodies_keeps_no_edge_away(proxied: Proxied, registering: 
         assert json.loads(body)["code"] == "too_many_connections"
         assert not begun[-1].is_closed
     assert proxied.heartbeat() == 200
+
+
+def beat(url: str, edge: Edge, **body: Any) -> dict[str, Any]:
+    """What an edge is told, over a connection of its own."""
+    with httpx.Client(verify=False, trust_env=False, timeout=LONGEST_WAIT + 40) as client:
+        answer = client.post(f"{url}/v1/agent/heartbeat", headers=edge.as_agent, json=body)
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def test_a_held_heartbeat_is_waited_for_with_the_deadlines_that_nginx_has_by_itself(
+    proxied: Proxied, tmp_path: Path
+) -> None:
+    """One edge waits as long as agents offer; something is wanted of another one meanwhile."""
+    gateway = proxied.gateway
+    held_beats = gateway.centre.app.state.live.held_beats
+    admin = gateway.token(Permission.ADMIN)
+    calm, wanted = (
+        gateway.run(gateway.centre.register(gateway.run(gateway.centre.create(name)), uid=f"uid-of-{name}"))
+        for name in ("calm", "wanted")
+    )
+    with gateway.client(wanted.as_agent) as agent:
+        assert agent.put("/v1/agent/status", json={"kubeseal_cert": certificate()}).is_success
+    with nginx(tmp_path, proxied.ports(), changes=ITS_OWN_DEADLINES) as url, ThreadPoolExecutor(2) as pool:
+
+        def wait(edge: Edge) -> tuple[dict[str, Any], float]:
+            """The answer that is held back, and the seconds until it came."""
+            told = beat(url, edge, wait=LONGEST_WAIT)
+            known = {"wants_digest": told["wants_digest"], "revisions": told["revisions"]}
+            began = time.monotonic()
+            return beat(url, edge, wait=LONGEST_WAIT, **known), time.monotonic() - began
+
+        waits, hears = pool.submit(wait, calm), pool.submit(wait, wanted)
+        eventually(lambda: len(held_beats) == 2)
+        with gateway.client(admin) as operator:
+            put = operator.put(f"/v1/cluster/{wanted.cluster}/secret/default/db/password", content=b"s3cret")
+        assert put.status_code == 204, put.text
+        told, _ = hears.result()
+        assert told["revisions"]["self-link"] == put.headers["Edgewright-Commit"]
+        assert not waits.done(), "the other edge began to wait before it"
+        _, seconds = waits.result()
+    assert seconds == pytest.approx(LONGEST_WAIT, abs=8)
