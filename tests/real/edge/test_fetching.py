@@ -2,9 +2,11 @@
 
 import json
 import ssl
+import time
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -13,13 +15,23 @@ from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds, told_
 from edge_cluster.site import AGENT, KUSTOMIZE, SOURCE
 from supervised import eventually
 
+from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
+from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.ports.git_server import CommitMessage
+from edgewright.settings import Settings
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 SOURCES = f"/apis/source.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/gitrepositories"
 SELF_LINK = f"{SOURCES}/self-link"
+LEASE_SECONDS = 300
+"""So long that heartbeats are held for 50 s, as on most edges: what comes sooner does not come with the next one."""
+SHORTEST_INTERVAL = 180.0
+"""Seconds after which Flux looks by itself, at first; 10 minutes once it is asked."""
+FLUX_IS_EARLY = 0.1
+"""Of its interval, at most, so that not all sources are fetched at once: twice what it is."""
 
 DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 """Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""
@@ -28,7 +40,7 @@ DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 @pytest.fixture(scope="module")
 def attached(grounds: Grounds) -> Iterator[Attached]:
     """An edge that was attached by its line."""
-    attached = grounds.attach("press-shop")
+    attached = grounds.attach("press-shop", lease_seconds=LEASE_SECONDS)
     yield attached
     attached.delete(force="true")
     eventually(attached.is_gone, seconds=LETTING_GO)
@@ -45,49 +57,99 @@ def thief(attached: Attached) -> Iterator[httpx.Client]:
         yield client
 
 
-def self_link(attached: Attached) -> dict[str, Any]:
-    found: dict[str, Any] = attached.grounds.cluster.find("gitrepository", "self-link", namespace=NAMESPACE)
+def source(attached: Attached, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = attached.grounds.cluster.find("gitrepository", name, namespace=NAMESPACE)
     return found
 
 
-def handled(attached: Attached) -> str | None:
+def self_link(attached: Attached) -> dict[str, Any]:
+    return source(attached, "self-link")
+
+
+def requested(attached: Attached, name: str) -> str | None:
+    """The newest request to fetch."""
+    asked: str | None = source(attached, name)["metadata"].get("annotations", {}).get(REQUESTED)
+    return asked
+
+
+def requesters(attached: Attached, name: str) -> set[str]:
+    """Who has asked Flux to fetch."""
+    fields = source(attached, name)["metadata"]["managedFields"]
+    return {each["manager"] for each in fields if REQUESTED in str(each)}
+
+
+def handled(attached: Attached, name: str) -> str | None:
     """The newest request to fetch, once Flux has fetched for it; None: not yet, as the agent may have asked again."""
-    now = self_link(attached)
+    now = source(attached, name)
     asked: str | None = now["metadata"].get("annotations", {}).get(REQUESTED)
     return asked if now["status"].get("lastHandledReconcileAt") == asked else None
+
+
+def repositories(attached: Attached) -> BareGitServer:
+    """Those of the centre."""
+    return BareGitServer(Settings(home=attached.grounds.centre.home).effective_git_root)
 
 
 def has_secret(cluster: Cluster, name: str) -> bool:
     return cluster.find("secret", name) is not None
 
 
-def has_handled_another(attached: Attached, before: str | None) -> bool:
+def has_handled_another(attached: Attached, before: str | None, *, name: str = "self-link") -> bool:
     """Whether Flux has done what was asked for after that."""
-    return handled(attached) not in {None, before}
+    return handled(attached, name) not in {None, before}
 
 
 def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> None:
     """Flux would fetch once in some minutes: the fetch that brings it is one that somebody has asked for."""
-    cluster = attached.grounds.cluster
+    cluster, began = attached.grounds.cluster, time.monotonic()
     for name in ("one", "two"):
-        before = self_link(attached)["metadata"].get("annotations", {}).get(REQUESTED)
+        before = requested(attached, "self-link")
         attached.put_secret("default", name, b"s3cret")
         eventually(partial(has_secret, cluster, name), seconds=LETTING_GO)
+        opened = time.monotonic()
         eventually(partial(has_handled_another, attached, before), seconds=LETTING_GO)
-    managers = {
-        each["manager"] for each in self_link(attached)["metadata"]["managedFields"] if REQUESTED in str(each)
-    }
-    assert managers == {AGENT}
+    # Flux has fetched for the first after we began, so by itself it would have fetched an interval after that.
+    assert opened - began < SHORTEST_INTERVAL * (1 - FLUX_IS_EARLY)
+    assert requesters(attached, "self-link") == {AGENT}
+
+
+def test_new_charts_come_because_the_agent_asks_for_them(attached: Attached) -> None:
+    """What a newer version of the centre publishes at its start."""
+    git = repositories(attached)
+    before, head = requested(attached, "helm-charts"), git.head(REPOSITORY_HELM_CHARTS)
+    message = CommitMessage("Publish a note", "test")
+    commit = git.commit(REPOSITORY_HELM_CHARTS, {"NOTE.md": b"New charts.\n"}, message, expected_head=head)
+    eventually(partial(has_handled_another, attached, before, name="helm-charts"), seconds=LETTING_GO)
+    assert source(attached, "helm-charts")["status"]["artifact"]["revision"] == f"main@sha1:{commit}"
+    assert requesters(attached, "helm-charts") == {AGENT}
 
 
 def test_flux_itself_looks_seldom_once_it_is_asked(attached: Attached) -> None:
     eventually(lambda: self_link(attached)["spec"]["interval"] == "10m", seconds=LETTING_GO)
 
 
+def heartbeats_answered(attached: Attached) -> float:
+    """By the centre, so far."""
+    metric = 'edgewright_http_request_seconds_count{method="POST",route="/v1/agent/heartbeat"} '
+    shown = attached.grounds.centre.api("GET", "/metrics").text.splitlines()
+    return next(float(line.removeprefix(metric)) for line in shown if line.startswith(metric))
+
+
+def is_told(attached: Attached, commit: str | None) -> bool:
+    """Whether the centre knows that the edge has applied a commit, and that nothing is missing."""
+    observed: str = attached.api("GET").json()["revisions"]["observed"]
+    return observed == commit and attached.condition("Synced")[0] == "True"
+
+
 def test_the_centre_hears_at_once_that_it_was_applied(attached: Attached) -> None:
+    """By a status, while the answer to the heartbeat that asked for it is held back already: no other one is due."""
+    git, cluster = repositories(attached), UUID(attached.uuid)
+    eventually(lambda: is_told(attached, git.head(cluster)), seconds=LETTING_GO)
     attached.push("recipe.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: recipe, namespace: default}}\n")
     eventually(lambda: attached.grounds.cluster.find("configmap", "recipe") is not None, seconds=LETTING_GO)
-    eventually(lambda: attached.condition("Synced")[0] == "True")
+    answered = heartbeats_answered(attached)
+    eventually(lambda: is_told(attached, git.head(cluster)))
+    assert heartbeats_answered(attached) == answered
 
 
 @pytest.mark.parametrize("kind", ["merge", "json", "apply"])
