@@ -124,8 +124,14 @@ def test_new_charts_come_because_the_agent_asks_for_them(attached: Attached) -> 
     assert requesters(attached, "helm-charts") == {AGENT}
 
 
+def looks_seldom(attached: Attached) -> bool:
+    """Whether the commit has arrived that the centre makes once the agent asks."""
+    interval: str = self_link(attached)["spec"]["interval"]
+    return interval == "10m"
+
+
 def test_flux_itself_looks_seldom_once_it_is_asked(attached: Attached) -> None:
-    eventually(lambda: self_link(attached)["spec"]["interval"] == "10m", seconds=LETTING_GO)
+    eventually(partial(looks_seldom, attached), seconds=LETTING_GO)
 
 
 def heartbeats_answered(attached: Attached) -> float:
@@ -144,6 +150,7 @@ def is_told(attached: Attached, commit: str | None) -> bool:
 def test_the_centre_hears_at_once_that_it_was_applied(attached: Attached) -> None:
     """By a status, while the answer to the heartbeat that asked for it is held back already: no other one is due."""
     git, cluster = repositories(attached), UUID(attached.uuid)
+    eventually(partial(looks_seldom, attached), seconds=LETTING_GO)
     eventually(lambda: is_told(attached, git.head(cluster)), seconds=LETTING_GO)
     attached.push("recipe.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: recipe, namespace: default}}\n")
     eventually(lambda: attached.grounds.cluster.find("configmap", "recipe") is not None, seconds=LETTING_GO)
