@@ -95,6 +95,19 @@ def test_wrong_options_are_refused(edge: Edge) -> None:
         assert told in shown.stdout
 
 
+def test_help_says_what_keeping_and_purging_mean(edge: Edge) -> None:
+    shown = " ".join(edge.run("--help", script=render_uninstall()).stdout.split())
+    _, keeping = shown.split(" --keep-releases ")
+    keeping, purging = keeping.split(" --purge ")
+    for stays in ("its sealed-secrets runs on", "its ConfigMap edgewright-cluster stays", "its namespace with both"):
+        assert stays in keeping
+    assert "Nothing upgrades it" in keeping
+    purging, _ = purging.split(" --cluster ")
+    for goes in ("the kind SealedSecret", "the sealing keys", "every Secret that was opened"):
+        assert goes in purging
+    assert "can be opened ever again" in purging and "Refused while somebody else uses them" in purging
+
+
 def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge: Edge, centre: Centre) -> None:
     old = f"edge-cluster-{OTHER}"
     edge.set_cluster(releases=["somebody-elses", f"edge-cluster-{edge.cluster_uuid}", old])

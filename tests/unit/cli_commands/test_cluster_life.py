@@ -169,6 +169,18 @@ def test_a_purge_is_warned_of_and_asked_for(edgewright: CommandLine, centre: Ser
     edgewright.ok("cluster", "delete", "alone", "--yes")
 
 
+def test_a_deletion_without_a_purge_says_that_kind_and_keys_stay_and_what_takes_them(
+    edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    centre.create("alone")
+    said = " ".join(edgewright("cluster", "delete", "alone", "--yes", "--purge").err.split())
+    assert "the kind SealedSecret and the sealing keys go, unless somebody else uses them" in said
+    assert "keys stay" not in said
+    said = " ".join(edgewright.ok("cluster", "delete", "alone", "--yes").err.split())
+    assert "On the edge, the kind SealedSecret and the sealing keys stay; --purge takes them" in said
+    assert "cluster uninstall-script` prints, with --purge" in said
+
+
 @pytest.mark.parametrize("deadline", ["31d", "tomorrow", "-1h"])
 def test_deadline_that_makes_no_sense_deletes_nothing(
     edgewright: CommandLine, centre: ServedCentre, deadline: str
