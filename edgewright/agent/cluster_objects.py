@@ -1,5 +1,5 @@
-"""Objects of whatever kind, by what every object has: name, labels, owners, finalizers. Of their contents, only the
-names of images are read.
+"""Objects of whatever kind, by what every object has: name, labels, owners, finalizers. Of their contents, only what
+their containers run is read.
 
 For the detacher, with the rights in ``detach.yaml``; the agent itself reads a handful of kinds, see ``kubernetes``.
 """
@@ -103,6 +103,16 @@ class Found:
         return f"{self.kind.name} {self.namespace}{'/' if self.namespace else ''}{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What one container runs. ``labels``: of its pod."""
+
+    image: str
+    command: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
 class ClusterObjects:
     """The cluster that the detacher lives in. Proxies are for the centre only.
 
@@ -151,12 +161,12 @@ class ClusterObjects:
             found += [_found(kind, each) for each in page]
         return found
 
-    async def images(self) -> list[tuple[Found, str]]:
-        """The images of what runs here, each with what runs it."""
-        seen: list[tuple[Found, str]] = []
+    async def containers(self) -> list[tuple[Found, Container]]:
+        """The containers of what runs here, each with what runs it."""
+        seen: list[tuple[Found, Container]] = []
         for kind in RUNNING:
             async for page in self._pages(kind, limit=AT_ONCE_WHOLE):
-                seen += [(_found(kind, each), image) for each in page for image in _images(each)]
+                seen += [(_found(kind, each), container) for each in page for container in containers_in(each)]
         return seen
 
     async def _pages(
@@ -277,8 +287,19 @@ def _found(kind: Kind, content: Mapping[str, Any]) -> Found:
     )
 
 
-def _images(content: Mapping[str, Any]) -> list[str]:
-    return [str(each.get("image", "")) for each in content["spec"]["template"]["spec"]["containers"]]
+def containers_in(content: Mapping[str, Any]) -> list[Container]:
+    """Of a Deployment or the like, as the API server describes it."""
+    template = content["spec"]["template"]
+    labels = template.get("metadata", {}).get("labels") or {}
+    return [
+        Container(
+            image=str(each.get("image", "")),
+            command=tuple(each.get("command") or ()),
+            arguments=tuple(each.get("args") or ()),
+            labels=labels,
+        )
+        for each in template["spec"]["containers"]
+    ]
 
 
 def _owner(reference: Mapping[str, Any]) -> Owner:

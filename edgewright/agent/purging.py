@@ -5,13 +5,15 @@ own, ``edge-purge``, and they go with it. Where they do not come, or where someb
 nothing is taken, and the goodbye says why.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 import structlog
 
-from edgewright.agent.cluster_objects import DEFINITIONS, SECRETS, Found, Kind
+from edgewright.agent.cluster_objects import DEFINITIONS, SECRETS, Container, Found, Kind
 from edgewright.agent.timing import Clock
 from edgewright.errors import Forbidden, Waiting
 
@@ -24,10 +26,13 @@ OUTCOME = "edgewright.dev/purge"
 SEALED = Kind("bitnami.com", "v1alpha1", "sealedsecrets", "SealedSecret", True)
 DEFINITION = SEALED.full_name
 KEY_LABEL = f"{DEFINITION}/sealed-secrets-key"
-USES_SEALING = "sealed-secrets"
-"""Part of the image's name of whatever opens or shows SealedSecrets."""
+IMAGE = re.compile(r"(^|/)sealed-secrets-controller([:@]|\Z)")
+"""Upstream's, from whatever registry."""
+PROGRAM = "controller"
 SIGNS = (("app.kubernetes.io/name", "sealed-secrets"), ("name", "sealed-secrets-controller"))
 """Labels of upstream's charts and manifests, whatever the image is called where it was copied to."""
+KEYED = re.compile(r"(^| )--key-prefix( |=|\Z)")
+"""An option that only the controller takes."""
 RIGHTS_SECONDS = 180.0
 """For Flux to fetch and apply the rights; more than its pause after a failure."""
 KUBERNETES_SECONDS = 120.0
@@ -46,7 +51,7 @@ class Objects(Protocol):
         self, kind: Kind, *, labels: Mapping[str, str | None] | None = None, namespace: str = ""
     ) -> list[Found]: ...
 
-    async def images(self) -> list[tuple[Found, str]]: ...
+    async def containers(self) -> list[tuple[Found, Container]]: ...
 
     async def change(self, found: Found, patch: dict[str, Any]) -> None: ...
 
@@ -108,10 +113,10 @@ class Purging:
     async def _payers(self) -> str:
         """Who would pay for it. The cluster's own SealedSecrets went with its workloads, its controller with its
         release: whatever is left of either belongs to somebody else, or was kept on purpose."""
-        running = await self._objects.images()
-        using = [each for each, image in running if not each.deleting and _uses_sealing(each, image)]
-        if using:
-            return f"A controller of sealed-secrets still runs here: {_named(using)}."
+        running = await self._objects.containers()
+        found = [each for each, container in running if not each.deleting and _opens(each, container)]
+        if found:
+            return f"A controller of sealed-secrets still runs here: {_named(found)}."
         if sealed := await self._objects.of(SEALED):
             return f"There are SealedSecrets left: {_named(sealed)}."
         # Kubernetes' garbage collector finds what was opened only as long as it knows the kind.
@@ -162,9 +167,18 @@ def read_outcome(anchor: Found, generation: int) -> Purged | None:
     return Purged(problem) if whose == str(generation) else None
 
 
-def _uses_sealing(running: Found, image: str) -> bool:
-    """Rather too often than not: then nothing is taken, and told."""
-    return USES_SEALING in image or any(running.labels.get(label) == value for label, value in SIGNS)
+def _opens(running: Found, container: Container) -> bool:
+    """Whether that is a controller of sealed-secrets, by the rule of the chart and of the uninstall script.
+
+    Others, such as sealed-secrets-web, have the words in their names, too.
+    """
+    if IMAGE.search(container.image):
+        return True
+    if not container.command or PurePosixPath(container.command[0]).name != PROGRAM:
+        return False
+    labels = (running.labels, container.labels)
+    signed = any(each.get(label) == value for each in labels for label, value in SIGNS)
+    return signed or KEYED.search(" ".join((*container.command, *container.arguments))) is not None
 
 
 def _named(found: list[Found]) -> str:

@@ -192,10 +192,18 @@ theirs() { #- of SPACE/NAME OWNER lines, a line each: those that are not ours, t
 		echo "$object"
 	done | sed -n 1,10p | tr '\n' ' ' | sed 's/ $//'
 }
+# A controller runs upstream's image, or upstream's program with a sign of upstream's manifests or charts: the rule of the
+# chart. Others (sealed-secrets-web, kubeseal) have the words in their names, too.
+controllers() { #- of lines, one for each container: namespace and name of what runs such a one
+	sed -n -E -e 's/^([^ ]+) .* image=([^ ]*\/)?sealed-secrets-controller([:@][^ ]*)? .*/\1/p' \
+		-e '/ runs=\["([^"]*\/)?controller"/{' \
+		-e '/ bears=(sealed-secrets,|[^ ,]*,sealed-secrets-controller )|[" ]--key-prefix[=" ]/s/ .*//p' -e '}'
+}
 payers() { #- leaves in sealed whether the kind is there
-	kc get deployments.apps --all-namespaces -o 'go-template={{range .items}}{{.metadata.namespace}}/{{.metadata.name}}{{with .metadata.labels}} {{index . "app.kubernetes.io/name"}} {{index . "name"}}{{end}}{{range .spec.template.spec.containers}} {{.image}}{{end}}{{"\n"}}{{end}}' >"$work/list" ||
+	# shellcheck disable=SC2016 # the template has variables of its own
+	kc get deployments.apps --all-namespaces -o 'go-template={{define "signs"}} bears={{with .}}{{with index . "app.kubernetes.io/name"}}{{.}}{{end}},{{with index . "name"}}{{.}}{{end}}{{end}}{{end}}{{range .items}}{{$one := .}}{{range .spec.template.spec.containers}}{{$one.metadata.namespace}}/{{$one.metadata.name}}{{template "signs" $one.metadata.labels}}{{template "signs" $one.spec.template.metadata.labels}} image={{.image}} runs={{with .command}}{{printf "%q" .}}{{end}} {{with .args}}{{printf "%q" .}}{{end}}{{"\n"}}{{end}}{{end}}' >"$work/list" ||
 		broken "The Deployments cannot be listed.$unchanged"
-	found=$(sed -n 's/^\([^ ]*\) .*sealed-secrets.*/\1/p' "$work/list" | theirs)
+	found=$(controllers <"$work/list" | theirs)
 	[ -z "$found" ] ||
 		fail 6 "--purge would take the kind SealedSecret and the sealing keys from a controller that is not Edgewright's: $found. Take that away first, or leave --purge out.$unchanged"
 	sealed=$(kc get customresourcedefinition "$sealing" --ignore-not-found -o name) || broken "The kinds cannot be listed.$unchanged"

@@ -11,6 +11,7 @@ from edgewright.agent.cluster_objects import (
     GRANTS,
     NAMESPACES,
     SECRETS,
+    Container,
     Found,
     Kind,
     Owner,
@@ -52,7 +53,7 @@ class DetachableEdge:
     workloads: dict[str, str] = field(default_factory=dict)
     """Workload → UID of what has applied it."""
     changes: list[str] = field(default_factory=list)
-    images_of: dict[str, str] = field(default_factory=dict)
+    containers_of: dict[str, Container] = field(default_factory=dict)
     """Of Deployments, by their UIDs."""
     killed_in: int = 0
 
@@ -120,8 +121,8 @@ class DetachableEdge:
             if each.kind == kind and bears(each) and namespace in ("", each.namespace)
         ]
 
-    async def images(self) -> list[tuple[Found, str]]:
-        return [(self.objects[uid], image) for uid, image in self.images_of.items() if uid in self.objects]
+    async def containers(self) -> list[tuple[Found, Container]]:
+        return [(self.objects[uid], each) for uid, each in self.containers_of.items() if uid in self.objects]
 
     async def get(self, kind: Kind, name: str) -> Found | None:
         return next(iter([each for each in await self.of(kind) if each.name == name]), None)

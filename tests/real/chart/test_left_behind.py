@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+import yaml
 from edge_cluster.chart_release import HOME, Release, deployment, opened, options, sealed
 from edge_cluster.contents import contents
 from edge_cluster.controllers import SealedSecrets
+from sealing_workloads import CONTROLLERS, NO_CONTROLLERS
 from supervised import eventually
 
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.bootstrap import render_uninstall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from edge_cluster.cluster import Cluster
@@ -80,9 +82,6 @@ def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_
     kubectl = cluster.kubectl
     kubectl("create", "deployment", "theirs", "--replicas=0", "--image=mirror.example/sealed-secrets-controller:1")
     assert "not Edgewright's: default/theirs." in taken_away(cluster, tmp_path, "--purge", code=6)
-    kubectl("set", "image", "deployment", "theirs", "*=mirror.example/copy:1")
-    kubectl("label", "deployment", "theirs", "app.kubernetes.io/name=sealed-secrets")
-    assert "not Edgewright's: default/theirs." in taken_away(cluster, tmp_path, "--purge", code=6)
     kubectl("delete", "deployment", "theirs")
     assert "by the cluster's repository" in taken_away(cluster, tmp_path, "--purge", "--dry-run", code=6)
     assert opened(cluster, "kept") == "of an earlier life" and controller.keys() == [key]
@@ -90,3 +89,22 @@ def test_a_release_that_an_earlier_life_has_left_gives_way_to_the_next_with_the_
     assert "keys are gone" in taken_away(cluster, tmp_path, "--purge")
     assert opened(cluster, "kept") is None
     eventually(lambda: contents(cluster).keys() <= before.keys())
+
+
+def test_a_purge_knows_a_controller_by_what_makes_it_one(cluster: Cluster, tmp_path: Path) -> None:
+    def deployed(described: Iterable[str]) -> str:
+        """The Deployments, each under a name of its own; what the script says of their namespace's."""
+        named = [yaml.safe_load(one) for one in described]
+        for number, one in enumerate(named):
+            one["metadata"]["name"] = f"theirs-{number}"
+        cluster.kubectl.apply(yaml.safe_dump_all(named))
+        said = taken_away(cluster, tmp_path, "--purge", "--dry-run", code=6 if described is controllers else 0)
+        cluster.kubectl("delete", "deployments", "--all", "--namespace", "tools")
+        return said
+
+    controllers, others = CONTROLLERS.values(), NO_CONTROLLERS.values()
+    cluster.kubectl("create", "namespace", "tools")
+    named = " ".join(f"tools/theirs-{number}" for number in range(len(controllers)))
+    assert f"not Edgewright's: {named}." in deployed(controllers)
+    assert "would go" in deployed(others)
+    cluster.kubectl("delete", "namespace", "tools")

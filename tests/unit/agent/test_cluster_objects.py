@@ -8,7 +8,15 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from scripted_centre import Reply, Request, ScriptedCentre
 
-from edgewright.agent.cluster_objects import ANCHORS, DEPLOYMENTS, NAMESPACES, SECRETS, ClusterObjects, Found
+from edgewright.agent.cluster_objects import (
+    ANCHORS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SECRETS,
+    ClusterObjects,
+    Container,
+    Found,
+)
 from edgewright.errors import Forbidden, Unauthenticated, Waiting
 
 NOTHING = Reply(200, {"metadata": {}, "items": []})
@@ -52,15 +60,16 @@ async def test_after_a_failure_the_detacher_finds_another_address_and_another_to
         await objects.of(NAMESPACES)
 
 
-async def test_images_are_read_page_by_page_whatever_runs_them(
+async def test_containers_are_read_page_by_page_whatever_runs_them(
     centre: ScriptedCentre, objects: ClusterObjects
 ) -> None:
     def described(name: str) -> dict[str, Any]:
-        containers = [{"image": f"mirror.example/{name}:1"}, {"image": "sidecar"}]
-        return {
-            "metadata": {"name": name, "uid": name, "namespace": "shop"},
-            "spec": {"template": {"spec": {"containers": containers}}},
-        }
+        containers = [
+            {"image": f"mirror.example/{name}:1", "command": ["/run", "it"], "args": ["now"]},
+            {"image": "sidecar"},
+        ]
+        template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers}}
+        return {"metadata": {"name": name, "uid": name, "namespace": "shop"}, "spec": {"template": template}}
 
     def reply(request: Request) -> Reply:
         if "/deployments?" in request.path and "continue=more" not in request.path:
@@ -69,10 +78,14 @@ async def test_images_are_read_page_by_page_whatever_runs_them(
         return Reply(200, {"metadata": {}, "items": found})
 
     centre.reply = reply
-    seen = [(str(each), image) for each, image in await objects.images()]
+    seen = [(str(each), container) for each, container in await objects.containers()]
     assert seen == [
-        *(("Deployment shop/first", "mirror.example/first:1"), ("Deployment shop/first", "sidecar")),
-        *(("Deployment shop/second", "mirror.example/second:1"), ("Deployment shop/second", "sidecar")),
+        (f"Deployment shop/{name}", container)
+        for name in ("first", "second")
+        for container in (
+            Container(f"mirror.example/{name}:1", ("/run", "it"), ("now",), {"app": name}),
+            Container("sidecar", labels={"app": name}),
+        )
     ]
     asked = [request.path.partition("?")[0].rpartition("/")[2] for request in centre.requests]
     assert asked == ["deployments", "deployments", "statefulsets", "daemonsets"]

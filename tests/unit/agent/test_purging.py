@@ -5,6 +5,7 @@ from itertools import count
 from random import Random
 
 import pytest
+import yaml
 from detachable_edge import (
     CLUSTER,
     GENERATION,
@@ -14,10 +15,11 @@ from detachable_edge import (
     Killed,
 )
 from scripted_centre import QuickClock, Reply, Request, ScriptedCentre
+from sealing_workloads import CONTROLLERS, NO_CONTROLLERS
 
 from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
-from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, SECRETS, Owner
+from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, SECRETS, Owner, containers_in
 from edgewright.agent.detach_order import read_order
 from edgewright.agent.detacher import Detacher
 from edgewright.agent.purging import DEFINITION, SEALED
@@ -89,26 +91,36 @@ def test_kept_workloads_are_never_purged() -> None:
     assert removed is not None and removed.purge
 
 
-@pytest.mark.parametrize(
-    ("image", "labels"),
-    [
-        ("mirror.example/sealed-secrets-controller:1", {}),
-        ("docker.io/bitnami/sealed-secrets:0.27", {}),
-        ("mirror.example/copy:1", {"app.kubernetes.io/name": "sealed-secrets"}),
-        ("mirror.example/copy:1", {"name": "sealed-secrets-controller"}),
-    ],
-)
+def deploy(edge: DetachableEdge, described: str) -> None:
+    theirs = yaml.safe_load(described)
+    metadata = theirs["metadata"]
+    found = edge.add(DEPLOYMENTS, metadata["name"], metadata["namespace"], labels=metadata["labels"])
+    [edge.containers_of[found.uid]] = containers_in(theirs)
+
+
+@pytest.mark.parametrize("what", CONTROLLERS)
 async def test_another_controller_keeps_kind_and_keys(
-    edge: DetachableEdge, centre: ScriptedCentre, image: str, labels: dict[str, str]
+    edge: DetachableEdge, centre: ScriptedCentre, what: str
 ) -> None:
-    theirs = edge.add(DEPLOYMENTS, "theirs", "default", labels=labels)
-    edge.images_of[theirs.uid] = image
+    deploy(edge, CONTROLLERS[what])
     said: list[object] = []
     centre.reply = ordering(said)
     await detacher(edge, centre).run()
-    problem = "A controller of sealed-secrets still runs here: default/theirs."
+    problem = "A controller of sealed-secrets still runs here: tools/theirs."
     assert said == [{"purged": False, "purge_problem": problem}]
     assert has_sealing(edge) and not rights(edge)
+
+
+@pytest.mark.parametrize("what", NO_CONTROLLERS)
+async def test_what_only_has_the_name_of_a_controller_keeps_nothing(
+    edge: DetachableEdge, centre: ScriptedCentre, what: str
+) -> None:
+    deploy(edge, NO_CONTROLLERS[what])
+    said: list[object] = []
+    centre.reply = ordering(said)
+    await detacher(edge, centre).run()
+    assert said == [{"purged": True, "purge_problem": None}]
+    assert not has_sealing(edge)
 
 
 async def test_somebody_elses_sealed_secrets_keep_kind_and_keys(edge: DetachableEdge, centre: ScriptedCentre) -> None:
