@@ -3,12 +3,25 @@
 However they meet, the edge ends with what the centre knows, and a run that is refused takes nothing from another.
 """
 
+import os
+import random
+
 import pytest
 from bootstrap_edge import Edge
 from bootstrap_runs import ANCHOR, DEAD, GOOD, MADE, READS, REQUESTS, Register, Run, held_on, is_attached
 
 KILLED = 20
 """Request before which a run is killed that leaves an anchor and no credentials."""
+STOPS = range(READS, REQUESTS + 1)
+PAIRS = 12
+"""Tried of each meeting of two runs that both stop."""
+SEED = os.environ.get("RACES_SEED", "16")
+
+
+def drawn(meeting: str) -> list[tuple[int, int]]:
+    """Where the first run stops, and where the second one does; no stop of either twice."""
+    chance = random.Random(f"{SEED} {meeting}")
+    return list(zip(sorted(chance.sample(STOPS, PAIRS)), chance.sample(STOPS, PAIRS), strict=True))
 
 
 def test_a_run_makes_as_many_requests_as_are_tried(site: Edge, register: Register) -> None:
@@ -72,6 +85,70 @@ def test_a_refused_run_beside_an_anchor_takes_nothing_from_one_that_was_accepted
     refused = Run(site, DEAD, at=at)
     stands = refused.await_gate()
     assert Run(site, GOOD).end()[0] == 0
+    register.spent = True
+    assert refused.end()[0] == 1 or not stands
+    assert is_attached(site, register)
+
+
+@pytest.mark.parametrize(("at", "other_at"), drawn("pasted twice"))
+def test_a_line_that_was_pasted_twice_attaches_once_wherever_both_stop(
+    site: Edge, register: Register, at: int, other_at: int
+) -> None:
+    first = Run(site, GOOD, at=at)
+    assert first.await_gate()
+    second = Run(site, GOOD, at=other_at)
+    second.await_gate()  # it may have ended: a run has fewer requests where another has done part of it
+    code, said = first.end()
+    assert code == 0, said
+    assert is_attached(site, register)
+    living, register.spent = held_on(site), True
+    code, said = second.end()
+    assert code == 0, said
+    assert held_on(site) == living
+    assert is_attached(site, register)
+
+
+@pytest.mark.parametrize(("at", "other_at"), drawn("killed"))
+def test_a_run_goes_on_although_another_was_killed_beside_it(
+    site: Edge, register: Register, at: int, other_at: int
+) -> None:
+    first = Run(site, GOOD, at=at)
+    assert first.await_gate()
+    Run(site, GOOD, at=other_at, then="kill").end()
+    code, said = first.end()
+    assert code == 0, said
+    assert is_attached(site, register)
+    living, register.spent = held_on(site), True
+    code, said = Run(site, GOOD).end()
+    assert code == 0, said
+    assert held_on(site) == living
+    assert is_attached(site, register)
+
+
+@pytest.mark.parametrize(("at", "other_at"), drawn("refused first"))
+def test_a_run_goes_on_although_another_that_stood_beside_it_was_refused(
+    site: Edge, register: Register, at: int, other_at: int
+) -> None:
+    refused = Run(site, DEAD, at=at)
+    refused.await_gate()
+    accepted = Run(site, GOOD, at=other_at)
+    accepted.await_gate()
+    assert refused.end()[0] == 1
+    code, said = accepted.end()
+    assert code == 0, said
+    assert is_attached(site, register)
+
+
+@pytest.mark.parametrize(("at", "other_at"), drawn("refused last"))
+def test_a_run_that_is_refused_last_takes_nothing_wherever_both_stop(
+    site: Edge, register: Register, at: int, other_at: int
+) -> None:
+    refused = Run(site, DEAD, at=at)
+    stands = refused.await_gate()
+    accepted = Run(site, GOOD, at=other_at)
+    accepted.await_gate()
+    code, said = accepted.end()
+    assert code == 0, said
     register.spent = True
     assert refused.end()[0] == 1 or not stands
     assert is_attached(site, register)
