@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,18 @@ IMAGE = "registry.example.com/edgewright:test"
 MIRROR = "registry.example.com/mirror"
 SOURCES = "gitrepositories.source.toolkit.fluxcd.io"
 OLD_FLUX = definition("kustomize", "Kustomization", "kustomizations", "v1beta2")
+SELF_LINK = ("kustomization", "self-link", "--namespace=edgewright")
+WAITING = "The namespace 'edgewright' is being deleted; waiting for it to go."
+IMPATIENT_KUBECTL = """\
+#!/bin/sh
+# The real kubectl, which gives up sooner what does not come.
+for word; do
+  shift
+  case $word in --timeout=120s) word=--timeout=2s ;; esac
+  set -- "$@" "$word"
+done
+exec {kubectl} "$@"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +93,8 @@ def line_of(giving: EmbeddedEdgewright, fresh: Cluster, tmp_path: Path) -> Itera
 
     yield of
     for uuid in made:
-        assert giving.api("DELETE", f"/v1/cluster/{uuid}", params={"force": "true"}).status_code == 202
+        if giving.api("GET", f"/v1/cluster/{uuid}").status_code != 410:
+            assert giving.api("DELETE", f"/v1/cluster/{uuid}", params={"force": "true"}).status_code == 202
 
 
 def new_in(cluster: Cluster, before: Contents) -> Contents:
@@ -236,3 +251,73 @@ def test_an_api_server_without_policies_attaches_and_grants_no_right_to_ask_flux
         for verb, may in (("list", "yes"), ("patch", "no")):
             asked = old.kubectl.try_("auth", "can-i", verb, f"{SOURCES}/self-link", "--namespace", NAMESPACE, account)
             assert (verb, asked.stdout.strip()) == (verb, may)
+
+
+def test_an_edge_that_has_lost_secret_anchor_and_cluster_is_cleaned_by_the_script_of_the_cli(
+    fresh: Cluster, before: Contents, giving: EmbeddedEdgewright, line_of: Callable[[str], Line]
+) -> None:
+    line = line_of("forgotten")
+    done = line.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    fresh.kubectl("delete", "secret", "edgewright-agent", "--namespace=edgewright")
+    fresh.kubectl("delete", "clusterrole", ANCHOR, "--cascade=orphan")
+    assert giving.api("DELETE", f"/v1/cluster/{line.uuid}", params={"force": "true"}).status_code == 202
+    eventually(lambda: giving.api("GET", f"/v1/cluster/{line.uuid}").status_code == 410)
+    left = new_in(fresh, before)
+    assert not owners(left["Namespace//edgewright"]) and "Deployment/edgewright/edgewright-agent" in left
+
+    other = line_of("next")
+    for refused in (line.run(), line.run("--uninstall"), other.run()):
+        assert refused.returncode != 0
+        assert "edgewright cluster uninstall-script" in refused.stderr
+    assert new_in(fresh, before).keys() == left.keys()
+
+    script = giving.command("cluster", "uninstall-script").stdout
+    away = line.type("sh -s -- --yes", given=script)
+    assert away.returncode == 0, away.stdout + away.stderr
+    assert f"The ClusterRole {ANCHOR} is gone, but not all that it owned." in away.stdout
+    assert contents(fresh) == before
+
+
+def test_a_namespace_that_hangs_is_explained_waited_for_and_taken_away(
+    fresh: Cluster, before: Contents, line_of: Callable[[str], Line], tmp_path: Path
+) -> None:
+    """It waits for a finalizer of Flux's, and no Flux runs that would take it away."""
+
+    def hang() -> None:
+        finalizer = '{"metadata": {"finalizers": ["finalizers.fluxcd.io"]}}'
+        fresh.kubectl("patch", *SELF_LINK, "--type=merge", "--patch", finalizer)
+        fresh.kubectl("delete", "namespace", "edgewright", "--wait=false")
+        eventually(lambda: not fresh.find("secret", namespace="edgewright")["items"])
+        assert fresh.find("namespace", "edgewright")["status"]["phase"] == "Terminating"
+
+    def pods() -> set[str]:
+        return {key for key in contents(fresh) if key.startswith("Pod/")}
+
+    line = line_of("hanging")
+    assert line.run().returncode == 0
+    made = new_in(fresh, before).keys() - pods()
+    hang()
+
+    impatient = tmp_path / "impatient"
+    impatient.mkdir()
+    (impatient / "kubectl").write_text(IMPATIENT_KUBECTL.format(kubectl=fresh.kubectl.program))
+    (impatient / "kubectl").chmod(0o755)
+    run = f"{line.fetched} | sh -s -- --yes"
+    done = line.type(run, PATH=f"{impatient}{os.pathsep}{line.environment['PATH']}")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert WAITING in done.stdout and "does not go" in done.stderr and "--uninstall" in done.stderr
+
+    said = tmp_path / "said"
+    with ThreadPoolExecutor() as aside:
+        waits = aside.submit(line.type, f"{run} >{said} 2>&1")
+        eventually(lambda: said.exists() and WAITING in said.read_text())
+        assert not waits.done()
+        fresh.kubectl("patch", *SELF_LINK, "--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
+        assert waits.result().returncode == 0, said.read_text()
+    assert new_in(fresh, before).keys() - pods() == made
+
+    hang()
+    away = line.run("--uninstall")
+    assert away.returncode == 0, away.stdout + away.stderr
+    assert contents(fresh) == before
