@@ -166,3 +166,6 @@ async def test_manifests_are_there_for_those_who_pipe_nothing_to_a_shell(
     assert ("GitRepository", "self-link") in kinds
     assert "mirror.example/fluxcd/source-controller:v1.7.0" in answer.text
     assert f"{answer.request.url.scheme}://127.0.0.1:8484/v1/register" in answer.text
+    told = " ".join(line.removeprefix("#").strip() for line in answer.text.partition("\n---")[0].splitlines())
+    assert "This file takes nothing away. If an earlier attachment has left its Helm release" in told
+    assert "run the script that is named at the end first" in told

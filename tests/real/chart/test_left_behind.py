@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 from typing import TYPE_CHECKING
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 import yaml
 from edge_cluster.chart_release import HOME, Release, deployment, opened, options, sealed
 from edge_cluster.contents import contents
 from edge_cluster.controllers import SealedSecrets
+from edge_cluster.line import Line
+from embedded import EmbeddedEdgewright
+from free_ports import free_port
 from sealing_workloads import CONTROLLERS, NO_CONTROLLERS
 from supervised import eventually
 
@@ -19,7 +22,7 @@ from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.bootstrap import render_uninstall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from edge_cluster.cluster import Cluster
@@ -108,3 +111,56 @@ def test_a_purge_knows_a_controller_by_what_makes_it_one(cluster: Cluster, tmp_p
     assert f"not Edgewright's: {named}." in deployed(controllers)
     assert "would go" in deployed(others)
     cluster.kubectl("delete", "namespace", "tools")
+
+
+@pytest.fixture(scope="module")
+def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewright]:
+    """A centre that gives neither Flux nor an agent: here helm does what helm-controller would."""
+    variables = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_GATEWAY_PORT": str(free_port())}
+    centre = EmbeddedEdgewright(tmp_path_factory.mktemp("centre") / "home", variables)
+    centre.up()
+    yield centre
+    centre.clear_up()
+
+
+def test_a_line_of_another_cluster_takes_away_the_release_that_an_earlier_one_has_left(
+    cluster: Cluster,
+    helm: Helm,
+    published: Callable[[SealedSecretsChart], Path],
+    archive: Path,
+    tmp_path: Path,
+    centre: EmbeddedEdgewright,
+) -> None:
+    def commissioned(name: str) -> tuple[Line, Release]:
+        uuid = centre.create(name)
+        eventually(lambda: centre.is_ready(name))
+        return Line(centre, cluster, uuid, tmp_path), Release(helm, tmp_path, uuid=UUID(uuid))
+
+    def ran(line: Line, *options: str) -> str:
+        done = line.run(*options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    chart, before = published(SealedSecretsChart(archive.as_uri())), contents(cluster)
+    line, older = commissioned("first-life")
+    ran(line)
+    older.installed(chart)
+    ran(line, "--uninstall", "--keep-releases")
+    uid = deployment(cluster)["metadata"]["uid"]
+    assert centre.api("DELETE", f"/v1/cluster/{line.uuid}", params={"force": "true"}).status_code == 202
+    eventually(lambda: centre.api("GET", f"/v1/cluster/{line.uuid}").status_code == 410)
+
+    line, newer = commissioned("second-life")
+    assert "sealed-secrets already" in newer.refused(chart)
+    said = ran(line, "--dry-run")
+    assert f"It would take away the Helm release {older.name}" in said
+    assert deployment(cluster)["metadata"]["uid"] == uid
+    said = ran(line)
+    assert f"The Helm release {older.name} is gone" in said and deployment(cluster) is None
+    newer.installed(chart)
+    assert deployment(cluster)
+    said = ran(line)
+    assert "Helm release" not in said and deployment(cluster), "a cluster's own release is no leftover"
+    assert f"The Helm release {newer.name} is gone" in ran(line, "--uninstall")
+    taken_away(cluster, tmp_path, "--purge")
+    assert contents(cluster).keys() <= before.keys()
