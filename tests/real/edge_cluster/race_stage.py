@@ -181,6 +181,23 @@ class Stage:
                 self.alone = frozenset(self.made())
         assert self.is_clean()
 
+    @contextmanager
+    def without_flux(self) -> Iterator[None]:
+        """Until the end of the context nobody has installed Flux, and runs do."""
+        usual = self.before, self.alone, dict(self.requests)
+        kinds = [
+            key for key in self.before if key.startswith("CustomResourceDefinition/") and key.endswith(".fluxcd.io")
+        ]
+        self.cluster.kubectl("delete", "customresourcedefinition", *(key.rpartition("/")[2] for key in kinds))
+        self.before = contents(self.cluster)
+        try:
+            self.rehearse()
+            yield
+        finally:
+            define_flux(self.cluster)
+            self.before, self.alone, self.requests = usual
+        eventually(self.is_clean, seconds=PATIENCE)
+
     def made(self) -> Contents:
         """What bears our mark, and the anchor."""
         found = {key: one for key, one in contents(self.cluster).items() if key not in self.before}
