@@ -67,6 +67,8 @@ def test_nothing_is_taken_from_a_controller_that_is_somebody_elses(grounds: Grou
 def test_kind_and_keys_go_with_rights_that_exist_only_then(grounds: Grounds, before: Contents) -> None:
     attached = grounds.attach("purged")
     runs_with_a_secret(attached)
+    kubectl = grounds.cluster.kubectl
+    kubectl("create", "deployment", "shows", "--replicas=0", "--image=mirror.example/sealed-secrets-web:1")
     assert not rights(grounds) and has_sealing(grounds)
     with grounds.kubelet.without(DETACHER):
         attached.delete(purge="true")
@@ -80,5 +82,6 @@ def test_kind_and_keys_go_with_rights_that_exist_only_then(grounds: Grounds, bef
     assert kinds.index("edge.inventory_empty") < kinds.index("edge.purged") < kinds.index("cluster.deleted")
     states = [line["state"] for line in told_by(grounds, DETACHER) if line["event"] == "detach"]
     assert "purged" in states and states[-1] == "gone"
+    kubectl("delete", "deployment", "shows")
     sealing = {key: one for key, one in before.items() if key.endswith(f"/{KIND}")}
     eventually(grounds.comparison({key: one for key, one in before.items() if key not in sealing}))
