@@ -305,7 +305,7 @@ rehearse() { #- 'default' stands in for a namespace that is yet to come; only mi
 	[ $# -gt 0 ] || return 0
 	put --dry-run=server "$@" >/dev/null && return
 	# What comes earlier in the same run is not there in a dry one.
-	sed -E '/^Warning: | not found$|no matches for kind|^ensure CRDs |being terminated|not support dry run/d' "$work/error" >"$work/said"
+	sed -E '/^Warning: | not found$|no matches for kind|could not find the requested resource|^ensure CRDs |being terminated|not support dry run/d' "$work/error" >"$work/said"
 	cat "$work/said" >"$work/error"
 	! has 'attempting to grant| cannot [a-z]+ resource ' ||
 		fail 4 "kubectl's user may not do or grant all that is needed; use a context with administrator rights.$unchanged kubectl says: $(complaint)"

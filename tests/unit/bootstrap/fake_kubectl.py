@@ -135,7 +135,7 @@ def rehearse(cluster: "Held", texts: list[str]) -> None:
     """As a dry run on the server: each object is judged by itself, as a real one, and nothing is kept.
 
     ``ungranted`` in the state names Roles that the user may not make, ``denied`` objects that an admission plugin
-    refuses in namespaces that are there.
+    refuses in namespaces that are there; ``unserved``: Flux's kinds have come only just.
     """
     objects, said = cluster["objects"], []
     for text in "\n---\n".join(texts).split("\n---\n"):
@@ -144,6 +144,10 @@ def rehearse(cluster: "Held", texts: list[str]) -> None:
         known = [each for each in objects if each.startswith("CustomResourceDefinition/") and each.endswith(group)]
         if group.endswith("fluxcd.io") and not known:
             said += [f'no matches for kind "{kind}" in version "{group}/v1"', "ensure CRDs are installed first"]
+        elif group.endswith("fluxcd.io") and cluster.get("unserved"):
+            said.append(
+                f"Error from server (NotFound): the server could not find the requested resource (patch {name})"
+            )
         elif namespace not in ("", "default") and f"Namespace/{namespace}" not in objects:
             said.append(f'Error from server (NotFound): namespaces "{namespace}" not found')
         elif name in cluster.get("ungranted", []) and kind.endswith("Role"):

@@ -163,6 +163,15 @@ def test_an_answer_that_was_lost_is_asked_for_again_though_the_token_was_spent_m
     assert is_attached(site, register)
 
 
+def test_a_kind_that_another_run_has_only_just_brought_stops_no_rehearsal(site: Edge, register: Register) -> None:
+    """Kubernetes knows a new kind some time before it serves it."""
+    site.put("Namespace/edgewright")  # else only rights count in a rehearsal
+    site.set_cluster(unserved=True)
+    code, said = Run(site, GOOD).end()
+    assert code == 0, said
+    assert is_attached(site, register)
+
+
 @pytest.mark.parametrize("going", [{"deleted": "2026-01-01T00:00:00Z"}, {"owner": "uid-of-an-anchor-before"}])
 def test_a_namespace_that_goes_or_whose_owner_has_gone_is_waited_for(
     site: Edge, register: Register, going: dict[str, str]
