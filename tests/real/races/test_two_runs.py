@@ -1,8 +1,9 @@
 """Two runs of the printed line, or one and an uninstallation, that meet on a real API server at any request of one.
 
 Where a run may stop is not written here: a run that nobody meets is counted first, and stops are taken from what it
-has asked. `make test-real` tries some, others in each run. They are drawn within the tests: what pytest collects is
-always the same. What fails names its seed, and RACES_SEED draws the same again. RACES=all tries each (`make races`).
+has asked. `make test-real` tries some, others for each commit, so that a commit which passed passes again. They are
+drawn within the tests: what pytest collects is always the same. What fails names its seed, and RACES_SEED draws the
+same again. RACES=all tries each (`make races`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import logging
 import os
 import random
-import secrets
+import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(24 * 3600)]
 
-SEED = os.environ.get("RACES_SEED") or secrets.token_hex(3)
+COMMIT = ("git", "-C", str(Path(__file__).parent), "rev-parse", "--short=12", "HEAD")
+SEED = (
+    os.environ.get("RACES_SEED") or subprocess.run(COMMIT, capture_output=True, check=True, text=True).stdout.strip()
+)
 WANTED = os.environ.get("RACES", "1")
 """How many stops of each kind of meeting are tried; or all."""
 LOG = logging.getLogger("races")
