@@ -77,14 +77,17 @@ class FluxFetching:
 
     async def heard(self, revisions: Mapping[str, str], seen: Observation) -> None:
         """Asks for what is wanted and was not fetched yet; else, seldom, whether Flux is there."""
-        there = {source.name: source for source in seen.sources or ()}
-        for name in SOURCES:
-            commit, source = revisions.get(name), there.get(name)
-            if commit is None or source is None or _has(source, commit):
-                continue
+        for name, commit in _lacking(revisions, seen):
             if self._is_due(name, commit):
                 await self._ask(name, commit)
-        await self._probe(there.get(OWN_SOURCE))
+        await self._probe(next((each for each in seen.sources or () if each.name == OWN_SOURCE), None))
+
+    def until_next_try(self, revisions: Mapping[str, str], seen: Observation) -> float | None:
+        """Seconds until ``heard``, which was just called, may have more to do; None: everything is fetched."""
+        if not _lacking(revisions, seen):
+            return None
+        now = self._clock.monotonic()
+        return self._refused_until - now if self._refused_until > now else AGAIN_SECONDS
 
     async def _probe(self, source: Fetched | None) -> None:
         now = self._clock.monotonic()
@@ -132,6 +135,13 @@ class FluxFetching:
         if name == OWN_SOURCE:
             self._put_off_probe()
         self._hurry(commit)
+
+
+def _lacking(revisions: Mapping[str, str], seen: Observation) -> list[tuple[str, str]]:
+    """Source and commit of what is wanted and was not fetched yet."""
+    there = {source.name: source for source in seen.sources or ()}
+    wanted = ((name, revisions[name]) for name in SOURCES if name in revisions and name in there)
+    return [(name, commit) for name, commit in wanted if not _has(there[name], commit)]
 
 
 def _has(source: Fetched, commit: str) -> bool:

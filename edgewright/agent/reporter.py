@@ -198,12 +198,25 @@ class Reporter:
                     continue
                 await self._fetching.heard(beat.revisions, self._watch.seen)
                 news.cancel()
-                news = asyncio.ensure_future(self._watch.news.wait())
+                news = asyncio.ensure_future(self._news_or_due(beat, is_due=status is not None))
                 await asyncio.wait({answer, news}, return_when=asyncio.FIRST_COMPLETED)
+                if news.done():
+                    news.result()
             return answer.result()
         finally:
             answer.cancel()
             news.cancel()
+
+    async def _news_or_due(self, beat: SentHeartbeat, *, is_due: bool) -> None:
+        """Until something else is seen, a status that is due may be sent, or Flux may be asked once more."""
+        now = self._clock.monotonic()
+        moments = [self._status_at - now] if is_due else []
+        again = self._fetching.until_next_try(beat.revisions, self._watch.seen)
+        moments += [] if again is None else [again]
+        if moments:
+            await self._clock.sleep(max(0.0, min(moments)), until=self._watch.news)
+        else:
+            await self._watch.news.wait()
 
     def _obey(self, answer: ReceivedHeartbeatAnswer) -> None:
         """Takes note of what the centre wants."""
