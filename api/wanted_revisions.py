@@ -56,8 +56,8 @@ class WantedRevisions:
         return await self._read(lambda: self._newest_without(cluster, applied))
 
     def _newest_without(self, cluster: UUID, applied: CommitId) -> CommitSummary | None:
-        [newest] = self._git.log(cluster, limit=1)
-        return None if self._git.is_ancestor(cluster, newest.commit, applied) else newest
+        newest = next(iter(self._git.log(cluster, limit=1)), None)  # it may have been put back since
+        return None if newest is None or self._git.is_ancestor(cluster, newest.commit, applied) else newest
 
     async def _head(self, repository: UUID) -> CommitId | None:
         return await self._read(lambda: self._git.head(repository))

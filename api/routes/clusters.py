@@ -109,7 +109,7 @@ async def create_cluster(
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
 async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
     """Everything about one cluster. `ETag` is the revision of its configuration entry. *Synced* is true only if the
-    edge has what the repository holds at this moment."""
+    edge has what the repository holds at this moment, as far as that can be read within a second."""
     row = await open_cluster(room, uuid)
     applied = row.observed_revision if claims_to_be_synced(row) else None
     missed = None if applied is None else await room.wanted_revisions.missed(uuid, applied)

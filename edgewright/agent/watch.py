@@ -170,8 +170,10 @@ class Watch:
             seen = replace(seen, versions={"agent": __version__, "kubernetes": kubernetes})
         await self.absence.look(sources, found, releases)
         self._silence.look(sources, found, is_young=self.absence.is_young)
-        seen = replace(seen, missing=self.absence.missing, unknown=self.absence.unknown, unopened=self._unopened())
-        seen = replace(seen, silent=self._silence.silent)
+        absence, silent = self.absence, self._silence.silent
+        seen = replace(
+            seen, missing=absence.missing, unknown=absence.unknown, silent=silent, unopened=self._unopened()
+        )
         if seen != self.seen:
             self.seen = seen
             self.news.set()
