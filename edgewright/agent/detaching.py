@@ -1,8 +1,9 @@
 """Takes away from an edge what bootstrap has installed, in an order in which nothing hangs and nothing is lost.
 
-1. Flux stops driving: what it applies is suspended, so that nothing comes back and nothing more is pruned. Where the
-   workloads are to go and some are left, their Kustomizations and releases are deleted as they are, and Flux itself
-   removes what it has applied. Ordered to purge, the kind SealedSecret and the sealing keys go then; see ``purging``.
+1. Flux stops driving: what it applies is suspended, so that nothing more is pruned, and what applies the rest goes at
+   once: Flux ends what it is at before it lets go of it, and nothing comes back from then on. Where the workloads are
+   to go and some are left, their Kustomizations and releases are deleted as they are, and Flux itself removes what it
+   has applied. Ordered to purge, the kind SealedSecret and the sealing keys go then; see ``purging``.
 2. Flux's objects of this cluster go while its controllers still see to their finalizers; finalizers that nobody sees
    to are taken away.
 3. If bootstrap has brought Flux: its controllers, then finalizers of whatever else was made with its kinds. A Flux
@@ -87,15 +88,16 @@ class Detaching:
         await self._refuse_unowned()
 
     async def _end_driving(self) -> None:
-        mine = await self._flux_objects()
-        appliers = [each for each in mine if each.kind.plural in APPLIERS]
-        stops = [each for each in appliers if self._order.workloads == KEEP or _drives(each)]
-        for each in stops:
+        appliers = [each for each in await self._flux_objects() if each.kind.plural in APPLIERS]
+        driving = [each for each in appliers if _drives(each)]
+        workloads = [each for each in appliers if each not in driving and each.name != PART]
+        kept = [each for each in appliers if each not in driving] if self._order.workloads == KEEP else []
+        for each in (*driving, *kept):
             await self._objects.change(each, {"spec": {"suspend": True}})
         if appliers:
-            self._tell("suspended", stops)
-        workloads = [each for each in appliers if not _drives(each) and each.name != PART]
-        await self._let_go(workloads, FINALIZE_SECONDS if self._order.workloads == KEEP else PRUNE_SECONDS)
+            self._tell("suspended", [*driving, *kept])
+        await self._let_go(driving, FINALIZE_SECONDS)
+        await self._let_go(workloads, FINALIZE_SECONDS if kept else PRUNE_SECONDS)
         if self._order.purge:
             await Purging(
                 self._objects, anchor=self._anchor, generation=self._order.generation, clock=self._clock

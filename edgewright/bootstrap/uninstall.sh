@@ -106,8 +106,8 @@ gone() { #- SECONDS, arguments of kubectl delete: waits until it is
 	}
 	limit=30s
 }
-change() { #- NAMESPACE KIND NAME PATCH: nothing if it has gone meanwhile
-	kc patch "$2" "$3" -n "$1" --type=merge --patch "$4" >/dev/null || has 'NotFound|resource type' ||
+change() { #- NAMESPACE KIND NAME PATCH: nothing if it has gone meanwhile. Flux takes back what kubectl has changed in its own name
+	kc patch "$2" "$3" -n "$1" --field-manager=edgewright --type=merge --patch "$4" >/dev/null || has 'NotFound|resource type' ||
 		broken "$2 $1/$3 could not be changed; run this again."
 }
 meanwhile() {
@@ -270,21 +270,20 @@ if [ -n "$anchor_uid" ]; then
 fi
 unchanged=
 
-# A suspended object of Flux takes nothing along when it goes.
-for kind in $flux; do
-	case $kind in kustomizations.* | helmreleases.*) ;; *) continue ;; esac
-	listed "$kind" --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}" >"$work/list"
-	while read -r where _ object; do
-		change "$where" "$kind" "$object" '{"spec":{"suspend":true}}'
-	done <"$work/list"
-done
+# A suspended object of Flux takes nothing along when it goes. Those that the line has made bring back the others: they
+# are first.
+pause() { #- OPTIONS
+	for kind in $flux; do
+		case $kind in kustomizations.* | helmreleases.*) ;; *) continue ;; esac
+		listed "$kind" --all-namespaces "$@" >"$work/list"
+		while read -r where _ object; do
+			change "$where" "$kind" "$object" '{"spec":{"suspend":true}}'
+		done <"$work/list"
+	done
+}
+pause -l "$ours"
+pause -l "edgewright.dev/cluster=${cluster:-none}"
 
-# Controllers first: they would bring back what goes, or wait for one another.
-gone 120 deployments.apps --all-namespaces -l "$ours" --cascade=foreground || stuck "The controllers"
-say "The controllers are gone."
-take_releases
-
-# Nobody is left to see to the finalizers of our Flux; somebody else's Flux sees to those of our objects itself.
 owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}') ||
 	broken "What is on the cluster cannot be listed."
 release() { #- KIND OPTIONS: takes the finalizers away
@@ -295,15 +294,28 @@ release() { #- KIND OPTIONS: takes the finalizers away
 		change "$where" "$kind" "$object" '{"metadata":{"finalizers":null}}'
 	done <"$work/list"
 }
+leave() { #- KIND SELECTOR: somebody else's Flux sees to the finalizers of our objects itself
+	gone 60 "$1" --all-namespaces -l "$2" || {
+		release "$1" -l "$2"
+		gone 60 "$1" --all-namespaces -l "$2" || stuck "$1"
+	}
+}
+# Such a Flux goes on meanwhile, and ends what it is at before it lets go. So what brings back the others goes first.
+for kind in $flux; do
+	case " $owned " in *" $kind "*) continue ;; esac
+	case $kind in kustomizations.*) leave "$kind" "$ours" ;; esac
+done
+
+# Controllers first: they would bring back what goes, or wait for one another.
+gone 120 deployments.apps --all-namespaces -l "$ours" --cascade=foreground || stuck "The controllers"
+say "The controllers are gone."
+take_releases
+
+# Nobody is left to see to the finalizers of our Flux.
 for kind in $flux; do
 	case " $owned " in
 		*" $kind "*) release "$kind" ;;
-		*)
-			if ! gone 60 "$kind" --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}"; then
-				release "$kind" -l "edgewright.dev/cluster=${cluster:-none}"
-				gone 60 "$kind" --all-namespaces -l "edgewright.dev/cluster=${cluster:-none}" || stuck "$kind"
-			fi
-			;;
+		*) leave "$kind" "edgewright.dev/cluster=${cluster:-none}" ;;
 	esac
 done
 if [ -n "$owned" ]; then

@@ -45,6 +45,22 @@ kind: Kustomization
 metadata: {{name: line, namespace: theirs}}
 spec: {{interval: 1m, path: ./by-hand, prune: true, sourceRef: {{kind: GitRepository, name: line}}}}
 """
+AT_WORK = """\
+#!/bin/sh
+# kubectl. After each change of what brings secrets, self-link applies that once more, as if it had been at it.
+ours() {{ "{program}" "$@" --namespace {namespace} >/dev/null 2>&1; }}
+self_link() {{ ours patch kustomization self-link --field-manager=edgewright --type=merge --patch "$1"; }}
+"{program}" "$@"
+code=$?
+case " $* " in *" patch kustomizations."*" edge-secrets"*) ;; *) exit $code ;; esac
+asked=$(date +%s%N)
+request='{{"annotations":{{"reconcile.fluxcd.io/requestedAt":"'$asked'"}}}}'
+self_link '{{"metadata":'"$request"',"spec":{{"suspend":false}}}}' || exit $code
+ours wait kustomization self-link --for=jsonpath='{{.status.lastHandledReconcileAt}}'=$asked --timeout=60s &&
+  echo $asked >>"{count}"
+self_link '{{"spec":{{"suspend":true}}}}'
+exit $code
+"""
 RECIPE = """
 apiVersion: v1
 kind: ConfigMap
@@ -144,8 +160,14 @@ def test_an_uninstallation_takes_our_drivers_from_a_flux_of_others_and_leaves_wh
         assert grounds.cluster.find("kustomization", f"edge-secrets-{place}", namespace=NAMESPACE)
 
     line = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder)
-    done = line.run("--uninstall")
+    driven = grounds.folder / "driven"
+    kubectl_at = grounds.folder / "bin/kubectl"
+    kubectl_at.unlink()
+    kubectl_at.write_text(AT_WORK.format(program=kubectl.program, namespace=NAMESPACE, count=driven))
+    kubectl_at.chmod(0o755)
+    done = line.type(f"{line.fetched} | sh -s -- --yes --uninstall")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert len(driven.read_text().splitlines()) == len(places)
     made = grounds.contents().keys() - with_theirs.keys()
     assert made == {f"{kind}/{place}/kept" for kind in ("SealedSecret", "Secret") for place in places}
     assert {opened(grounds, place) for place in places} == {b"kept"}

@@ -64,9 +64,9 @@ async def test_in_order_and_the_anchor_last(centre: ScriptedCentre) -> None:
     await detacher(edge, centre).run()
     assert edge.changes == [
         "change Kustomization edgewright/self-link",
+        "remove Kustomization edgewright/self-link",
         "remove Kustomization edgewright/by-hand",
         "remove HelmRelease edgewright/edge-cluster",
-        "remove Kustomization edgewright/self-link",
         "remove GitRepository edgewright/self-link",
         "remove Deployment flux-system/kustomize-controller",
         "remove Deployment flux-system/source-controller",

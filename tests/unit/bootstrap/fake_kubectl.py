@@ -408,7 +408,7 @@ def main() -> None:
             for key, *_ in list(meant(objects, kinds, options)):
                 note("changes", ["delete", key])
                 remove(objects, key)
-        case ["patch", kind, name, "-n", namespace, "--type=merge", "--patch", _]:
+        case ["patch", kind, name, "-n", namespace, "--field-manager=edgewright", "--type=merge", "--patch", _]:
             if f"{KINDS.get(kind, kind)}/{namespace}/{name}" not in objects:
                 stop(f'Error from server (NotFound): {kind} "{name}" not found')
         case ["patch", "namespace", name, "--type=merge", "--patch", _]:

@@ -4,9 +4,9 @@ import pytest
 from bootstrap_edge import Edge
 from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Register, Run, is_attached
 
-UNINSTALLS = 29
+UNINSTALLS = 33
 """Requests of an uninstallation; a test below counts them."""
-ENDS = 28
+ENDS = 32
 """The request with which it deletes the anchor; it only looks afterwards."""
 MARKS = 12
 """The request with which it marks the anchor."""
