@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from edge_cluster.agent import NAMESPACE
+from edge_cluster.site import KUSTOMIZE
 from supervised import eventually
 
 import edgewright.agent
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from edge.conftest import Edge
     from edge_cluster.controllers import SealedSecrets
+    from edge_cluster.kubelet import Kubelet
 
     from edgewright.domain.json import JsonObject
 
@@ -30,7 +32,7 @@ SLOW = 180.0
 DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 """Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""
 WITHOUT_FINALIZER = ("--type=merge", "--patch", '{"metadata": {"finalizers": null}}')
-"""No helm-controller is here that would do its part."""
+"""Nobody is there to do a controller's part."""
 TWO_BEATS = 2 * 5 + 5
 """Seconds in which the edge has called twice, and some for the machine."""
 
@@ -59,6 +61,13 @@ def ask_to_apply(edge: Edge) -> None:
     """Flux does at once what it does at its interval."""
     asked = f"reconcile.fluxcd.io/requestedAt={time.time()}"
     edge.cluster.kubectl("annotate", "kustomization", "self-link", asked, "--overwrite", "--namespace", NAMESPACE)
+
+
+def applied_by_self_link(edge: Edge) -> set[str]:
+    """Names, by Flux's own inventory."""
+    found = edge.cluster.find("kustomization", "self-link", namespace=NAMESPACE) or {}
+    entries = found.get("status", {}).get("inventory", {}).get("entries", [])
+    return {each["id"].split("_")[1] for each in entries}
 
 
 def render(edge: Edge, path: str, template: JsonObject) -> None:
@@ -92,16 +101,21 @@ def test_a_driver_that_is_gone_is_told_within_two_beats_and_a_fresh_line_heals_i
     eventually(lambda: is_driven(edge), seconds=SLOW)
 
 
-def test_what_flux_has_applied_is_missed_by_an_agent_that_starts_after_it_was_deleted(edge: Edge) -> None:
+def test_what_flux_has_applied_is_missed_by_an_agent_that_starts_after_it_was_deleted(
+    edge: Edge, flux: Kubelet
+) -> None:
+    """Flux, which might be about to apply it once more, is away for so long."""
     release = f"edge-cluster-{edge.uuid}"
-    edge.agent.kill()
-    edge.cluster.kubectl("patch", "helmrelease", release, "--namespace", NAMESPACE, *WITHOUT_FINALIZER)
-    delete(edge, "helmrelease", release, "--ignore-not-found")
-    delete(edge, "gitrepository", "helm-charts")
-    delete(edge, "kustomization", "by-hand")
-    edge.agent.start()
-    soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
-    told = edge.message("Synced")
+    eventually(lambda: {"helm-charts", release, "by-hand"} <= applied_by_self_link(edge), seconds=SLOW)
+    with flux.without(KUSTOMIZE):
+        edge.agent.kill()
+        for kind, name in (("helmrelease", release), ("kustomization", "by-hand")):
+            edge.cluster.kubectl("patch", kind, name, "--namespace", NAMESPACE, *WITHOUT_FINALIZER)
+            delete(edge, kind, name, "--ignore-not-found")
+        delete(edge, "gitrepository", "helm-charts")
+        edge.agent.start()
+        soon(lambda: edge.condition("Synced") == ("False", "DriverMissing"))
+        told = edge.message("Synced")
     for name in ("GitRepository helm-charts", f"HelmRelease {release}", "Kustomization by-hand"):
         assert name in told, told
     assert "Flux puts it back at its next interval" in told, told
