@@ -8,7 +8,7 @@ from fastapi import Depends, Request
 from api.chart_values import ChartValues
 from api.nudges import Nudges
 from api.presentation import LinkBases
-from api.wanted_revisions import WantedRevisions
+from api.synced import SyncedNow
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_wishes import ClusterWishes
@@ -33,7 +33,7 @@ class ClusterRoom:
     statuses: EdgeStatusDoor
     chart_values: ChartValues
     nudges: Nudges
-    wanted_revisions: WantedRevisions
+    synced: SyncedNow
     link_bases: LinkBases
 
 

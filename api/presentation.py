@@ -16,14 +16,14 @@ from api.schemas.clusters import (
     Revisions,
     SummaryBody,
 )
+from api.synced import Lack
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Desired, Phase
-from edgewright.domain.conditions import BEHIND, applied_so_far
+from edgewright.domain.conditions import BEHIND
 from edgewright.domain.ended import left_on_edge, patience_of
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import NOT_BEGUN, awaited
 from edgewright.ports.clusters import ClusterRow, ClusterSummary
-from edgewright.ports.git_server import CommitSummary
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ def cluster_body(
     row: ClusterRow,
     projection: Projection | None = None,
     *,
-    missed: CommitSummary | None = None,
+    lack: Lack | None = None,
 ) -> ClusterBody:
     """Everything about one cluster.
 
     Args:
         projection: a newer one than the row's, if its workflow has just answered with one.
-        missed: the newest commit, if the edge is known not to have it, whatever its workflow has compared last.
+        lack: why *Synced* is not true any more, whatever its workflow has compared last.
     """
     shown = projection or row.projection
     return ClusterBody(
@@ -74,7 +74,7 @@ def cluster_body(
         acceptance=row.acceptance,
         short_code=row.short_code,
         pause=Pause(paused=row.paused, reason=row.paused_reason),
-        conditions=[_with_missed(each, row, missed) for each in shown.conditions] if shown else [],
+        conditions=[_with_lack(each, lack) for each in shown.conditions] if shown else [],
         steps=list(shown.steps) if shown else [],
         hosts=_hosts(row),
         certificate=Certificate(**row.certificate.model_dump()) if row.certificate else None,
@@ -100,23 +100,11 @@ def cluster_body(
     )
 
 
-def claims_to_be_synced(row: ClusterRow) -> bool:
-    """Whether *Synced* is true by what the workflow has compared last."""
-    stated = row.projection.conditions if row.projection else ()
-    return any(each.type is ConditionType.SYNCED and each.status is ConditionStatus.TRUE for each in stated)
-
-
-def _with_missed(stated: Condition, row: ClusterRow, missed: CommitSummary | None) -> Condition:
-    if missed is None or stated.type is not ConditionType.SYNCED or stated.status is not ConditionStatus.TRUE:
+def _with_lack(stated: Condition, lack: Lack | None) -> Condition:
+    if lack is None or stated.type is not ConditionType.SYNCED:
         return stated
-    committed = min(datetime.fromtimestamp(missed.at, UTC), datetime.now(UTC))  # a push says any time
-    return Condition(
-        type=stated.type,
-        status=ConditionStatus.FALSE,
-        reason=BEHIND,
-        message=applied_so_far(row.observed_revision, missed.commit),
-        since=max(committed, stated.since),
-    )
+    since = max(lack.since, stated.since)
+    return Condition(type=stated.type, status=ConditionStatus.FALSE, reason=BEHIND, message=lack.message, since=since)
 
 
 def summary_body(summary: ClusterSummary) -> SummaryBody:

@@ -22,6 +22,7 @@ from api.routes.webhook import WebhookRoom
 from api.secret_lane import SecretLanes
 from api.secret_room import SecretRoom
 from api.stored_flux import FluxNamespace
+from api.synced import SyncedNow
 from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
 from edgewright.application.edge_status import EdgeStatusDoor
@@ -102,7 +103,11 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         statuses=statuses,
         chart_values=live.chart_values,
         nudges=live.nudges,
-        wanted_revisions=WantedRevisions(gateway.ports.git),  # not that of edges, which wait for no operator
+        synced=SyncedNow(
+            WantedRevisions(gateway.ports.git),  # not that of edges, which wait for no operator
+            gateway.ports.config,
+            gateway.offer.external_url,
+        ),
         link_bases=LinkBases(gateway.offer.external_url, gateway.temporal_ui_url, gateway.temporal_namespace),
     )
     app.state.store_room = StoreRoom(

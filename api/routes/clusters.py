@@ -17,7 +17,7 @@ from api.idempotency import IdempotentRequest, RememberedAnswer, as_json, first_
 from api.log_context import about_cluster
 from api.lookup import chart_uuid, open_cluster, settings_of
 from api.preconditions import precondition_of, quoted
-from api.presentation import claims_to_be_synced, cluster_body, summary_body
+from api.presentation import cluster_body, summary_body
 from api.schemas.cluster_wishes import ClusterPatch, NewCluster, Recreation
 from api.schemas.clusters import ClusterBody, ClusterList
 from edgewright.domain.cluster import ConditionStatus, Desired, Phase, Workloads
@@ -28,7 +28,6 @@ from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
 from edgewright.errors import Conflict, Invalid, PreconditionFailed
 from edgewright.ports.clusters import ClusterFilter, ClusterRow
 from edgewright.ports.config_store import Precondition
-from edgewright.ports.git_server import CommitSummary
 from edgewright.ports.operators import OperatorToken
 
 router = APIRouter(tags=["clusters"])
@@ -109,11 +108,9 @@ async def create_cluster(
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
 async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
     """Everything about one cluster. `ETag` is the revision of its configuration entry. *Synced* is true only if the
-    edge has what the repository holds at this moment, as far as that can be read within a second."""
-    row = await open_cluster(room, uuid)
-    applied = row.observed_revision if claims_to_be_synced(row) else None
-    missed = None if applied is None else await room.wanted_revisions.missed(uuid, applied)
-    return shown(room, row, missed=missed)
+    repository has the present configuration at this moment, and the edge what the repository holds, as far as that
+    can be read within a second."""
+    return await shown(room, await open_cluster(room, uuid))
 
 
 @router.patch("/v1/cluster/{uuid}", summary="Change a cluster", response_model=ClusterBody)
@@ -138,7 +135,7 @@ async def patch_cluster(
             if precondition.match is not None or attempt == PATCH_ATTEMPTS - 1:
                 raise
     await room.nudges.nudge(uuid)
-    return shown(room, row)
+    return await shown(room, row)
 
 
 @router.delete("/v1/cluster/{uuid}", status_code=202, summary="Delete a cluster", response_model=ClusterBody)
@@ -183,7 +180,7 @@ async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, room: TheCl
     """Possible until the removal commit; 409 `too_late` after it."""
     row = await room.wishes.undelete(uuid, actor=actor_of(operator))
     await room.nudges.nudge(uuid)
-    return shown(room, row)
+    return await shown(room, row)
 
 
 @router.post(
@@ -224,9 +221,9 @@ async def recreate_cluster(
     return await first_answer(room.idempotency, once, recreate)
 
 
-def shown(room: ClusterRoom, row: ClusterRow, *, missed: CommitSummary | None = None) -> Response:
-    """A cluster as an answer with its ETag. ``missed``: see ``cluster_body``."""
-    body = cluster_body(room.link_bases, row, missed=missed).model_dump_json(by_alias=True)
+async def shown(room: ClusterRoom, row: ClusterRow) -> Response:
+    """A cluster as an answer with its ETag."""
+    body = cluster_body(room.link_bases, row, lack=await room.synced.lack(row)).model_dump_json(by_alias=True)
     return Response(body, headers=_etag(row), media_type="application/json")
 
 

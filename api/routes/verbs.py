@@ -53,7 +53,7 @@ async def confirm_proposed_certificate(
     """One that came by a signal seals nothing before. 409 when another one, or none, is proposed."""
     await confirm_certificate(room, await open_cluster(room, uuid), wish.fingerprint, admin)
     await room.nudges.nudge(uuid)
-    return shown(room, await open_cluster(room, uuid))
+    return await shown(room, await open_cluster(room, uuid))
 
 
 @router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")
@@ -138,7 +138,7 @@ async def _answer(room: ClusterRoom, uuid: UUID, operator: OperatorToken, *, acc
     await open_cluster(room, uuid)
     await room.edge_access.answer(uuid, accepted=accepted, actor=actor_of(operator))
     await room.nudges.nudge(uuid)
-    return shown(room, await open_cluster(room, uuid))
+    return await shown(room, await open_cluster(room, uuid))
 
 
 async def _new_state(room: ClusterRoom, uuid: UUID, projection: Projection) -> ClusterBody:

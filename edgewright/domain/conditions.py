@@ -23,7 +23,8 @@ CLOCK_TOLERANCE_SECONDS = 60.0
 MOST_NAMES = 10
 """In one sentence."""
 BEHIND = "Behind"
-"""Reason of *Synced*: the edge has not applied what its repository holds, and nothing says why."""
+"""Reason of *Synced*: the edge has not applied what its repository holds or is to hold, and nothing says why."""
+UNRENDERED = "The repository does not have the cluster's present configuration yet."
 _SILENT_SINCE = " That is what it said last; it is silent since."
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN

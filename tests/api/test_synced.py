@@ -5,9 +5,12 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import GatewayCentre
+from gateway_centre import BASE_URL, GatewayCentre
 
+from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType
+from edgewright.domain.projection import Done
+from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.git_server import CommitMessage
 
@@ -89,3 +92,64 @@ async def test_a_commit_from_the_future_is_none_since_then(
     monkeypatch.setattr(centre.git, "_clock", lambda: 4e9)
     push(centre, up_to_date)
     assert datetime.fromisoformat((await synced(admin, up_to_date))["since"]) <= datetime.now(UTC)
+
+
+async def rendered(centre: GatewayCentre, cluster: UUID) -> None:
+    """The workflow has rendered what is configured now, and says so."""
+    row = await centre.row(cluster)
+    collected = await RenderInputs(centre.ports.config, BASE_URL).collect(row)
+    done = Done(generation=1, commissioning=1, rendered_digest=collected.digest)
+    await centre.project(cluster, done=done, conditions=row.projection.conditions if row.projection else ())
+
+
+async def test_a_configuration_that_is_in_no_commit_counts_before_any_workflow_looks(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient
+) -> None:
+    await rendered(centre, up_to_date)
+    assert (await synced(admin, up_to_date))["status"] == "True"
+    began = datetime.now(UTC)
+    answer = await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})
+    [told] = [each for each in answer.raise_for_status().json()["conditions"] if each["type"] == "Synced"]
+    assert told == await synced(admin, up_to_date), "the answer says what a look at the cluster does"
+    assert (told["status"], told["reason"]) == ("False", "Behind")
+    assert told["message"] == "The repository does not have the cluster's present configuration yet."
+    assert began <= datetime.fromisoformat(told["since"]) <= datetime.now(UTC)
+    await rendered(centre, up_to_date)
+    assert (await synced(admin, up_to_date))["status"] == "True"
+
+
+@pytest.mark.parametrize("patch", [{"labels": {"a": "b"}}, {"lease_seconds": 90}])
+async def test_what_is_rendered_into_no_file_changes_nothing(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient, patch: dict[str, object]
+) -> None:
+    await rendered(centre, up_to_date)
+    (await admin.patch(f"/v1/cluster/{up_to_date}", json=patch)).raise_for_status()
+    assert (await synced(admin, up_to_date))["status"] == "True"
+
+
+async def test_a_template_that_was_changed_or_is_gone_counts_for_each_cluster_with_it(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient
+) -> None:
+    """Nothing in the cluster's own row says so."""
+    await rendered(centre, up_to_date)
+    path = f"/v1/app/{APP_HELM_CHART_TEMPLATE}/object/{OBJECT_DEFAULT_CHART}"
+    chart = (await admin.get(path)).raise_for_status().json()
+    values = {**chart["values"], "a": "b"}
+    (await admin.put(path, json={**chart, "values": values})).raise_for_status()
+    told = await synced(admin, up_to_date)
+    assert (told["status"], told["reason"]) == ("False", "Behind")
+    await rendered(centre, up_to_date)
+    assert (await synced(admin, up_to_date))["status"] == "True"
+    (await admin.delete(path)).raise_for_status()
+    told = await synced(admin, up_to_date)
+    assert told["status"] == "False"
+    assert f"The Helm chart template {OBJECT_DEFAULT_CHART} does not exist." in told["message"]
+
+
+async def test_what_is_removed_or_deleted_has_no_configuration_to_have(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient
+) -> None:
+    await rendered(centre, up_to_date)
+    (await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})).raise_for_status()
+    (await admin.delete(f"/v1/cluster/{up_to_date}")).raise_for_status()
+    assert (await synced(admin, up_to_date))["status"] == "True"
