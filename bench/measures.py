@@ -22,7 +22,7 @@ def p50(seconds: list[float]) -> float:
 
 
 def p99(seconds: list[float]) -> float:
-    return statistics.quantiles(seconds, n=100)[98]
+    return statistics.quantiles(seconds, n=100, method="inclusive")[98]
 
 
 async def create(client: httpx.AsyncClient, name: str) -> tuple[str, float]:

@@ -7,10 +7,16 @@ import httpx
 import pytest
 from gateway_centre import BASE_URL, GatewayCentre
 
-from edgewright.application.rendering import RenderInputs
+from edgewright.application.rendering import RENDERER_IN_FORCE, RenderInputs
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType
 from edgewright.domain.projection import Done
-from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
+from edgewright.domain.rendering import RENDERER_VERSION
+from edgewright.domain.wellknown import (
+    APP_HELM_CHART_TEMPLATE,
+    APP_INSTALLATION,
+    OBJECT_DEFAULT_CHART,
+    SERVICE_CLUSTER_MANAGER,
+)
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.git_server import CommitMessage
 
@@ -152,4 +158,17 @@ async def test_what_is_removed_or_deleted_has_no_configuration_to_have(
     await rendered(centre, up_to_date)
     (await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})).raise_for_status()
     (await admin.delete(f"/v1/cluster/{up_to_date}")).raise_for_status()
+    assert (await synced(admin, up_to_date))["status"] == "True"
+
+
+async def test_whoever_renders_with_another_version_contradicts_nobody(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient
+) -> None:
+    """While an upgrade is under way, workers of the version in force decide."""
+    await rendered(centre, up_to_date)
+    (await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})).raise_for_status()
+    place = (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+    entry = await centre.ports.config.get(*place)
+    body = {**(entry.body if entry else {}), RENDERER_IN_FORCE: RENDERER_VERSION + 1}
+    await centre.ports.config.put(*place, body, actor="centre")
     assert (await synced(admin, up_to_date))["status"] == "True"
