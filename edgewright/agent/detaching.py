@@ -1,9 +1,10 @@
 """Takes away from an edge what bootstrap has installed, in an order in which nothing hangs and nothing is lost.
 
-1. Flux stops driving: what it applies is suspended, so that nothing more is pruned, and what applies the rest goes at
-   once: Flux ends what it is at before it lets go of it, and nothing comes back from then on. Where the workloads are
-   to go and some are left, their Kustomizations and releases are deleted as they are, and Flux itself removes what it
-   has applied. Ordered to purge, the kind SealedSecret and the sealing keys go then; see ``purging``.
+1. Flux stops driving: what it applies is suspended, so that nothing more is pruned, and what applies the rest goes.
+   Flux ends what it is at before it lets go of that; what has come back until then is suspended once more, and
+   nothing comes back later. Where the workloads are to go and some are left, their Kustomizations and releases are
+   deleted as they are, and Flux itself removes what it has applied. Ordered to purge, the kind SealedSecret and the
+   sealing keys go then; see ``purging``.
 2. Flux's objects of this cluster go while its controllers still see to their finalizers; finalizers that nobody sees
    to are taken away.
 3. If bootstrap has brought Flux: its controllers, then finalizers of whatever else was made with its kinds. A Flux
@@ -54,6 +55,8 @@ PASSING_KINDS = frozenset({"Endpoints", "EndpointSlice", "Event", "Lease", "PodM
 IN_EVERY_NAMESPACE = frozenset({("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")})
 PRUNE_SECONDS = 600.0
 """For Flux to remove what it has applied; longer than its own timeout for one try."""
+BUSY_SECONDS = 330.0
+"""For Flux to end what it is at: five minutes is what it may take for one of its objects here."""
 FINALIZE_SECONDS = 60.0
 """For Flux to let go of its own objects."""
 KUBERNETES_SECONDS = 120.0
@@ -88,22 +91,26 @@ class Detaching:
         await self._refuse_unowned()
 
     async def _end_driving(self) -> None:
-        appliers = [each for each in await self._flux_objects() if each.kind.plural in APPLIERS]
-        driving = [each for each in appliers if _drives(each)]
-        workloads = [each for each in appliers if each not in driving and each.name != PART]
-        kept = [each for each in appliers if each not in driving] if self._order.workloads == KEEP else []
-        for each in (*driving, *kept):
-            await self._objects.change(each, {"spec": {"suspend": True}})
-        if appliers:
-            self._tell("suspended", [*driving, *kept])
-        await self._let_go(driving, FINALIZE_SECONDS)
-        await self._let_go(workloads, FINALIZE_SECONDS if kept else PRUNE_SECONDS)
+        appliers = await self._at_rest()
+        await self._let_go([each for each in appliers if _drives(each)], BUSY_SECONDS)
+        workloads = [each for each in await self._at_rest() if not _drives(each) and each.name != PART]
+        await self._let_go(workloads, FINALIZE_SECONDS if self._order.workloads == KEEP else PRUNE_SECONDS)
         if self._order.purge:
             await Purging(
                 self._objects, anchor=self._anchor, generation=self._order.generation, clock=self._clock
             ).run()
         await self._let_go(await self._flux_objects(), FINALIZE_SECONDS)
         await self._give_up_rights()
+
+    async def _at_rest(self) -> list[Found]:
+        """What applies something, suspended as far as it must not take that along."""
+        appliers = [each for each in await self._flux_objects() if each.kind.plural in APPLIERS]
+        stops = [each for each in appliers if self._order.workloads == KEEP or _drives(each)]
+        for each in stops:
+            await self._objects.change(each, {"spec": {"suspend": True}})
+        if stops:
+            self._tell("suspended", stops)
+        return appliers
 
     async def _give_up_rights(self) -> None:
         """The rights to purge went with their part of Flux's; without Flux, they are taken away here."""

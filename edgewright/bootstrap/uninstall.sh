@@ -270,53 +270,59 @@ if [ -n "$anchor_uid" ]; then
 fi
 unchanged=
 
-# A suspended object of Flux takes nothing along when it goes. Those that the line has made bring back the others: they
-# are first.
-pause() { #- OPTIONS
+mine=edgewright.dev/cluster=${cluster:-none}
+owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}') ||
+	broken "What is on the cluster cannot be listed."
+pause() { #- a suspended object of Flux takes nothing along when it goes
 	for kind in $flux; do
 		case $kind in kustomizations.* | helmreleases.*) ;; *) continue ;; esac
-		listed "$kind" --all-namespaces "$@" >"$work/list"
+		listed "$kind" --all-namespaces -l "$mine" >"$work/list"
 		while read -r where _ object; do
 			change "$where" "$kind" "$object" '{"spec":{"suspend":true}}'
 		done <"$work/list"
 	done
 }
-pause -l "$ours"
-pause -l "edgewright.dev/cluster=${cluster:-none}"
-
-owned=$(kc get customresourcedefinitions -l "$ours" -o 'go-template={{range .items}}{{.metadata.name}} {{end}}') ||
-	broken "What is on the cluster cannot be listed."
 release() { #- KIND OPTIONS: takes the finalizers away
-	kind=$1
-	shift
-	listed "$kind" --all-namespaces "$@" >"$work/list"
+	listed "$@" --all-namespaces >"$work/list"
 	while read -r where _ object; do
-		change "$where" "$kind" "$object" '{"metadata":{"finalizers":null}}'
+		change "$where" "$1" "$object" '{"metadata":{"finalizers":null}}'
 	done <"$work/list"
 }
-leave() { #- KIND SELECTOR: somebody else's Flux sees to the finalizers of our objects itself
-	gone 60 "$1" --all-namespaces -l "$2" || {
-		release "$1" -l "$2"
-		gone 60 "$1" --all-namespaces -l "$2" || stuck "$1"
+leave() { #- KIND OPTIONS: somebody else's Flux ends what it is at, and then sees to the finalizers
+	busy=$(kc get "$@" --all-namespaces -o 'go-template={{range .items}}{{with .status}}{{range .conditions}}{{if eq .type "Reconciling"}}{{.status}}{{end}}{{end}}{{end}}{{end}}') ||
+		broken "What Flux is at cannot be read."
+	case $busy in
+		*True*) patience=330 ;; # what one of ours may take, and some
+		*) patience=60 ;;
+	esac
+	gone $patience "$@" --all-namespaces || {
+		release "$@"
+		gone 60 "$@" --all-namespaces || stuck "$1"
 	}
 }
-# Such a Flux goes on meanwhile, and ends what it is at before it lets go. So what brings back the others goes first.
-for kind in $flux; do
-	case " $owned " in *" $kind "*) continue ;; esac
-	case $kind in kustomizations.*) leave "$kind" "$ours" ;; esac
-done
+leave_all() { #- PREFIX OPTIONS: of kinds of somebody else's Flux
+	prefix=$1
+	shift
+	for kind in $flux; do
+		case " $owned " in *" $kind "*) continue ;; esac
+		case $kind in "$prefix"*) leave "$kind" "$@" ;; esac
+	done
+}
+
+# What brings back the others goes first, so that nothing comes back later, and what has just come back rests as well.
+pause
+leave_all kustomizations. -l "$mine" --field-selector metadata.name=self-link
+pause
+leave_all helmreleases. -l "$mine"
 
 # Controllers first: they would bring back what goes, or wait for one another.
 gone 120 deployments.apps --all-namespaces -l "$ours" --cascade=foreground || stuck "The controllers"
 say "The controllers are gone."
 take_releases
 
-# Nobody is left to see to the finalizers of our Flux.
-for kind in $flux; do
-	case " $owned " in
-		*" $kind "*) release "$kind" ;;
-		*) leave "$kind" "edgewright.dev/cluster=${cluster:-none}" ;;
-	esac
+leave_all '' -l "$mine"
+for kind in $flux; do # nobody is left to see to the finalizers of our Flux
+	case " $owned " in *" $kind "*) release "$kind" ;; esac
 done
 if [ -n "$owned" ]; then
 	gone 120 customresourcedefinitions -l "$ours" || stuck "Flux's kinds"

@@ -44,10 +44,13 @@ class DetachableEdge:
     Args:
         brings_flux: whether bootstrap brought Flux; else it was there before.
         flux_runs: whether its controllers do what they should.
+        is_busy: ``self-link`` is at work when it is deleted: it applies everything once more before it goes, a
+            Kustomization that has just come among it.
     """
 
     brings_flux: bool = True
     flux_runs: bool = True
+    is_busy: bool = False
     objects: dict[str, Found] = field(default_factory=dict)
     suspended: set[str] = field(default_factory=set)
     workloads: dict[str, str] = field(default_factory=dict)
@@ -159,6 +162,12 @@ class DetachableEdge:
 
     def _remove(self, found: Found) -> None:
         if found.finalizers and found.kind in FLUX_KINDS and self._flux_lives():
+            if self.is_busy and (found.kind, found.name) == (KUSTOMIZATIONS, "self-link"):
+                self.is_busy = False
+                for name in ("by-hand", "late"):
+                    late: dict[str, Any] = {"labels": OF_CLUSTER, "finalizers": FLUX_FINALIZER}
+                    self.workloads[name] = self.add(KUSTOMIZATIONS, name, "edgewright", **late).uid
+                    self.suspended.discard(self.workloads[name])
             if found.uid not in self.suspended:
                 self.workloads = {name: by for name, by in self.workloads.items() if by != found.uid}
                 if found.name == "edge-purge":

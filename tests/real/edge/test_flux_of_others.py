@@ -47,18 +47,25 @@ spec: {{interval: 1m, path: ./by-hand, prune: true, sourceRef: {{kind: GitReposi
 """
 AT_WORK = """\
 #!/bin/sh
-# kubectl. After each change of what brings secrets, self-link applies that once more, as if it had been at it.
+# kubectl, where self-link is always at work: after each change of what brings secrets it applies that once more, and
+# when it goes it has just freed one of them.
 ours() {{ "{program}" "$@" --namespace {namespace} >/dev/null 2>&1; }}
-self_link() {{ ours patch kustomization self-link --field-manager=edgewright --type=merge --patch "$1"; }}
+change() {{ ours patch kustomization "$1" --field-manager="$2" --type=merge --patch "$3"; }}
 "{program}" "$@"
 code=$?
-case " $* " in *" patch kustomizations."*" edge-secrets"*) ;; *) exit $code ;; esac
-asked=$(date +%s%N)
-request='{{"annotations":{{"reconcile.fluxcd.io/requestedAt":"'$asked'"}}}}'
-self_link '{{"metadata":'"$request"',"spec":{{"suspend":false}}}}' || exit $code
-ours wait kustomization self-link --for=jsonpath='{{.status.lastHandledReconcileAt}}'=$asked --timeout=60s &&
-  echo $asked >>"{count}"
-self_link '{{"spec":{{"suspend":true}}}}'
+case " $* " in
+  *" delete kustomizations."*" metadata.name=self-link "*)
+    change edge-secrets-line-2 kustomize-controller '{{"spec":{{"suspend":false}}}}' && echo freed >>"{diary}"
+    ;;
+  *" patch kustomizations."*" edge-secrets"*)
+    asked=$(date +%s%N)
+    request='{{"annotations":{{"reconcile.fluxcd.io/requestedAt":"'$asked'"}}}}'
+    change self-link edgewright '{{"metadata":'"$request"',"spec":{{"suspend":false}}}}' || exit $code
+    handled='--for=jsonpath={{.status.lastHandledReconcileAt}}'
+    ours wait kustomization self-link "$handled=$asked" --timeout=180s && echo applied >>"{diary}"
+    change self-link edgewright '{{"spec":{{"suspend":true}}}}'
+    ;;
+esac
 exit $code
 """
 RECIPE = """
@@ -160,14 +167,14 @@ def test_an_uninstallation_takes_our_drivers_from_a_flux_of_others_and_leaves_wh
         assert grounds.cluster.find("kustomization", f"edge-secrets-{place}", namespace=NAMESPACE)
 
     line = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder)
-    driven = grounds.folder / "driven"
+    diary = grounds.folder / "diary"
     kubectl_at = grounds.folder / "bin/kubectl"
     kubectl_at.unlink()
-    kubectl_at.write_text(AT_WORK.format(program=kubectl.program, namespace=NAMESPACE, count=driven))
+    kubectl_at.write_text(AT_WORK.format(program=kubectl.program, namespace=NAMESPACE, diary=diary))
     kubectl_at.chmod(0o755)
     done = line.type(f"{line.fetched} | sh -s -- --yes --uninstall")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(driven.read_text().splitlines()) == len(places)
+    assert diary.read_text().split() == ["applied"] * len(places) + ["freed"]
     made = grounds.contents().keys() - with_theirs.keys()
     assert made == {f"{kind}/{place}/kept" for kind in ("SealedSecret", "Secret") for place in places}
     assert {opened(grounds, place) for place in places} == {b"kept"}

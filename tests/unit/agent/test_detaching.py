@@ -86,6 +86,17 @@ async def test_kept_workloads_stay_and_all_that_applied_them_goes(centre: Script
 
 
 @pytest.mark.parametrize("order", [ORDER, KEEP])
+async def test_what_flux_has_made_anew_while_it_was_leaving_keeps_what_it_applied_or_goes_with_it(
+    centre: ScriptedCentre, order: dict[str, Any]
+) -> None:
+    edge = DetachableEdge(brings_flux=False, is_busy=True)
+    centre.reply = ordering(order)
+    await detacher(edge, centre).run()
+    assert not edge.is_busy and left(edge) == set()
+    assert edge.workloads.keys() == (set() if order is ORDER else {"press", "chart", "by-hand", "late"})
+
+
+@pytest.mark.parametrize("order", [ORDER, KEEP])
 @pytest.mark.parametrize("brings_flux", [True, False])
 async def test_killed_after_each_change_it_goes_on(
     centre: ScriptedCentre, order: dict[str, Any], brings_flux: bool

@@ -110,12 +110,13 @@ def meant(objects: "Objects", kinds: str, options: list[str]) -> "Iterator[tuple
     """The keys of the objects that ``get`` or ``delete`` mean."""
     namespace = options[options.index("-n") + 1] if "-n" in options else ""
     wanted = options[options.index("-l") + 1].split(",") if "-l" in options else []
+    called = options[options.index("--field-selector") + 1].partition("=")[2] if "--field-selector" in options else ""
     for key, held in objects.items():
         kind, *_, name = key.split("/")
         scope = key.split("/")[1] if key.count("/") == 2 else ""
         named = [KINDS.get(each, each) for each in kinds.split(",")]
         fits = all(held["labels"].get(pair.partition("=")[0]) == pair.partition("=")[2] for pair in wanted)
-        if fits and kind in named and (not namespace or scope == namespace):
+        if fits and kind in named and (not namespace or scope == namespace) and called in ("", name):
             yield key, kind, scope, name
 
 
@@ -391,7 +392,9 @@ def main() -> None:
                 sys.stdout.write(objects[key]["labels"]["edgewright.dev/cluster"] + " ")
         case ["get", kinds, *options, "-o", template] if "{{range .items}}" in template:
             for _, kind, namespace, name in meant(objects, kinds, options):
-                if "deletionTimestamp" in template:
+                if "Reconciling" in template:
+                    sys.stdout.write("False")
+                elif "deletionTimestamp" in template:
                     say(f"{kind}/{name}")
                 elif ".kind" in template:
                     say(f"{namespace or '-'} {kind} {name}")

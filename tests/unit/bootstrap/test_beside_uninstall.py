@@ -4,9 +4,9 @@ import pytest
 from bootstrap_edge import Edge
 from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Register, Run, is_attached
 
-UNINSTALLS = 33
+UNINSTALLS = 38
 """Requests of an uninstallation; a test below counts them."""
-ENDS = 32
+ENDS = 37
 """The request with which it deletes the anchor; it only looks afterwards."""
 MARKS = 12
 """The request with which it marks the anchor."""

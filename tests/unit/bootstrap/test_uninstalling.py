@@ -139,6 +139,30 @@ def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge: Edge) -> 
         assert left(edge) == []
 
 
+@pytest.mark.parametrize("marked", [True, False], ids=["by the line", "by hand"])
+def test_what_brings_back_the_others_goes_first_and_all_rest_before_they_go(edge: Edge, marked: bool) -> None:
+    """Somebody else's Flux is at work meanwhile; an edge that was attached by hand has no mark on ``self-link``."""
+    edge.run("--yes")
+    ours = {"cluster": edge.cluster_uuid}
+    self_link, driven = "Kustomization/edgewright/self-link", "Kustomization/edgewright/by-hand"
+    if not marked:
+        edge.put(self_link, labels=ours)
+    edge.put(driven, labels=ours)
+    agent = "Deployment/edgewright/edgewright-agent"
+    edge.put(agent, labels={**ours, "part-of": "bootstrap"})
+    before = len(edge.calls)
+    assert edge.run("--yes", script=render_uninstall()).returncode == 0
+    gone = [key for verb, key in edge.changes if verb == "delete"]
+    assert gone.index(self_link) < min(gone.index(driven), gone.index(agent))
+    calls = [" ".join(call["args"]) for call in edge.calls[before:]]
+    rested = [at for at, call in enumerate(calls) if "patch kustomizations" in call and "by-hand" in call]
+    deleted = [at for at, call in enumerate(calls) if "delete kustomizations" in call and "--dry-run" not in call]
+    assert rested[0] < deleted[0] < rested[1] < deleted[1], (
+        "at rest before, and once more when nothing frees it again"
+    )
+    assert all("--field-manager=edgewright" in calls[at] for at in rested), "Flux takes back what is kubectl's own"
+
+
 def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge: Edge) -> None:
     edge.run("--yes")
     edge.set_cluster(forbidden=["delete pods"])
