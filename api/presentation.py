@@ -69,7 +69,7 @@ def cluster_body(
         generation=row.generation,
         desired=row.desired,
         phase=shown.phase if shown else Phase.COMMISSIONING,
-        ready=shown.ready if shown else False,
+        ready=says_ready(shown, row),
         waiting_for=awaited(shown) if shown else NOT_BEGUN,
         acceptance=row.acceptance,
         short_code=row.short_code,
@@ -100,11 +100,16 @@ def cluster_body(
     )
 
 
+def says_ready(projection: Projection | None, row: ClusterRow) -> bool:
+    """Whether the cluster is ready. What is older than the newest commissioning says nothing about it."""
+    return bool(projection and projection.ready and projection.done.commissioning >= row.commissioning)
+
+
 def _with_lack(stated: Condition, lack: Lack | None) -> Condition:
     if lack is None or stated.type is not ConditionType.SYNCED:
         return stated
-    since = max(lack.since, stated.since)
-    return Condition(type=stated.type, status=ConditionStatus.FALSE, reason=BEHIND, message=lack.message, since=since)
+    message, since = lack.message, lack.since
+    return Condition(type=stated.type, status=ConditionStatus.FALSE, reason=BEHIND, message=message, since=since)
 
 
 def summary_body(summary: ClusterSummary) -> SummaryBody:

@@ -108,8 +108,8 @@ async def create_cluster(
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
 async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
     """Everything about one cluster. `ETag` is the revision of its configuration entry. *Synced* is true only if the
-    repository has the present configuration at this moment, and the edge what the repository holds, as far as that
-    can be read within a second."""
+    repository has the present configuration at this moment, and the edge what the repository holds; a repository that
+    cannot be read within a second contradicts nobody."""
     return await shown(room, await open_cluster(room, uuid))
 
 

@@ -16,6 +16,7 @@ from api.event_streams import EventStreams
 from api.idempotency import as_json
 from api.lookup import cluster_unknown, open_cluster
 from api.preconditions import not_modified, quoted
+from api.presentation import says_ready
 from api.problems import answer_error
 from api.schemas.clusters import Ready, ResidueList, ResidueOfCluster, Timeline
 from edgewright.domain.cluster import Desired, Phase
@@ -103,7 +104,7 @@ async def ready(
         pause = min(pause * 1.5, longest)
         row = await open_cluster(room, uuid)
     projection, as_of = await _asked(room.fleet, row)
-    if _says_ready(projection, row) and row.desired is Desired.PRESENT:
+    if says_ready(projection, row) and row.desired is Desired.PRESENT:
         return JSONResponse(as_json(Ready(as_of=as_of)))
     error = Waiting(_what_for(row, projection), code="not_ready", retry_after=1.0)
     known = {"ready": False, "as_of": as_of.isoformat() if as_of else None, "waiting_for": error.detail}
@@ -164,12 +165,7 @@ async def _rows(directory: ClusterDirectory, phase: Phase) -> AsyncIterator[Clus
 
 def _published_ready(row: ClusterRow) -> bool:
     """Ready as far as the projection goes."""
-    return _says_ready(row.projection, row)
-
-
-def _says_ready(projection: Projection | None, row: ClusterRow) -> bool:
-    """What is older than the newest commissioning says nothing about it."""
-    return bool(projection and projection.ready and projection.done.commissioning >= row.commissioning)
+    return says_ready(row.projection, row)
 
 
 async def _asked(fleet: Fleet, row: ClusterRow) -> tuple[Projection | None, datetime | None]:

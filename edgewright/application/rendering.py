@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from uuid import UUID
 
@@ -35,6 +36,9 @@ from edgewright.ports.config_store import ConfigStore, Entry
 _INSTALLATION = (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
 RENDERER_IN_FORCE = "renderer"
 """In the entry of the installation: the version of the renderer that the last `admin init` had."""
+RENDERED_WITH = "rendered_with"
+"""There, too: the external URL, and again the version, for which every cluster was woken to be rendered."""
+TEMPLATE_MISSING = "template_missing"
 REMEMBERED = 64
 """Renderings that are kept; each is about 15 kB."""
 Source = tuple[UUID, UUID]
@@ -43,10 +47,18 @@ Source = tuple[UUID, UUID]
 
 @dataclass(frozen=True)
 class CollectedInput:
-    """The input of the renderer, and the entries that it came from."""
+    """The input of the renderer, and the entries that it came from.
+
+    Args:
+        changed_at: when one of these was written last.
+        external_url: that the centre's clusters were rendered with, by the entry of the installation; None: it says
+            nothing.
+    """
 
     input: RenderInput
     sources: tuple[Source, ...]
+    changed_at: datetime
+    external_url: str | None
 
     @cached_property
     def digest(self) -> str:
@@ -61,6 +73,7 @@ class Templates:
 
     Args:
         sources: where they were read.
+        changed_at: when one of them was written last.
         installation: entry of the installation.
     """
 
@@ -68,6 +81,7 @@ class Templates:
     helm_release: JsonObject
     flux: JsonObject
     sources: tuple[Source, ...]
+    changed_at: datetime
     installation: Entry | None
 
     def input_for(
@@ -106,6 +120,7 @@ async def read_templates(config: ConfigStore, chart: UUID | None) -> Templates:
         helm_release=_template(found[1], places[1], "HelmRelease template"),
         flux=_template(found[2], places[2], "Flux template"),
         sources=places,
+        changed_at=max(each.modified_at for each in found[:3] if each is not None),
         installation=found[3],
     )
 
@@ -130,7 +145,12 @@ class RenderInputs:
         _demand_renderer_in_force(templates.installation)
         base = row.proven_url or self._external_url
         interval = FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF
-        return CollectedInput(templates.input_for(row.uuid, row.spec, base, interval), templates.sources)
+        return CollectedInput(
+            templates.input_for(row.uuid, row.spec, base, interval),
+            templates.sources,
+            templates.changed_at,
+            _rendered_with(templates.installation),
+        )
 
     async def render(self, collected: CollectedInput) -> Mapping[str, bytes]:
         """``render_repository`` of what was collected; what was rendered lately is remembered.
@@ -153,10 +173,20 @@ async def digest_of(collected: CollectedInput) -> str:
     return await asyncio.to_thread(lambda: collected.digest)
 
 
+def _said_of(installation: Entry | None) -> JsonObject:
+    body = installation.body if installation else None
+    return body if isinstance(body, dict) else {}
+
+
+def _rendered_with(installation: Entry | None) -> str | None:
+    told = _said_of(installation).get(RENDERED_WITH)
+    url = told.get("external_url") if isinstance(told, dict) else None
+    return url if isinstance(url, str) else None
+
+
 def _demand_renderer_in_force(installation: Entry | None) -> None:
     """Else workers of two versions would render each cluster by turns, for as long as both run."""
-    body = installation.body if installation else None
-    in_force = body.get(RENDERER_IN_FORCE) if isinstance(body, dict) else None
+    in_force = _said_of(installation).get(RENDERER_IN_FORCE)
     if in_force is not None and in_force != RENDERER_VERSION:
         raise Waiting(
             f"This worker renders with version {RENDERER_VERSION}, and version {in_force} is in force.",
@@ -171,7 +201,7 @@ def _template(entry: Entry | None, place: Source, word: str) -> JsonObject:
         app, object_ = place
         raise Stalled(
             f"The {word} {object_} does not exist.",
-            code="template_missing",
+            code=TEMPLATE_MISSING,
             hint=f"Write the entry of Application {app}, or name another chart in the cluster's configuration.",
             where=f"{app}/{object_}",
         )

@@ -23,7 +23,7 @@ from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
 from edgewright.adapters.webhook.key_file import KEY_BYTES
-from edgewright.application.rendering import RENDERER_IN_FORCE
+from edgewright.application.rendering import RENDERED_WITH, RENDERER_IN_FORCE
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
 from edgewright.cli.endpoints import write_atomically
@@ -167,11 +167,11 @@ async def _render_anew(config: ConfigStore, directory: ClusterDirectory, fleet: 
         # Before anybody is woken: from here on the workers of this version render, and those of no other.
         fixed[RENDERER_IN_FORCE] = RENDERER_VERSION
         await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, fixed, actor="centre")
-    if fixed.get("rendered_with") == base:
+    if fixed.get(RENDERED_WITH) == base:
         return
     if await nudge_all(fleet, await directory.open_clusters()):
         return
-    await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, {**fixed, "rendered_with": base}, actor="centre")
+    await config.put(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER, {**fixed, RENDERED_WITH: base}, actor="centre")
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ CLOCK_TOLERANCE_SECONDS = 60.0
 MOST_NAMES = 10
 """In one sentence."""
 BEHIND = "Behind"
-"""Reason of *Synced*: the edge has not applied what its repository holds or is to hold, and nothing says why."""
+"""Reason of *Synced*: the edge has not applied what its repository holds, or is to hold, and tells of no trouble."""
 UNRENDERED = "The repository does not have the cluster's present configuration yet."
 _SILENT_SINCE = " That is what it said last; it is silent since."
 

@@ -48,6 +48,7 @@ class ClusterRow:
         drift: what a repository or a database that was put back has lost; empty: nothing.
         secrets_commit: the newest commit of secrets that is recorded; empty: none is.
         rendered_commit: the head when the generated files were last made sure of; empty: not recorded.
+        rendered_digest: of what they were made from; None: they are not there yet, or have to be made anew.
     """
 
     uuid: UUID
@@ -91,6 +92,7 @@ class ClusterRow:
     drift: str = ""
     secrets_commit: CommitId = ""
     rendered_commit: CommitId = ""
+    rendered_digest: str | None = None
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,17 @@ async def test_a_recreation_whose_gateway_died_before_its_answer_happens_once(
     assert (await admin.post(path, json=body, headers={"Idempotency-Key": "r2"})).json()["generation"] == 3
 
 
+async def test_a_recreated_cluster_is_not_ready_before_its_workflow_has_looked(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    path = f"/v1/cluster/{await centre.create('moved')}"
+    assert (await admin.get(path)).json()["ready"] is True
+    centre.workflow.commissions = False
+    assert (await admin.post(f"{path}/recreate")).json()["ready"] is False
+    assert (await admin.get(path)).json()["ready"] is False
+    assert (await admin.get(f"{path}/ready")).status_code == 503
+
+
 async def test_the_list_pages_filters_and_leaves_out_what_is_gone(
     centre: GatewayCentre, admin: httpx.AsyncClient
 ) -> None:

@@ -5,11 +5,10 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import BASE_URL, GatewayCentre
+from gateway_centre import BASE_URL, GatewayCentre, fence_of
 
-from edgewright.application.rendering import RENDERER_IN_FORCE, RenderInputs
+from edgewright.application.rendering import RENDERED_WITH, RENDERER_IN_FORCE, RenderInputs
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType
-from edgewright.domain.projection import Done
 from edgewright.domain.rendering import RENDERER_VERSION
 from edgewright.domain.wellknown import (
     APP_HELM_CHART_TEMPLATE,
@@ -17,6 +16,7 @@ from edgewright.domain.wellknown import (
     OBJECT_DEFAULT_CHART,
     SERVICE_CLUSTER_MANAGER,
 )
+from edgewright.errors import EdgewrightError, Stalled, Waiting
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.git_server import CommitMessage
 
@@ -101,11 +101,17 @@ async def test_a_commit_from_the_future_is_none_since_then(
 
 
 async def rendered(centre: GatewayCentre, cluster: UUID) -> None:
-    """The workflow has rendered what is configured now, and says so."""
+    """What is configured now has been rendered; it changes no file here, so the edge has it."""
     row = await centre.row(cluster)
     collected = await RenderInputs(centre.ports.config, BASE_URL).collect(row)
-    done = Done(generation=1, commissioning=1, rendered_digest=collected.digest)
-    await centre.project(cluster, done=done, conditions=row.projection.conditions if row.projection else ())
+    commit = centre.git.head(cluster) or ""
+    await centre.steps.record_rendering(fence_of(row), collected.digest, collected.sources, commit=commit)
+
+
+async def said_by_installation(centre: GatewayCentre, said: dict[str, object]) -> None:
+    place = (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
+    entry = await centre.ports.config.get(*place)
+    await centre.ports.config.put(*place, {**(entry.body if entry else {}), **said}, actor="centre")
 
 
 async def test_a_configuration_that_is_in_no_commit_counts_before_any_workflow_looks(
@@ -150,6 +156,7 @@ async def test_a_template_that_was_changed_or_is_gone_counts_for_each_cluster_wi
     told = await synced(admin, up_to_date)
     assert told["status"] == "False"
     assert f"The Helm chart template {OBJECT_DEFAULT_CHART} does not exist." in told["message"]
+    assert told == await synced(admin, up_to_date), "it is so since one moment"
 
 
 async def test_what_is_removed_or_deleted_has_no_configuration_to_have(
@@ -157,6 +164,7 @@ async def test_what_is_removed_or_deleted_has_no_configuration_to_have(
 ) -> None:
     await rendered(centre, up_to_date)
     (await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})).raise_for_status()
+    assert (await synced(admin, up_to_date))["status"] == "False"
     (await admin.delete(f"/v1/cluster/{up_to_date}")).raise_for_status()
     assert (await synced(admin, up_to_date))["status"] == "True"
 
@@ -167,8 +175,41 @@ async def test_whoever_renders_with_another_version_contradicts_nobody(
     """While an upgrade is under way, workers of the version in force decide."""
     await rendered(centre, up_to_date)
     (await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})).raise_for_status()
-    place = (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
-    entry = await centre.ports.config.get(*place)
-    body = {**(entry.body if entry else {}), RENDERER_IN_FORCE: RENDERER_VERSION + 1}
-    await centre.ports.config.put(*place, body, actor="centre")
+    await said_by_installation(centre, {RENDERER_IN_FORCE: RENDERER_VERSION + 1})
+    assert (await synced(admin, up_to_date))["status"] == "True"
+
+
+async def test_a_rendering_that_is_under_way_is_not_committed_yet(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient
+) -> None:
+    """Nor is one that a restore asks for."""
+    await centre.steps.begin_rendering(fence_of(await centre.row(up_to_date)))
+    told = await synced(admin, up_to_date)
+    assert (told["status"], told["reason"]) == ("False", "Behind")
+
+
+@pytest.mark.parametrize(("url", "status"), [("https://elsewhere.example", "True"), (BASE_URL, "False")])
+async def test_whoever_renders_with_another_url_decides(
+    centre: GatewayCentre, up_to_date: UUID, admin: httpx.AsyncClient, url: str, status: str
+) -> None:
+    """Else all clusters of a gateway with a setting of its own would be behind for ever."""
+    await said_by_installation(centre, {RENDERED_WITH: {"external_url": url}})
+    (await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})).raise_for_status()
+    assert (await synced(admin, up_to_date))["status"] == status
+
+
+@pytest.mark.parametrize("trouble", [Waiting("It is busy."), Stalled("It is damaged.", code="database_damaged")])
+async def test_what_cannot_be_read_contradicts_nobody_and_fails_no_verb(
+    centre: GatewayCentre,
+    up_to_date: UUID,
+    admin: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: EdgewrightError,
+) -> None:
+    async def fails(*_: object) -> None:
+        raise trouble
+
+    monkeypatch.setattr(RenderInputs, "collect", fails)
+    answer = await admin.patch(f"/v1/cluster/{up_to_date}", json={"values": {"a": 1}})
+    assert answer.status_code == 200, answer.text
     assert (await synced(admin, up_to_date))["status"] == "True"

@@ -114,7 +114,7 @@ def test_recreated_for_new_hardware_only_the_new_generation_is_let_go(grounds: G
     old = attached.password()
     assert attached.api("POST", "/recreate", json={"new_hardware": True}).status_code == 202
     eventually(lambda: attached.heartbeat(old).status_code == 401, seconds=LETTING_GO)
-    eventually(lambda: grounds.centre.is_ready("moved"), seconds=LETTING_GO)
+    eventually(lambda: attached.api("GET").json()["ready"], seconds=LETTING_GO)
     assert not grounds.kubelet.runs(DETACHER) and f"Secret/{NAMESPACE}/{AGENT}" in grounds.contents()
     attached.paste()
     assert attached.password() != old

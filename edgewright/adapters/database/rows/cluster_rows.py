@@ -322,6 +322,7 @@ def _cluster_row(
         drift=row.drift or "",
         secrets_commit=row.secrets_commit or "",
         rendered_commit=row.rendered_commit or "",
+        rendered_digest=row.rendered_digest,
     )
 
 
