@@ -73,6 +73,7 @@ class UpkeepActivities:
         self._looked_at: dict[UUID, float] = {}
         self._idle_looked_at = uuid4()  # drawn: a worker that is restarted often begins elsewhere each time
         self._kept = uuid4()
+        self._resealed = uuid4()
         self._reminders = Reminders()
 
     @activity.defn(name="sweep_expire")
@@ -171,8 +172,12 @@ class UpkeepActivities:
         await nudge_all(self._fleet, [cluster])
 
     async def _reseal(self) -> None:
-        """Begins the re-sealings that are due; the edge is asked with its next heartbeat."""
-        for cluster in await self._resealings.due(limit=MOST_RESEALINGS):
+        """Begins the next due re-sealings round the circle: one that cannot begin stays due, and holds up no other.
+
+        The edge is asked with its next heartbeat.
+        """
+        for cluster in _round_the_circle(await self._resealings.due(), self._resealed)[:MOST_RESEALINGS]:
+            self._resealed = cluster  # first, so that the next round begins behind it whatever happens now
             row = await self._directory.get(cluster)
             if row is None or row.certificate is None:
                 continue

@@ -76,5 +76,6 @@ class Resealings(Protocol):
         certificate is in use by now; ``removed``, ``deleting``), and ``Superseded`` for another generation.
         """
 
-    async def due(self, *, limit: int) -> Sequence[UUID]:
-        """Clusters with a superseded key of over 90 days whose values nobody has asked to re-seal since."""
+    async def due(self) -> Sequence[UUID]:
+        """Clusters with a superseded key of over 90 days whose values nobody has asked to re-seal since, all of them
+        in any order."""

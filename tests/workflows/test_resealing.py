@@ -138,7 +138,7 @@ async def test_a_key_of_90_days_is_left_behind_without_being_asked(temporal: str
         ahead += timedelta(hours=2)
         await upkeep.upkeep()
         assert await resealings.wanted(cluster, limit=9) == [DB]
-        assert await resealings.due(limit=9) == []
+        assert await resealings.due() == []
         await answer(centre, edge)
         edge.keys = [2]
 

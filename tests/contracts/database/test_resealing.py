@@ -282,21 +282,21 @@ async def test_a_resealing_that_a_removal_overtakes_is_asked_for_again(store: St
 async def test_a_superseded_key_is_due_when_it_is_90_days_old(timed: Store) -> None:
     cluster = await timed.create()
     await certify(timed, cluster, "f1", age=timedelta(20))
-    assert await timed.resealings.due(limit=9) == []
+    assert await timed.resealings.due() == []
     await certify(timed, cluster, "f2")
     await certify(timed, cluster, "f3")
     timed.clock.advance(days=69)
-    assert await timed.resealings.due(limit=9) == []
+    assert await timed.resealings.due() == []
     timed.clock.advance(days=1)
-    assert await timed.resealings.due(limit=9) == [cluster]
+    assert await timed.resealings.due() == [cluster]
     await timed.resealings.begin(cluster, 1, [], actor="centre", reason="")
-    assert await timed.resealings.due(limit=9) == [], "whatever is stale is asked for, or nothing is"
+    assert await timed.resealings.due() == [], "whatever is stale is asked for, or nothing is"
     timed.clock.advance(days=300)
-    assert await timed.resealings.due(limit=9) == []
+    assert await timed.resealings.due() == []
     await certify(timed, cluster, "f4")
-    assert await timed.resealings.due(limit=9) == [cluster]
+    assert await timed.resealings.due() == [cluster]
     await timed.wishes.request_removal(cluster, actor=ACTOR)
-    assert await timed.resealings.due(limit=9) == []
+    assert await timed.resealings.due() == []
 
 
 async def test_a_resealed_value_gives_way_alone(store: Store) -> None:

@@ -4,16 +4,26 @@ import asyncio
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
 
-from activities.upkeep import LATE_SECONDS, LEAST_KEPT, MOST_IDLE_LOOKS, MOST_LOOKS, UPKEEP_SLOTS, UpkeepActivities
+from activities.upkeep import (
+    LATE_SECONDS,
+    LEAST_KEPT,
+    MOST_IDLE_LOOKS,
+    MOST_LOOKS,
+    MOST_RESEALINGS,
+    UPKEEP_SLOTS,
+    UpkeepActivities,
+)
 from edgewright.adapters.temporal import nudging
 from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
-from edgewright.errors import Waiting
+from edgewright.errors import Stalled, Waiting
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import CommitSummary
 
@@ -127,7 +137,7 @@ class Repositories:
     async def forget_sweeps(self) -> int:
         return 0
 
-    async def due(self, *, limit: int) -> list[UUID]:
+    async def due(self) -> list[UUID]:
         return []
 
     def log(self, repository: UUID, *, limit: int) -> list[CommitSummary]:
@@ -140,16 +150,66 @@ class Repositories:
         self.kept.add(repository)
 
 
+def keeping(centre: Any) -> UpkeepActivities:
+    return UpkeepActivities(
+        centre, centre, centre, centre, centre, fleet=centre, ended_requests=centre, resealings=centre
+    )
+
+
 @pytest.mark.parametrize("count", [1, 12, 1000])
 async def test_every_repository_has_its_turn_at_keeping_in_shape_and_those_of_a_few_soon(count: int) -> None:
     centre: Any = Repositories()
     centre.clusters = [uuid4() for _ in range(count)]
-    activities = UpkeepActivities(
-        centre, centre, centre, centre, centre, fleet=centre, ended_requests=centre, resealings=centre
-    )
+    activities = keeping(centre)
     for _ in range(min(UPKEEP_SLOTS, math.ceil(count / LEAST_KEPT))):
         await activities.upkeep()
     assert len(centre.kept) == count
+
+
+class OldKeys(Repositories):
+    """Clusters whose key is over 90 days old; some of their repositories cannot be read."""
+
+    def __init__(self, due: list[UUID], *, broken: Mapping[UUID, Exception]) -> None:
+        super().__init__()
+        self.clusters = []
+        self._due = due
+        self._broken = broken
+        self.begun: list[UUID] = []
+        self.nudged: list[UUID] = []
+
+    async def due(self) -> list[UUID]:
+        return [cluster for cluster in self._due if cluster not in self.begun]
+
+    async def get(self, cluster: UUID) -> Any:
+        return SimpleNamespace(generation=1, certificate=SimpleNamespace(fingerprint="f2"))
+
+    def head(self, repository: UUID) -> None:
+        if repository in self._broken:
+            raise self._broken[repository]
+
+    async def begin(self, cluster: UUID, generation: int, secrets: list[str], *, actor: str, reason: str) -> Any:
+        self.begun.append(cluster)
+        return SimpleNamespace()
+
+    async def nudge(self, cluster: UUID, *, bulk: bool = False) -> None:
+        self.nudged.append(cluster)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "rounds"),
+    [(Stalled("The repository is damaged.", code="repository_damaged"), 2), (RuntimeError(), MOST_RESEALINGS + 1)],
+)
+async def test_repositories_that_cannot_be_read_keep_no_other_from_being_resealed(
+    trouble: Exception, rounds: int
+) -> None:
+    """What nobody expects ends its round; the next one begins behind it."""
+    broken, sound = [uuid4() for _ in range(MOST_RESEALINGS)], uuid4()
+    centre = OldKeys([*broken, sound], broken=dict.fromkeys(broken, trouble))
+    activities = keeping(centre)
+    for _ in range(rounds):
+        with suppress(RuntimeError):
+            await activities.upkeep()
+    assert (centre.begun, centre.nudged) == ([sound], [sound])
 
 
 class StillFleet:

@@ -131,18 +131,13 @@ class SqlResealings:
             assert told is not None  # noqa: S101 - for the type checker: its row is locked with that of the cluster
             return told
 
-    async def due(self, *, limit: int) -> Sequence[UUID]:
+    async def due(self) -> Sequence[UUID]:
         async with self._database.read(long=True) as connection:
             at = await self._database.now(connection)
-            statement = (
-                select(clusters.c.uuid)
-                .where(
-                    clusters.c.reseal_due_at <= at,
-                    clusters.c.desired == Desired.PRESENT,
-                    clusters.c.closed_at.is_(None),
-                )
-                .order_by(clusters.c.reseal_due_at, clusters.c.uuid)
-                .limit(limit)
+            statement = select(clusters.c.uuid).where(
+                clusters.c.reseal_due_at <= at,
+                clusters.c.desired == Desired.PRESENT,
+                clusters.c.closed_at.is_(None),
             )
             return list(await connection.scalars(statement))
 
