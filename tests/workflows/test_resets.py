@@ -14,6 +14,7 @@ from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
+from edgewright.messages.cluster import PauseVerb
 
 OWN, FOREIGN, NEWER = (certificate_pem(private_key(bits)) for bits in (2048, 3072, 4096))
 
@@ -72,6 +73,31 @@ async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Ce
     await says(centre, cluster, "awake")
     assert not (await centre.row(cluster)).paused
     assert (await kinds(centre, cluster)).count("cluster.paused") == 1
+
+
+async def test_a_resume_that_was_overtaken_by_a_pause_does_not_come_back_with_a_reset(centre: Centre) -> None:
+    """Sent without ``seen``, as Temporal's own tools do: by that alone a resume could be told to be old."""
+    cluster = await centre.create("paused-again")
+    for update, reason in (
+        (names.UPDATE_PAUSE, "shift change"),
+        (names.UPDATE_RESUME, ""),
+        (names.UPDATE_PAUSE, "inventory"),
+    ):
+        await centre.handle(cluster).execute_update(update, PauseVerb(actor="token:test", reason=reason))
+    await eventually(lambda: is_told(centre, cluster))
+    await reset(centre, cluster)
+
+    async def all_refused() -> bool:
+        told = await kinds(centre, cluster)
+        return (told.count("pause.refused"), told.count("resume.refused")) == (2, 1)
+
+    await eventually(all_refused)
+    row = await centre.row(cluster)
+    assert (row.paused, row.paused_reason) == (True, "inventory")
+    told = await kinds(centre, cluster)
+    assert (told.count("cluster.paused"), told.count("cluster.resumed")) == (2, 1)
+    await centre.handle(cluster).execute_update(names.UPDATE_RESUME, PauseVerb(actor="token:test"))
+    assert not (await centre.row(cluster)).paused, "a resume of now is taken"
 
 
 async def reports(centre: Centre, cluster: UUID, pem: str, *, actor: str = "agent") -> None:
