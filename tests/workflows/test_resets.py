@@ -4,14 +4,14 @@ from uuid import UUID, uuid4
 
 import pytest
 from centre import Centre, eventually
-from cluster_states import is_told, kinds, tells
+from cluster_states import at_phase, at_step, is_told, kinds, tells
 from sealing_keys import certificate_pem, private_key
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 
 from edgewright.application.edge_status import EdgeStatusDoor
-from edgewright.domain.cluster import Desired, Phase
+from edgewright.domain.cluster import Desired, Phase, StepName, StepState
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
 from edgewright.messages.cluster import PauseVerb
@@ -168,3 +168,25 @@ async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(ce
     row = await centre.row(cluster)
     assert row.desired is Desired.PRESENT
     assert row.projection is not None and row.projection.phase is not Phase.DELETED
+
+
+async def test_a_skipped_step_is_skipped_once_whatever_a_reset_brings_again(centre: Centre) -> None:
+    cluster = await centre.create("skipped")
+    await centre.bootstrap(cluster)
+    await centre.wishes.request_deletion(cluster, actor="token:test")
+    await centre.fleet.nudge(cluster)
+    await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
+    await centre.fleet.skip_step(cluster, StepName.AWAIT_EMPTY, reason="scrapped", actor="token:ann")
+    await centre.until(cluster, at_step(StepName.AWAIT_GOODBYE))
+    await eventually(lambda: is_told(centre, cluster))
+    await reset(centre, cluster)
+
+    async def goes_on() -> bool:
+        present = {each.name: each.state for each in (await centre.fleet.readiness(cluster)).steps}
+        return present.get(StepName.AWAIT_GOODBYE) is StepState.RUNNING
+
+    await eventually(goes_on)
+    await centre.fleet.skip_step(cluster, StepName.AWAIT_GOODBYE, reason="gone", actor="token:ann")
+    row = await centre.until(cluster, at_phase(Phase.DELETED))
+    assert row.projection and [each.reason for each in row.projection.residue] == ["scrapped", "gone"]
+    assert (await kinds(centre, cluster)).count("step.skipped") == 2

@@ -2,6 +2,11 @@
 
 A run that is reset gets its messages once more. Each has an ID that follows from its place and its content, and is
 noted in the transaction that applies it.
+
+``retry_step`` and ``skip_step`` are not noted, because they write nothing here: they change the steps of the present
+plan, which the projection holds and a reset run takes up again. The same message then finds its step finished, or not
+there yet, and is refused. A retry that finds it waiting brings an attempt forward that would come anyway; a skip
+meets no other deletion than its own, because one that has begun cannot be taken back.
 """
 
 from datetime import datetime, timedelta
