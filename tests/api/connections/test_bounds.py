@@ -53,6 +53,28 @@ def test_refusal_is_a_problem_document(live: BoundedGateway) -> None:
     assert (json.loads(body)["status"], json.loads(body)["code"]) == (431, "headers_too_large")
 
 
+JUST_TOO_LONG = 66 * 1024
+"""Bytes; `docs/operations.md` says 64 KiB."""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        START + b"".join(b"X-%d: %b\r\n" % (number, b"a" * (JUST_TOO_LONG // 6)) for number in range(6)) + b"\r\n",
+        START + b"X-Long: " + b"a" * JUST_TOO_LONG + b"\r\n\r\n",
+        START + b"X-Unfinished: " + b"a" * JUST_TOO_LONG,
+        b"GET /" + b"a" * JUST_TOO_LONG + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
+    ids=["few lines", "one line", "half a line", "path"],
+)
+def test_more_than_64_kib_of_headers_are_refused(live: BoundedGateway, head: bytes) -> None:
+    client = RawClient(live.url)
+    client.send(head)
+    answer, _, body = client.read_until_closed().partition(b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert json.loads(body)["code"] == "headers_too_large"
+
+
 def test_long_headers_within_the_limit_are_taken(live: BoundedGateway) -> None:
     client = RawClient(live.url)
     client.send(START + b"".join(b"X-%d: %b\r\n" % (number, b"a" * 600) for number in range(100)) + b"\r\n")
