@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from centre import eventually
 from failing.caller import Caller, problem_code, timed
 from failing.storage import DATABASE, FaultyStorage
 
@@ -12,6 +13,12 @@ pytestmark = pytest.mark.timeout(300)
 
 TOGETHER = 6
 """Requests at once: more than could be refused one after the other before a caller loses patience."""
+
+
+async def readyz_says(caller: Caller, expected: tuple[int, str, str]) -> bool:
+    """``expected``: status, code, and what is out of reach."""
+    answer = await caller.get("/readyz")
+    return (answer.status_code, problem_code(answer), answer.json().get("where", "")) == expected
 
 
 async def test_full_disk_refuses_changes_and_reads_go_on(faulty: FaultyStorage, caller: Caller) -> None:
@@ -33,6 +40,8 @@ async def test_full_disk_refuses_changes_and_reads_go_on(faulty: FaultyStorage, 
         assert (await caller.get(f"/v1/cluster/{before}")).json()["ready"]
         refs = await caller.get(f"/uuid/{before}/info/refs", service="git-upload-pack")
         assert refs.status_code == 200
+        await eventually(lambda: readyz_says(caller, (503, "not_serving", "database")))
+    await eventually(lambda: readyz_says(caller, (200, "", "")))
 
     create, put = await asyncio.gather(
         caller.create("during-full"), caller.put_secret(before, "default/db/password", "new")
