@@ -34,8 +34,8 @@ from edgewright.agent.attachment import Attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.holding import Holding
 from edgewright.agent.messages import ReceivedHeartbeatAnswer, SentHeartbeat
-from edgewright.agent.nonces import Nonces
 from edgewright.agent.pauses import Backoff, until_next_beat
+from edgewright.agent.reporter import Nonces
 from edgewright.agent.timing import RealClock
 from edgewright.domain.cluster import Role
 from edgewright.errors import EdgewrightError

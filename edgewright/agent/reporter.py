@@ -5,6 +5,7 @@ start what removes.
 """
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -18,7 +19,6 @@ from edgewright.agent.lacks import NODES
 from edgewright.agent.leaving import Leaving
 from edgewright.agent.messages import ACTIVE, PENDING, ReceivedHeartbeatAnswer, SentHeartbeat
 from edgewright.agent.moving import Moving
-from edgewright.agent.nonces import Nonces
 from edgewright.agent.passwords import AGENT
 from edgewright.agent.pauses import SHORTEST_INTERVAL, SHORTEST_PAUSE, Backoff, until_next_beat
 from edgewright.agent.rotation import Rotation
@@ -49,6 +49,20 @@ class CentreCalls(Protocol):
     async def resealed(self, fingerprint: str, secrets: Sequence[Mapping[str, Any]]) -> Sequence[str]: ...
 
     async def close(self) -> None: ...
+
+
+class Nonces:
+    """Ties each heartbeat of an agent to the one before: two agents with one identity break the chain."""
+
+    def __init__(self) -> None:
+        self.current = secrets.token_hex(16)
+        """To send; the same until it is answered, for the centre may have it already."""
+        self.previous: str | None = None
+        """The last one that was answered."""
+
+    def answered(self) -> None:
+        """The current one was; the next heartbeat has another."""
+        self.previous, self.current = self.current, secrets.token_hex(16)
 
 
 class Reporter:

@@ -4,6 +4,7 @@ One thread owns the children and does everything in ``tick``; what takes long ru
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -17,8 +18,9 @@ from typing import TypeVar
 
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.ledger import MARK, ProcessLedger
-from edgewright.cli.logs import bound, last_words
 
+LARGEST_BYTES = 10 * 1024 * 1024
+"""A log that has grown beyond this is moved to ``.1``; the one before to ``.2``; older ones go."""
 _TICK_SECONDS = 0.05
 _LOG_CHECK_SECONDS = 60.0
 
@@ -183,7 +185,7 @@ class Supervisor:
         if now - self._logs_checked > _LOG_CHECK_SECONDS:
             self._logs_checked = now
             for child in self._children.values():
-                bound(child.part.log)
+                bound_log(child.part.log)
 
     def stop(self) -> None:
         """Stops everything in the opposite order of its start; a second wish to stop kills what is left."""
@@ -204,7 +206,7 @@ class Supervisor:
         child.restart_at = None
         if part.ready_file:
             part.ready_file.unlink(missing_ok=True)
-        bound(part.log)
+        bound_log(part.log)
         mark = self._ledger.open_record(part.name)
         with part.log.open("ab") as log:
             try:
@@ -272,3 +274,39 @@ def _read_the_log(part: Part) -> str:
     words = last_words(part.log)
     advice = f"Read {part.log}" + (f"; its last line: {words}" if words else ".")
     return f"{advice}\n{part.advice}" if part.advice else advice
+
+
+def bound_log(log: Path, *, largest: int = LARGEST_BYTES) -> bool:
+    """Rotates a log that is too large, also while a child appends to it; returns whether it was.
+
+    The file itself stays and is emptied, because the child holds it open; a line that is written during the copy
+    may be lost.
+    """
+    try:
+        if log.stat().st_size <= largest:
+            return False
+    except FileNotFoundError:
+        return False
+    newest, older = log.with_name(log.name + ".1"), log.with_name(log.name + ".2")
+    try:
+        if newest.exists():
+            newest.replace(older)
+        shutil.copyfile(log, newest)
+    except OSError:
+        # On a full disk the space is worth more than the old lines.
+        newest.unlink(missing_ok=True)
+    with log.open("r+b") as file:
+        file.truncate(0)
+    return True
+
+
+def last_words(log: Path, *, longest: int = 200) -> str:
+    """The last line of a log that is not empty, cut to a length; empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - 4096))
+            lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    return lines[-1][:longest] if lines else ""

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from edgewright.cli.logs import bound, last_words
+from edgewright.cli.supervisor import bound_log, last_words
 
 
 def test_small_log_is_left_alone(tmp_path: Path) -> None:
     log = tmp_path / "part.log"
     log.write_text("line\n")
-    assert not bound(log, largest=100)
-    assert not bound(tmp_path / "absent.log")
+    assert not bound_log(log, largest=100)
+    assert not bound_log(tmp_path / "absent.log")
     assert log.read_text() == "line\n"
 
 
@@ -21,7 +21,7 @@ def test_large_log_is_rotated_under_the_hands_of_its_writer(tmp_path: Path) -> N
     with log.open("ab", buffering=0) as writer:
         for number in range(4):
             writer.write(b"%d" % number * 200)
-            assert bound(log, largest=100)
+            assert bound_log(log, largest=100)
         writer.write(b"after")
     assert log.read_text() == "after"
     assert (tmp_path / "part.log.1").read_text() == "3" * 200
@@ -39,7 +39,7 @@ def test_log_that_does_not_fit_on_the_disk_twice_is_emptied_all_the_same(
     monkeypatch.setattr("shutil.copyfile", full)
     log = tmp_path / "part.log"
     log.write_text("x" * 200)
-    assert bound(log, largest=100)
+    assert bound_log(log, largest=100)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("part.log", "")]
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from edgewright.agent.nonces import Nonces
+from edgewright.agent.reporter import Nonces
 from edgewright.domain.identity import FORK_BREAKS, Chain, Link
 
 START, LEASE = datetime(2026, 3, 1, tzinfo=UTC), timedelta(minutes=5)
