@@ -4,10 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from api.access import Access
@@ -15,7 +20,6 @@ from api.connections.limits import descriptor_limit, limits_for
 from api.connections.proxied import ProxiedCallers
 from api.dependencies import EdgeOffer
 from api.document import document
-from api.documentation import serve_documentation
 from api.gateway import Gateway
 from api.held_answers import HeldAnswers
 from api.kept_answers import KeptAnswers
@@ -86,9 +90,21 @@ ROUTERS = tuple(
 ASKED_MOST = (git.router, agent.router)
 """What every edge asks all the time; matched first, as routes are tried one after the other."""
 
-
 EXPOSED = ("ETag", "Edgewright-Commit", "Edgewright-Warning", "Location", "Retry-After", "X-Request-Id")
 """Headers of answers that pages of other origins may read."""
+DOCUMENTATION_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",  # Swagger UI sets styles of single elements
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""What the page ``/docs`` may load."""
 
 
 @cache
@@ -102,6 +118,19 @@ class GatewayApplication(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         return described()
+
+
+def serve_documentation(app: FastAPI) -> None:
+    """Adds ``/docs``, Swagger UI from this package. A token is typed there, so no script comes from anywhere else."""
+    folder = Path(str(files("api") / "swagger_ui"))
+
+    async def page(_request: Request) -> Response:
+        return FileResponse(
+            folder / "index.html", media_type="text/html", headers={"Content-Security-Policy": DOCUMENTATION_POLICY}
+        )
+
+    app.add_route("/docs", page, methods=["GET"], include_in_schema=False)
+    app.mount("/docs", StaticFiles(directory=folder))
 
 
 def create_app(gateway: Gateway) -> FastAPI:

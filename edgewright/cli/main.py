@@ -10,7 +10,18 @@ from pydantic import ValidationError
 from edgewright import __version__
 from edgewright.cli import admin, doctor, down, up
 from edgewright.cli.client_settings import ClientSettings
-from edgewright.cli.commands import cluster, flux, secret, token, webhook
+from edgewright.cli.commands import (
+    cluster_check_in,
+    cluster_creation,
+    cluster_edge,
+    cluster_ending,
+    cluster_verbs,
+    cluster_views,
+    flux,
+    secret,
+    token,
+    webhook,
+)
 from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
 from edgewright.errors import EdgewrightError
 from edgewright.settings import Settings
@@ -43,13 +54,25 @@ def agent() -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "edgewright.agent"])  # noqa: S606 - no shell is wanted
 
 
+cluster = typer.Typer(no_args_is_help=True)
+
+for _command in (
+    *cluster_creation.COMMANDS,
+    *cluster_ending.COMMANDS,
+    *cluster_views.COMMANDS,
+    *cluster_edge.COMMANDS,
+    *cluster_check_in.COMMANDS,
+    *cluster_verbs.COMMANDS,
+):
+    _command.join(cluster)
+
 app.add_typer(
     admin.app,
     name="admin",
     help="Set this machine's installation up, back it up, restore it.",
     rich_help_panel=_HERE,
 )
-app.add_typer(cluster.app, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
+app.add_typer(cluster, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
 app.add_typer(secret.app, name="secret", help="Seal secrets for a cluster.", rich_help_panel=_GATEWAY)
 app.add_typer(flux.app, name="flux", help="The Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)
