@@ -1,4 +1,4 @@
-"""Reads and records on the ``clusters`` row."""
+"""Reads and records on the ``clusters`` row, also what a signal says."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,6 +7,7 @@ from uuid import UUID
 
 from temporalio import activity
 
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.rendering import RenderInputs, digest_of
 from edgewright.domain.absence import UnopenedValue, absence_findings, absence_problem, unopened_of
 from edgewright.domain.cluster import Desired, EdgeHealth, StepName, Wanted
@@ -22,6 +23,7 @@ from edgewright.messages.steps import (
     ReadWanted,
     Receipt,
     RecordDeletion,
+    RecordEdgeStatus,
     RecordPause,
 )
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -189,6 +191,30 @@ class ClusterActivities:
                 reason=message.reason,
                 actor=message.actor,
                 seen=message.seen,
+                once=applied_once(message.verb),
+            )
+        except Refused as refusal:
+            return Receipt(refusal=refusal.detail)
+        return Receipt()
+
+
+class EdgeActivities:
+    """Takes what the signals `edge_status` and `sealing_key_rotated` say, by the rules of the HTTP door."""
+
+    def __init__(self, door: EdgeStatusDoor) -> None:
+        self._door = door
+
+    @activity.defn(name="record_edge_status")
+    async def record_edge_status(self, message: RecordEdgeStatus) -> Receipt:
+        """Checks and records a status; a refusal is an answer, not a failure."""
+        try:
+            await self._door.record(
+                message.cluster,
+                message.body,
+                merge=message.merge,
+                actor=message.actor,
+                generation=None,
+                proposes=True,
                 once=applied_once(message.verb),
             )
         except Refused as refusal:

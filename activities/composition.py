@@ -5,12 +5,10 @@ from typing import Any
 
 from opentelemetry.trace import NoOpTracer, Tracer
 
-from activities.clusters import ClusterActivities
+from activities.clusters import ClusterActivities, EdgeActivities
 from activities.commissioning import CommissioningActivities
-from activities.edge import EdgeActivities
 from activities.notifications import Counted, NotificationActivities
-from activities.repository import RepositoryActivities
-from activities.secrets import SecretActivities
+from activities.repository import RepositoryActivities, SecretActivities
 from activities.together import TogetherActivities
 from activities.upkeep import UpkeepActivities
 from edgewright.application.edge_status import EdgeStatusDoor

@@ -1,4 +1,4 @@
-"""The steps that touch the driving repository."""
+"""The steps that touch the driving repository, and the commits of secrets that no gateway has made."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,6 +10,7 @@ from temporalio import activity
 from edgewright.application.git_storage import CAS_ATTEMPTS, demand_storage, lost_every_race
 from edgewright.application.rendering import RenderInputs
 from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
+from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
     READ_BY_PURGE,
@@ -20,11 +21,12 @@ from edgewright.domain.rendering import (
 )
 from edgewright.domain.rendering.secret_drivers import sealed_place
 from edgewright.errors import NotFound, Stalled, Superseded
-from edgewright.messages.steps import RaiseFence, StepInput, StepResult
+from edgewright.messages.steps import CommitSecrets, CommitSecretsResult, RaiseFence, StepInput, StepResult
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_steps import ClusterSteps
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved, WriterFence
+from edgewright.ports.secret_staging import SecretStaging
 from edgewright.sealing import read_values, remove_keys
 
 Changes = Mapping[str, bytes | None]
@@ -248,6 +250,25 @@ class RepositoryActivities:
         if row.closed:
             raise Superseded(f"The deletion of {cluster} has finished.")
         return row
+
+
+class SecretActivities:
+    """Commits the staged secrets that no gateway has committed: large ones, and those of a gateway that could not.
+
+    Ciphertext in, commits out. No plaintext ever comes here.
+    """
+
+    def __init__(self, directory: ClusterDirectory, staging: SecretStaging, git: GitServer) -> None:
+        self._commits = SecretCommits(directory, staging, git)
+
+    @activity.defn(name="commit_secrets")
+    async def commit_secrets(self, message: CommitSecrets) -> CommitSecretsResult:
+        """Commits what is staged for a cluster, the oldest first, and says whether there is more."""
+        made = await self._commits.commit(message.cluster)
+        newest = made.newest
+        if not made.requests and activity.info().attempt > 1:
+            newest = await self._commits.unreported(message.cluster)
+        return CommitSecretsResult(commit=newest, requests=made.requests, more=made.more)
 
 
 def _only_sealed_for(fingerprint: str | None, document: bytes | None, path: str) -> bytes | None:

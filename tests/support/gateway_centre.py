@@ -18,8 +18,7 @@ from shared_statements import open_database
 from temporalio.testing import ActivityEnvironment
 
 from activities.commissioning import CommissioningActivities
-from activities.repository import RepositoryActivities
-from activities.secrets import SecretActivities
+from activities.repository import RepositoryActivities, SecretActivities
 from api.app import create_app
 from api.connections.limits import ConnectionLimits
 from api.dependencies import EdgeOffer

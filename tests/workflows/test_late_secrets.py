@@ -8,7 +8,7 @@ from centre import Centre
 from staged_secrets import Frozen, committed_cluster, present_value, staged
 from temporalio.testing import ActivityEnvironment
 
-from activities.secrets import SecretActivities
+from activities.repository import SecretActivities
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.secret_staging import StagedState

@@ -13,8 +13,7 @@ from cluster_states import StatusAway
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
-from activities.repository import RepositoryActivities
-from activities.secrets import SecretActivities
+from activities.repository import RepositoryActivities, SecretActivities
 from edgewright.application.rendering import RenderInputs
 from edgewright.domain.cluster import CertificateFacts, Fence, StepName
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference

@@ -11,7 +11,7 @@ from resealing_edge import ResealingEdge, answer, ask, certificate, certify, to_
 from temporalio.testing import ActivityEnvironment
 
 from activities.composition import upkeep_of
-from activities.secrets import SecretActivities
+from activities.repository import SecretActivities
 from edgewright.domain.cluster import ConditionType
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow

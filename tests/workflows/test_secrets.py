@@ -14,7 +14,7 @@ from cluster_states import remove_content
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
 
-from activities.secrets import SecretActivities
+from activities.repository import SecretActivities
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.errors import Waiting
 from edgewright.messages.steps import CommitSecrets
