@@ -21,9 +21,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.workflow import NondeterminismError
 
 from activities.composition import NO_TRACES, build_activities
-from activities.failures import FailureInterceptor
-from activities.heartbeat import HeartbeatInterceptor
-from activities.observation import ObservationInterceptor
+from activities.interceptors import FailureInterceptor, HeartbeatInterceptor, ObservationInterceptor
 from edgewright import __version__
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.migrations import OtherSchema

@@ -8,7 +8,7 @@ The tree has three branches, and the branch is the answer to "what now?":
 
 ``code`` is stable and part of the API. ``detail`` is a sentence and ``hint`` says what to do next; neither
 ever holds a secret. The branch is mapped once onto problem documents (``api/problems.py``) and once onto
-Temporal (``activities/failures.py``).
+Temporal (``activities/interceptors.py``).
 """
 
 

@@ -10,7 +10,7 @@ from edgewright.domain.cluster import StepName
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, NOTIFICATIONS_QUEUE
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=4)
-"""How soon the death of a worker is noticed; activities send a sign of life each second (activities/heartbeat.py)."""
+"""How soon the death of a worker is noticed; an activity beats each second (activities/interceptors.py)."""
 
 
 class ActivityPolicy(TypedDict):

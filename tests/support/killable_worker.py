@@ -23,7 +23,7 @@ from centre import EXTERNAL_URL, open_centre
 from temporalio import activity
 from temporalio.worker import Worker
 
-import activities.heartbeat
+import activities.interceptors
 import worker
 from activities.composition import build_activities
 from activities.together import TogetherActivities
@@ -199,7 +199,7 @@ def hurry() -> None:
     for policy in vars(policies).values():
         if isinstance(policy, dict) and "heartbeat_timeout" in policy:
             policy["heartbeat_timeout"] = HEARTBEAT_TIMEOUT
-    activities.heartbeat.INTERVAL = HEARTBEAT_INTERVAL
+    activities.interceptors.HEARTBEAT_INTERVAL = HEARTBEAT_INTERVAL
     worker.CACHED_WORKFLOWS = 0
 
 

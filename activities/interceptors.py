@@ -1,24 +1,32 @@
-"""Every activity is seen: its log lines say what they are about, and it is a span of the trace that it belongs to."""
+"""What surrounds every activity: it is seen, beats while it runs, and fails as the workflows understand."""
 
+import asyncio
 import logging
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import structlog
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer
 from structlog.contextvars import bound_contextvars
 from temporalio import activity
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, CancelledError, FailureError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from edgewright.adapters.tracing import span_before
+from edgewright.errors import EdgewrightError, Waiting
 from edgewright.messages.cause import Cause, cause_in
+from edgewright.messages.steps import StepFailure
 
 log = structlog.get_logger("edgewright.activities")
 
+QUICK_RETRY = 2.0
+"""Seconds: what waits for longer is not retried by the server unseen, but by the loop, which says so."""
+HEARTBEAT_INTERVAL = 1.0
+"""Seconds between two signs of life; a quarter of the time-out in workflows/policies.py."""
 _OF_CLUSTER = re.compile(r"cluster-([0-9a-f-]{36})")
 _ROUTINE = frozenset({"read_wanted", "publish", "sweep_expire", "sweep_nudge", "sweep_upkeep", "sweep_notify"})
 """Activities that happen all the time and change nothing that anybody asked for: logged at DEBUG."""
@@ -87,3 +95,78 @@ def _about(info: activity.Info, cause: Cause) -> dict[str, str | int]:
 def _code(error: BaseException) -> str:
     """What an error is called, without its text."""
     return (error.type if isinstance(error, ApplicationError) else None) or type(error).__name__
+
+
+class FailureInterceptor(Interceptor):
+    """Maps Edgewright's errors onto Temporal, the only place that does.
+
+    Waiting is retried (not before ``retry_after``); Refused and Stalled are not; a bug is, a few times.
+
+    An unexpected exception reaches Temporal by its type alone: its text could hold anything.
+    """
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
+        return _FailureInbound(next)
+
+
+class _FailureInbound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the SDK's name
+        name = activity.info().activity_type
+        try:
+            return await self.next.execute_activity(input)
+        except (FailureError, CancelledError):
+            raise
+        except EdgewrightError as error:
+            raise as_failure(error) from None
+        except Exception as error:  # the boundary: nothing unexpected may carry its text outside
+            log.exception("activity_bug", activity=name, workflow=activity.info().workflow_id)
+            sentence = f"{type(error).__name__} in {name}; the worker's log has the rest."
+            failure = StepFailure(code="unexpected", sentence=sentence)
+            raise ApplicationError(sentence, failure.model_dump(mode="json"), type="unexpected") from None
+
+
+def as_failure(error: EdgewrightError) -> ApplicationError:
+    """One of our errors as Temporal carries it."""
+    waiting = isinstance(error, Waiting)
+    retry_after = error.retry_after if isinstance(error, Waiting) else None
+    soon = retry_after is not None and retry_after <= QUICK_RETRY
+    failure = StepFailure(
+        code=error.code,
+        sentence=error.detail,
+        hint=error.hint or "",
+        where=error.where or "",
+        permanent=not waiting,
+        retry_after=retry_after,
+    )
+    return ApplicationError(
+        error.detail,
+        failure.model_dump(mode="json"),
+        type=error.code,
+        non_retryable=not soon,
+        next_retry_delay=timedelta(seconds=retry_after) if retry_after and soon else None,
+    )
+
+
+class HeartbeatInterceptor(Interceptor):
+    """Beats while an activity runs, so that the death of a worker is noticed within seconds.
+
+    It is also how an activity hears that it was cancelled.
+    """
+
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the SDK's name
+        return _HeartbeatInbound(next)
+
+
+class _HeartbeatInbound(ActivityInboundInterceptor):
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002 - the SDK's name
+        beating = asyncio.create_task(_beat())
+        try:
+            return await self.next.execute_activity(input)
+        finally:
+            beating.cancel()
+
+
+async def _beat() -> None:
+    while True:
+        await asyncio.sleep(HEARTBEAT_INTERVAL)
+        activity.heartbeat()
