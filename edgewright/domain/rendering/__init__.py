@@ -1,8 +1,8 @@
 """What the centre puts into a driving repository: pure and deterministic.
 
 ``repository`` makes every generated file of a cluster from its templates, ``secret_drivers`` what drives the secrets
-of each namespace, ``removal`` takes the workloads away when a cluster is deleted, ``purge`` adds the rights to give
-up what seals its secrets, ``releases`` finds what is installed from the centre's own charts, ``deliverable`` refuses
+of each namespace, ``removal`` takes the workloads away when a cluster is deleted, and adds the rights to give up
+what seals its secrets, ``releases`` finds what is installed from the centre's own charts, ``deliverable`` refuses
 what YAML cannot carry, ``manifests`` checks Kubernetes manifests and spells them as YAML.
 """
 
@@ -14,9 +14,8 @@ from edgewright.domain.rendering.layout import (
     SECRETS_FOLDER,
     SELF_LINK_PATH,
 )
-from edgewright.domain.rendering.purge import READ_BY_PURGE, purge_files
 from edgewright.domain.rendering.releases import ChartRelease, releases_of_shared_charts
-from edgewright.domain.rendering.removal import workload_removal
+from edgewright.domain.rendering.removal import READ_BY_PURGE, purge_files, workload_removal
 from edgewright.domain.rendering.repository import (
     FETCHED_BY_ITSELF,
     FETCHED_WHEN_ASKED,

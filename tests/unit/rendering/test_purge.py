@@ -11,7 +11,7 @@ from edgewright.agent import purging
 from edgewright.agent.leaving import is_empty
 from edgewright.agent.observation import Kustomized
 from edgewright.domain.rendering import READ_BY_PURGE, purge_files, render_repository, workload_removal
-from edgewright.domain.rendering.purge import PART, RIGHTS
+from edgewright.domain.rendering.removal import PART, RIGHTS
 
 HEAD = "a" * 40
 
