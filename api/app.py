@@ -52,8 +52,8 @@ from api.routes import (
     webhook,
 )
 from edgewright import __version__
-from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
+from edgewright.adapters.database.engine.sqlite_engine import change_stamp
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from edgewright.adapters.database.access.accounts import SqlAccounts
-from edgewright.adapters.database.access.audit import SqlAuditLog
 from edgewright.adapters.database.access.edge_access import SqlEdgeAccess
-from edgewright.adapters.database.access.ended_requests import SqlEndedRequests
 from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, SqlOperatorTokens
 from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
 from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
@@ -17,10 +15,11 @@ from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishe
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database, open_database
+from edgewright.adapters.database.events.events import SqlAuditLog
 from edgewright.adapters.database.notifications.notifications import SqlNotifications
 from edgewright.adapters.database.notifications.webhooks import SqlWebhooks
 from edgewright.adapters.database.secrets.resealing import SqlResealings
-from edgewright.adapters.database.secrets.secret_staging import SqlSecretStaging
+from edgewright.adapters.database.secrets.secret_staging import SqlEndedRequests, SqlSecretStaging
 from edgewright.adapters.database.upkeep.census import SqlCensus
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.timed import TimedGit

@@ -19,8 +19,8 @@ from supervised import pause
 from temporalio.client import Client, WorkflowHandle
 
 from activities.composition import build_activities
-from edgewright.adapters.database.access.audit import SqlAuditLog
 from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.events.events import SqlAuditLog
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet

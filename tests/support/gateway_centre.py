@@ -24,8 +24,8 @@ from api.connections.limits import ConnectionLimits
 from api.dependencies import EdgeOffer
 from api.gateway import Gateway
 from api.rooms import furnish
-from edgewright.adapters.database.engine.change_stamp import change_stamp
 from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.engine.sqlite_engine import change_stamp
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.webhook.key_file import FILE_NAME

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from database_stores import Store, key_of
 
-from edgewright.adapters.database.access import ended_requests
+from edgewright.adapters.database.secrets import secret_staging
 
 
 async def stage(store: Store, cluster: UUID, *keys: str, **more: Any) -> UUID:
@@ -59,8 +59,8 @@ async def test_a_request_is_forgotten_as_a_whole(timed: Store) -> None:
 async def test_one_call_forgets_a_bounded_number_and_the_next_goes_on(
     timed: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ended_requests, "BATCH", 2)
-    monkeypatch.setattr(ended_requests, "MOST_BATCHES", 1)
+    monkeypatch.setattr(secret_staging, "FORGET_BATCH", 2)
+    monkeypatch.setattr(secret_staging, "MOST_FORGET_BATCHES", 1)
     cluster = await timed.create()
     requests = [await stage(timed, cluster, "a") for _ in range(3)]
     requests.append(await stage(timed, cluster, "a", "b", "c"))

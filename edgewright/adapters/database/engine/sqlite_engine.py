@@ -1,13 +1,14 @@
-"""SQLite: how a connection is opened, and how its transactions begin and end."""
+"""SQLite: how a connection is opened, how its transactions begin and end, and whether anything was written since."""
 
 import sqlite3
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
 from sqlalchemy import NullPool, event
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -15,6 +16,8 @@ from edgewright.adapters.database.engine.direct_connection import Answered, Dire
 from edgewright.adapters.database.engine.sqlite_connection import LoopConnection
 
 T = TypeVar("T")
+Stamp = Callable[[], int | None]
+"""A number that another commit changes, whoever makes it; None: unknown at the moment."""
 
 
 class SqliteConnection(DirectConnection):
@@ -90,3 +93,29 @@ def sqlite_engine(url: URL, threads: Executor, *, patience: float) -> AsyncEngin
         cursor.close()
 
     return engine
+
+
+@contextmanager
+def change_stamp(url: str) -> Iterator[Stamp | None]:
+    """The stamp of a database that is there; None for one that has none: PostgreSQL.
+
+    A look costs some microseconds and no transaction.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database:
+        yield None
+        return
+    # Never in the way of anybody: it waits for no lock, and holds none.
+    connection = sqlite3.connect(parsed.database, timeout=0, isolation_level=None, check_same_thread=False)
+
+    def read() -> int | None:
+        try:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            return None
+        return int(version)
+
+    try:
+        yield read
+    finally:
+        connection.close()

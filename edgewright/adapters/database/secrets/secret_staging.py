@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from sqlalchemy import BigInteger, Row, bindparam, select, update
+from sqlalchemy import BigInteger, Delete, Row, bindparam, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from edgewright.adapters.database.access.operators import REMEMBERED
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.portions import execute_in_portions, in_portions
 from edgewright.adapters.database.events.events import record, record_all
@@ -33,6 +34,10 @@ EVENT_NAMESPACE = UUID("5b0c9a2e-5a53-4a8e-8a4f-6a2d3a2c5d11")
 """Names the events of committed changes, so that recording a commit again writes none twice."""
 COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
 """A removal may refuse what a commit holds already; the commit is the truth."""
+FORGET_BATCH = 200
+"""Rows that one transaction of ``SqlEndedRequests`` looks at: others write in between."""
+MOST_FORGET_BATCHES = 10
+"""Of one call; what is left then is for the next."""
 
 _CLUSTERS = select(staged_changes.c.cluster).where(OF_REQUESTS).distinct()
 _TO_COMMIT = (
@@ -149,6 +154,42 @@ class SqlSecretStaging:
                 request=str(request),
                 code=code,
             )
+
+
+class SqlEndedRequests:
+    """Implements ``EndedRequests``, so that rows do not gather for as long as a cluster lives."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def forget(self) -> int:
+        forgotten = 0
+        for _ in range(MOST_FORGET_BATCHES):
+            async with self._database.write() as connection:
+                before = await self._database.now(connection) - REMEMBERED
+                result = await connection.execute(_forget(before))
+            if not result.rowcount:
+                break
+            forgotten += result.rowcount
+        return forgotten
+
+
+def _forget(before: datetime) -> Delete:
+    """Whole requests among the oldest rows that wait for nothing: half a request would be taken for another one."""
+    oldest = (
+        select(staged_changes.c.request, staged_changes.c.sealed_at)
+        .where(staged_changes.c.state != StagedState.STAGED)
+        .order_by(staged_changes.c.sequence)
+        .limit(FORGET_BATCH)
+        .subquery()
+    )
+    other: Any = staged_changes.alias("other")
+    still_needed = exists().where(
+        other.c.request == staged_changes.c.request,
+        or_(other.c.state == StagedState.STAGED, other.c.sealed_at > before),
+    )
+    due = select(oldest.c.request).where(oldest.c.sealed_at <= before)
+    return delete(staged_changes).where(staged_changes.c.request.in_(due), ~still_needed)
 
 
 def _whole_requests(front: Sequence[UUID]) -> list[UUID]:
