@@ -10,9 +10,9 @@ import structlog
 
 from edgewright.adapters.charts.misfits import Misfit, is_in
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
-from edgewright.adapters.database.rows.cluster_rows import spec_from
 from edgewright.application.rendering import Templates, read_templates
 from edgewright.domain.cluster import ClusterSpec
+from edgewright.domain.cluster_entries import spec_from
 from edgewright.domain.json import Json, same_json
 from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
 from edgewright.domain.rendering import releases_of_shared_charts

@@ -15,11 +15,11 @@ from sqlalchemy import select
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import ChartSchemas
 from edgewright.adapters.database.engine.engine import Database
-from edgewright.adapters.database.rows.cluster_rows import spec_from
 from edgewright.adapters.database.tables import clusters
 from edgewright.application.rendering import Templates, read_templates
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.cluster import Desired
+from edgewright.domain.cluster_entries import spec_from
 from edgewright.domain.rendering import ChartRelease, releases_of_shared_charts
 from edgewright.errors import EdgewrightError
 from edgewright.ports.config_store import ConfigStore

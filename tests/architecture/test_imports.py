@@ -66,7 +66,7 @@ VIOLATIONS = {
     "edgewright/ports/tainted.py": "import sqlalchemy\n",
     "edgewright/adapters/tainted.py": "from edgewright import application\n",
     "edgewright/application/tainted.py": "import sqlalchemy\n",
-    "edgewright/cli/tainted.py": "from edgewright.adapters.database import access\n",
+    "edgewright/cli/tainted.py": "from edgewright.adapters.database import access\nimport activities\n",
     "edgewright/tainted.py": "",
     "api/routes/tainted.py": "from edgewright import settings\nfrom api import live\n",
     "workflows/tainted.py": "import worker\n",

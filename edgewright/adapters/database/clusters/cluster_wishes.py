@@ -40,8 +40,6 @@ from edgewright.adapters.database.rows.cluster_rows import (
     open_row,
     raise_change,
     refuse_doubled_identity,
-    settings_from,
-    spec_from,
     staying_row,
 )
 from edgewright.adapters.database.rows.label_rows import write_labels
@@ -49,6 +47,7 @@ from edgewright.adapters.database.rows.resealing_rows import ask_again
 from edgewright.adapters.database.rows.staged_rows import refuse_staged
 from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import ClusterSettings, CredentialState, Desired, Workloads
+from edgewright.domain.cluster_entries import settings_from, spec_from
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
 from edgewright.domain.ended import refuse_purge
 from edgewright.domain.events import EventKind

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any, Unpack
 from uuid import UUID
 
-from pydantic import ValidationError
 from sqlalchemy import Row, Select, Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -30,9 +29,8 @@ from edgewright.domain.edge_status import EdgeStatus, read_edge_status
 from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
-from edgewright.domain.rendering import check_values
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
-from edgewright.errors import Conflict, Invalid, NotFound, Superseded
+from edgewright.errors import Conflict, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
 
 # Statements that are run all the time are made once: SQLAlchemy takes longer to make one than SQLite to run it.
@@ -181,35 +179,6 @@ async def refuse_doubled_identity(connection: AsyncConnection, cluster: UUID, ku
             code="duplicate_identity",
             hint=f"Delete or reject {holder} first, or bootstrap another Kubernetes cluster.",
         )
-
-
-def spec_from(body: Mapping[str, Any]) -> ClusterSpec:
-    """The configuration entry as a type.
-
-    Raises:
-        Invalid: ``schema_violation`` for what no schema has stopped; ``values_undeliverable`` for values that can
-            never reach an edge.
-    """
-    try:
-        spec = ClusterSpec.model_validate(body)
-    except ValidationError as error:
-        raise _misfit("configuration", error) from None
-    check_values(spec.values)
-    return spec
-
-
-def settings_from(body: Mapping[str, Any]) -> ClusterSettings:
-    """The settings entry as a type, with the defaults for what it leaves out."""
-    try:
-        return ClusterSettings.model_validate(body)
-    except ValidationError as error:
-        raise _misfit("settings", error) from None
-
-
-def _misfit(what: str, error: ValidationError) -> Invalid:
-    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-    where = "".join(f"/{part}" for part in first["loc"])
-    return Invalid(f"The {what} of a cluster cannot be so: {first['msg']}.", code="schema_violation", where=where)
 
 
 # --- reading -----------------------------------------------------------------------------------------------

@@ -1,0 +1,39 @@
+"""The entries that say what a cluster is to be, as types."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from edgewright.domain.cluster import ClusterSettings, ClusterSpec
+from edgewright.domain.rendering import check_values
+from edgewright.errors import Invalid
+
+
+def spec_from(body: Mapping[str, Any]) -> ClusterSpec:
+    """The configuration entry as a type.
+
+    Raises:
+        Invalid: ``schema_violation`` for what no schema has stopped; ``values_undeliverable`` for values that can
+            never reach an edge.
+    """
+    try:
+        spec = ClusterSpec.model_validate(body)
+    except ValidationError as error:
+        raise _misfit("configuration", error) from None
+    check_values(spec.values)
+    return spec
+
+
+def settings_from(body: Mapping[str, Any]) -> ClusterSettings:
+    """The settings entry as a type, with the defaults for what it leaves out."""
+    try:
+        return ClusterSettings.model_validate(body)
+    except ValidationError as error:
+        raise _misfit("settings", error) from None
+
+
+def _misfit(what: str, error: ValidationError) -> Invalid:
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    where = "".join(f"/{part}" for part in first["loc"])
+    return Invalid(f"The {what} of a cluster cannot be so: {first['msg']}.", code="schema_violation", where=where)
