@@ -9,7 +9,7 @@ from activities.clusters import ClusterActivities, EdgeActivities
 from activities.commissioning import CommissioningActivities
 from activities.notifications import Counted, NotificationActivities
 from activities.repository import RepositoryActivities, SecretActivities
-from activities.together import TogetherActivities
+from activities.step_chain import StepChainActivities
 from activities.upkeep import UpkeepActivities
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.rendering import RenderInputs
@@ -44,7 +44,7 @@ def build_activities(
     repository = RepositoryActivities(ports.directory, ports.steps, ports.git, inputs)
     edge = EdgeActivities(EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config))
     secrets = SecretActivities(ports.directory, ports.staging, ports.git)
-    together = TogetherActivities(
+    chain = StepChainActivities(
         {
             StepName.ALLOCATE_ADDRESS: steps.allocate_address,
             StepName.CREATE_ACCOUNTS: steps.create_accounts,
@@ -64,8 +64,8 @@ def build_activities(
         cluster.record_pause,
         edge.record_edge_status,
         secrets.commit_secrets,
-        together.run_steps,
-        together.read_and_commission,
+        chain.run_steps,
+        chain.read_and_commission,
         steps.allocate_address,
         steps.create_accounts,
         steps.publish_status,

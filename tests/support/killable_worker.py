@@ -26,7 +26,7 @@ from temporalio.worker import Worker
 import activities.interceptors
 import worker
 from activities.composition import build_activities
-from activities.together import TogetherActivities
+from activities.step_chain import StepChainActivities
 from workflows import policies
 
 Point = Literal["before", "after", "recorded"]
@@ -135,7 +135,7 @@ def mortal(functions: Sequence[Callable[..., Any]], death: Death | None) -> Sequ
         return functions
     fate = _Fate(death)
     for owner in {getattr(function, "__self__", None) for function in functions}:
-        if isinstance(owner, TogetherActivities):
+        if isinstance(owner, StepChainActivities):
             owner.steps = {step: _mortal(run, fate) for step, run in owner.steps.items()}
     return [_mortal(function, fate) for function in functions]
 

@@ -13,7 +13,7 @@ from cluster_states import at_phase, has_commits, is_told, kinds, staged, states
 from temporalio.testing import ActivityEnvironment
 
 from activities.composition import NO_TRACES
-from activities.together import TogetherActivities
+from activities.step_chain import StepChainActivities
 from edgewright.domain.cluster import Desired, Phase, StepName
 from edgewright.domain.lifecycle import CENTRAL_DELETION, COMMISSIONING
 from edgewright.domain.projection import Projection
@@ -192,7 +192,7 @@ async def beginning_with(reading: Reading, *, fails: StepName | None = None) -> 
     async def read(_question: ReadWanted) -> Reading:
         return reading
 
-    doing = TogetherActivities(dict.fromkeys(COMMISSIONING, step), read, NO_TRACES)
+    doing = StepChainActivities(dict.fromkeys(COMMISSIONING, step), read, NO_TRACES)
     answer = await ActivityEnvironment().run(doing.read_and_commission, ReadWanted(cluster=uuid4(), seed=True))
     return answer, tried
 

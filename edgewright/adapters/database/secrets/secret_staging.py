@@ -22,7 +22,7 @@ from edgewright.adapters.database.events.events import record, record_all
 from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import find_row, update_row
 from edgewright.adapters.database.rows.staged_rows import OF_REQUESTS, change_of, of_requests, place_of
-from edgewright.adapters.database.secrets.staging_together import StagingTogether
+from edgewright.adapters.database.secrets.staging_batcher import StagingBatcher
 from edgewright.adapters.database.tables import clusters, staged_changes
 from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
@@ -91,12 +91,12 @@ class SqlSecretStaging:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._together = StagingTogether(database)
+        self._batcher = StagingBatcher(database)
 
     async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
         if not changes:
             return []
-        return await self._together.stage(changes)
+        return await self._batcher.stage(changes)
 
     async def request(self, request: UUID) -> Sequence[StagedChange]:
         async with self._database.read() as connection:

@@ -31,10 +31,11 @@ Step = Callable[[StepInput], Coroutine[Any, Any, StepResult]]
 Read = Callable[[ReadWanted], Coroutine[Any, Any, Reading]]
 
 
-class TogetherActivities:
-    """``steps``: the activity of each step that may be run with others. Each is seen as if it were run alone.
+class StepChainActivities:
+    """Runs steps that follow each other. Each is seen as if it were run alone.
 
     Args:
+        steps: the activity of each step that may be run with others.
         read: the activity that reads what is wanted.
     """
 

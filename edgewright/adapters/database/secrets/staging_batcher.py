@@ -30,8 +30,8 @@ class _WaitingRequest:
     outcome: "asyncio.Future[Staged]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-class StagingTogether:
-    """The requests of one process. While a transaction is under way, those that come wait for the next one."""
+class StagingBatcher:
+    """Stages the requests of one process. While a transaction is under way, those that come wait for the next one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,36 +48,36 @@ class StagingTogether:
         return await waiting.outcome
 
     async def _run(self) -> None:
-        together: list[_WaitingRequest] = []
+        batch: list[_WaitingRequest] = []
         try:
             while self._waiting:
-                together, self._waiting = [each for each in self._waiting if not each.outcome.done()], []
-                await self._stage(together)
+                batch, self._waiting = [each for each in self._waiting if not each.outcome.done()], []
+                await self._stage(batch)
         except Exception as error:  # noqa: BLE001 - each caller meets it; who came meanwhile waits for the same database
-            together, self._waiting = together + self._waiting, []
-            for each in together:
+            batch, self._waiting = batch + self._waiting, []
+            for each in batch:
                 _settle(each, error)
         finally:
             self._runner = None
-            for each in (*together, *self._waiting):
+            for each in (*batch, *self._waiting):
                 each.outcome.cancel()  # only if this task itself was cancelled: nobody may wait for it
 
-    async def _stage(self, together: Sequence[_WaitingRequest]) -> None:
-        if not together:
+    async def _stage(self, batch: Sequence[_WaitingRequest]) -> None:
+        if not batch:
             return
         async with self._database.write() as connection:
-            outcomes = await _staged(connection, together)
-        for each, outcome in zip(together, outcomes, strict=True):
+            outcomes = await _staged(connection, batch)
+        for each, outcome in zip(batch, outcomes, strict=True):
             _settle(each, outcome)
 
 
-async def _staged(connection: AsyncConnection, together: Sequence[_WaitingRequest]) -> list[Staged | EdgewrightError]:
+async def _staged(connection: AsyncConnection, batch: Sequence[_WaitingRequest]) -> list[Staged | EdgewrightError]:
     """What came of each request, in the order given; a refusal of one does not touch the others."""
-    owners = {cluster: await _owner(connection, cluster) for cluster in sorted({each.cluster for each in together})}
-    staged = await of_requests(connection, [each.request for each in together])
+    owners = {cluster: await _owner(connection, cluster) for cluster in sorted({each.cluster for each in batch})}
+    staged = await of_requests(connection, [each.request for each in batch])
     fresh: dict[UUID, _WaitingRequest] = {}
     refusals: dict[_WaitingRequest, EdgewrightError] = {}
-    for each in together:
+    for each in batch:
         owner = owners[each.cluster]
         if each.request in staged:
             continue  # another delivery of it came first: it may be committed, whatever the cluster takes now
@@ -96,7 +96,7 @@ async def _staged(connection: AsyncConnection, together: Sequence[_WaitingReques
         await execute_in_portions(connection, INSERT, [columns(change) for change in placed])
         for change in placed:
             staged.setdefault(change.request, []).append(change)
-    return [refusals.get(each) or staged[each.request] for each in together]
+    return [refusals.get(each) or staged[each.request] for each in batch]
 
 
 async def _owner(connection: AsyncConnection, cluster: UUID) -> ClusterRecord | Refused:
