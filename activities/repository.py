@@ -9,7 +9,7 @@ from temporalio import activity
 
 from edgewright.application.git_storage import CAS_ATTEMPTS, demand_storage, lost_every_race
 from edgewright.application.rendering import RenderInputs
-from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER
+from edgewright.application.repository_ahead import REMOVAL_TRAILER, TAKEN_TRAILER
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.cluster import Fence
 from edgewright.domain.rendering import (
@@ -168,8 +168,9 @@ class RepositoryActivities:
         commit = await self._commit(
             step.fence,
             removal,
-            subject=f"{REMOVAL}{row.spec.name}",
+            subject=f"Remove the workloads of {row.spec.name}",
             actor=step.actor,
+            trailers=((REMOVAL_TRAILER, "workloads"),),
         )
         lacking = (
             " It brings no rights to purge: this cluster has no sealed-secrets of ours." if row.purge.asked else ""

@@ -30,11 +30,15 @@ _TAKES = re.compile(
     re.MULTILINE,
 )
 _GENERATION = re.compile(r"^Edgewright-Fence: (\d+)/\d+$", re.MULTILINE)
-REMOVAL = "Remove the workloads of "
-"""How the subject of a removal commit begins."""
+REMOVAL_TRAILER = "Edgewright-Removal"
+"""Says of a commit that it is a removal commit, and what it removes: the workloads."""
 PUT_BACK_TRAILER = "Edgewright-Put-Back"
 """Names the removal commit that a restore has undone."""
-_REMOVES = re.compile(rf"\A{REMOVAL}(?=[\s\S]*^Edgewright-Fence: )", re.MULTILINE)
+_REMOVES = re.compile(
+    rf"^{REMOVAL_TRAILER}: workloads$"
+    r"|\ARemove the workloads of (?=[\s\S]*^Edgewright-Fence: )",  # up to 0.3.0
+    re.MULTILINE,
+)
 _PUTS_BACK = re.compile(rf"^{PUT_BACK_TRAILER}: [0-9a-f]{{40}}$", re.MULTILINE)
 _FIRST_LOOK, _LONGEST_LOOK = 20, 1_000_000
 """Commits: most repositories are not ahead, and show that with their newest commit."""

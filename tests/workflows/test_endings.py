@@ -9,6 +9,7 @@ import pytest
 from centre import Centre, eventually, working
 from sealing_keys import certificate_pem, private_key
 
+from edgewright.application.repository_ahead import REMOVAL_TRAILER
 from edgewright.domain.cluster import CredentialState, Phase, StepName, StepState, Workloads
 from edgewright.domain.ended import Purge
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
@@ -130,6 +131,8 @@ async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_
     assert head is not None
     files = await asyncio.to_thread(centre.git.list, cluster, "", at=head)
     assert {"edo/cluster/purge.yaml", "edo/purge/rights.yaml"} <= set(files)
+    [newest] = await asyncio.to_thread(centre.git.log, cluster, limit=1)
+    assert f"\n{REMOVAL_TRAILER}: workloads\n" in newest.message, "a restore knows the commit by that line"
     await centre.ports.edge_reports.goodbye(cluster, row.generation, Purge(done=False, problem="Somebody pays."))
     await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))

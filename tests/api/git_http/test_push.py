@@ -51,7 +51,15 @@ def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: Centre, work: Work
 
 
 @pytest.mark.parametrize("encoding", ["UTF-8", "IBM500"])
-@pytest.mark.parametrize("line", ["Edgewright-Request: 6f1d", "Edgewright-Fence: 1/99", "Edgewright-Put-Back: x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Edgewright-Request: 6f1d",
+        "Edgewright-Fence: 1/99",
+        "Edgewright-Put-Back: x",
+        "Edgewright-Removal: workloads",
+    ],
+)
 def test_a_message_that_speaks_as_the_centre_is_refused(centre: Centre, work: Work, line: str, encoding: str) -> None:
     """A secret would count as committed; a repository, as written for a change that the database does not know."""
     (work.path / "by-hand/x").write_text("1")

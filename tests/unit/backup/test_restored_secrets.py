@@ -11,7 +11,12 @@ from stopped_home import StoppedHome
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.committed_requests import REQUEST_TRAILER
-from edgewright.application.repository_ahead import REMOVAL, TAKEN_TRAILER, entered_since, removal_undone
+from edgewright.application.repository_ahead import (
+    REMOVAL_TRAILER,
+    TAKEN_TRAILER,
+    entered_since,
+    removal_undone,
+)
 from edgewright.domain.cluster import Fence, Phase
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.projection import Done
@@ -165,11 +170,27 @@ def test_a_move_is_found_behind_many_commits(home: StoppedHome) -> None:
     assert listed(home, cluster) == ("default/db/a", "default/db/b", "default/db/c")
 
 
-def removed(home: StoppedHome, cluster: UUID, *, fence: str = "1/3") -> CommitId:
-    """As the step of a deletion leaves it: the workloads of the cluster are gone."""
+OLD_SUBJECT = "Remove the workloads of press-shop"
+"""Of a removal commit up to 0.3.0."""
+
+
+def removed(
+    home: StoppedHome,
+    cluster: UUID,
+    *,
+    fence: str = "1/3",
+    subject: str = "Empty press-shop",
+    marked: bool = True,
+) -> CommitId:
+    """As the step of a deletion leaves it: the workloads of the cluster are gone.
+
+    Args:
+        marked: whether a trailer says what the commit is; up to 0.3.0 none did.
+    """
     head = home.git.head(cluster)
     assert head is not None
-    message = CommitMessage(subject=f"{REMOVAL}press-shop", actor="test", trailers=(("Edgewright-Fence", fence),))
+    trailers = [("Edgewright-Fence", fence), *([(REMOVAL_TRAILER, "workloads")] if marked else [])]
+    message = CommitMessage(subject=subject, actor="test", trailers=tuple(trailers))
     changes = workload_removal(home.git.list(cluster, "", at=head))
     return home.git.commit(cluster, changes, message, expected_head=head)
 
@@ -205,6 +226,24 @@ def test_what_a_deletion_after_the_backup_removed_is_put_back(home: StoppedHome,
     home.restore(made, keep_repositories=True)
     assert files(home, cluster) == before
     assert listed(home, cluster) == (), "nothing has to be entered again"
+
+
+def test_the_removal_of_an_earlier_version_is_known_by_its_subject(home: StoppedHome) -> None:
+    cluster = working(home)
+    before = files(home, cluster)
+    made = home.back_up()
+    removed(home, cluster, subject=OLD_SUBJECT, marked=False)
+    home.restore(made, keep_repositories=True)
+    assert files(home, cluster) == before
+
+
+def test_a_commit_of_the_centre_that_says_nothing_of_a_removal_is_not_undone(home: StoppedHome) -> None:
+    cluster = working(home)
+    made = home.back_up()
+    removed(home, cluster, marked=False)
+    head = home.git.head(cluster)
+    home.restore(made, keep_repositories=True)
+    assert home.git.head(cluster) == head
 
 
 def test_a_restore_says_that_it_has_put_something_back(home: StoppedHome, capsys: pytest.CaptureFixture[str]) -> None:
@@ -301,7 +340,7 @@ def test_a_removal_is_found_behind_many_pushes_and_the_end_of_a_move_that_it_ove
 def test_a_push_that_only_sounds_like_a_removal_is_not_undone(home: StoppedHome) -> None:
     cluster = working(home)
     made = home.back_up()
-    message = CommitMessage(subject=f"{REMOVAL}press-shop", actor="app")
+    message = CommitMessage(subject=OLD_SUBJECT, actor="app")
     home.git.commit(cluster, {"by-hand/app.yaml": None}, message, expected_head=home.git.head(cluster))
     home.restore(made, keep_repositories=True)
     assert "by-hand/app.yaml" not in files(home, cluster)
