@@ -85,7 +85,8 @@ class ClusterLoop:
             )
         except TimeoutError:
             raise ApplicationError(
-                f"taken, but not applied yet: {self._trouble or 'the database is slow'}", type="not_applied_yet"
+                f"The request was taken, but is not applied yet: {self._trouble or 'the database is slow.'}",
+                type="not_applied_yet",
             ) from None
         return self.status()
 
@@ -153,7 +154,9 @@ class ClusterLoop:
             return False
         wanted, self._trouble = reading.wanted, ""
         if wanted is None:
-            raise ApplicationError(f"{self._cluster} was never a cluster", type="cluster_unknown", non_retryable=True)
+            raise ApplicationError(
+                f"{self._cluster} was never a cluster.", type="cluster_unknown", non_retryable=True
+            )
         if not self._reader.seeded:
             self._reader.seeded = True
             if reading.seed is not None:

@@ -30,7 +30,9 @@ def guarded_update(handler: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, 
                 raise
             workflow.logger.exception("update handler %s has a bug", handler.__name__)
             raise ApplicationError(
-                f"{type(error).__name__} in {handler.__name__}", type=HANDLER_BUG, non_retryable=True
+                f"{type(error).__name__} in {handler.__name__}; the worker's log has the rest.",
+                type=HANDLER_BUG,
+                non_retryable=True,
             ) from None
 
     return wrapper

@@ -78,7 +78,7 @@ class ManagedCluster:
     def _may_change_secrets(self, change: ChangeSecrets) -> None:
         self._refuse_while_draining()
         if self._loop.secrets.full:
-            raise ApplicationError("other secret writes are under way", type="busy")
+            raise ApplicationError("Other secret writes are under way.", type="busy")
 
     @workflow.update(name=names.UPDATE_RETRY_STEP, description='Tries a waiting or blocked step now: {"step": NAME}.')
     @guarded_update
@@ -90,7 +90,7 @@ class ManagedCluster:
     def _may_retry(self, verb: StepVerb) -> None:
         self._refuse_for_now()
         if not self._loop.steps.records.can_retry(verb.step):
-            raise ApplicationError(f"step {verb.step} is neither waiting nor blocked", type="step_not_waiting")
+            raise ApplicationError(f"The step {verb.step} is neither waiting nor blocked.", type="step_not_waiting")
 
     @workflow.update(
         name=names.UPDATE_SKIP_STEP,
@@ -107,10 +107,11 @@ class ManagedCluster:
     def _may_skip(self, verb: StepVerb) -> None:
         self._refuse_for_now()
         if not verb.reason.strip():
-            raise ApplicationError("say why the step is skipped", type="reason_required")
+            raise ApplicationError("Say why the step is skipped.", type="reason_required")
         if not self._loop.steps.records.can_skip(verb.step):
             raise ApplicationError(
-                f"step {verb.step} cannot be skipped: only the present step of a deletion, on another system, can",
+                f"The step {verb.step} cannot be skipped. Only the present step of a deletion can be skipped, "
+                "and only where it works on another system.",
                 type="step_not_skippable",
             )
 
@@ -155,9 +156,9 @@ class ManagedCluster:
 
     def _refuse_while_draining(self) -> None:
         if self._loop.draining:
-            raise ApplicationError("the workflow continues as new; send it again", type="draining")
+            raise ApplicationError("The workflow continues as new; send it again.", type="draining")
 
     def _refuse_for_now(self) -> None:
         self._refuse_while_draining()
         if self._loop.verbs.full:
-            raise ApplicationError("too many messages wait for the database", type="busy")
+            raise ApplicationError("Too many messages wait for the database.", type="busy")

@@ -108,7 +108,7 @@ class SecretLane:
         finally:
             self._callers -= 1
         if mine & self._waiting:
-            raise ApplicationError("the workflow continues as new; send it again", type="draining")
+            raise ApplicationError("The workflow continues as new; send it again.", type="draining")
         return True
 
     async def run(self) -> None:

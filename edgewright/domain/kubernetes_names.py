@@ -34,9 +34,10 @@ def check_namespace(namespace: str) -> str:
     """
     if len(namespace) > NAMESPACE_LIMIT or not _DNS_LABEL.fullmatch(namespace):
         raise Invalid(
-            "this is not a name for a namespace",
+            "This is not a name for a namespace.",
             code="namespace_invalid",
-            hint=f"lower-case letters, digits and '-', a letter or digit at both ends, at most {NAMESPACE_LIMIT}",
+            hint="Use lower-case letters, digits and '-', a letter or digit at both ends, "
+            f"at most {NAMESPACE_LIMIT} characters.",
             where="namespace",
         )
     return namespace
@@ -50,10 +51,10 @@ def check_secret_name(name: str) -> str:
     """
     if len(name) > SECRET_NAME_LIMIT or not _DNS_SUBDOMAIN.fullmatch(name):
         raise Invalid(
-            "this is not a name for a Secret",
+            "This is not a name for a Secret.",
             code="secret_name_invalid",
-            hint="lower-case letters, digits, '-' and '.', a letter or digit at both ends of each part, "
-            f"at most {SECRET_NAME_LIMIT}",
+            hint="Use lower-case letters, digits, '-' and '.', a letter or digit at both ends of each part, "
+            f"at most {SECRET_NAME_LIMIT} characters.",
             where="name",
         )
     return name
@@ -67,7 +68,7 @@ def check_stored_name(name: str) -> str:
     """
     if name == _KUSTOMIZATION:
         raise Invalid(
-            "this name would make a file that Flux takes for instructions",
+            "This name would make a file that Flux takes for instructions.",
             code="secret_name_invalid",
             hint=f"Use another name: with {name}.yaml among them, no secret of its namespace would reach the edge.",
             where="name",
@@ -83,9 +84,10 @@ def check_secret_key(key: str) -> str:
     """
     if len(key) > SECRET_KEY_LIMIT or not _SECRET_KEY.fullmatch(key) or key == "." or key.startswith(".."):
         raise Invalid(
-            "this is not a key of a Secret",
+            "This is not a key of a Secret.",
             code="secret_key_invalid",
-            hint=f"letters, digits, '-', '_' and '.', not '.' alone, not '..' in front, at most {SECRET_KEY_LIMIT}",
+            hint="Use letters, digits, '-', '_' and '.', not '.' alone, not '..' in front, "
+            f"at most {SECRET_KEY_LIMIT} characters.",
             where="key",
         )
     return key

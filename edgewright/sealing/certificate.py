@@ -133,6 +133,6 @@ def _refusal(code: str, reason: str) -> Invalid:
     return Invalid(
         f"The sealing certificate is refused: {reason}.",
         code=code,
-        hint="send the certificate that the sealed-secrets controller serves at /v1/cert.pem",
+        hint="Send the certificate that the sealed-secrets controller serves at /v1/cert.pem.",
         where="kubeseal_cert",
     )

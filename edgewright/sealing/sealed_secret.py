@@ -244,10 +244,10 @@ def _texts(parent: Document, key: str, where: str | None) -> dict[str, str]:
 
 def _malformed(reason: str, where: str | None) -> Stalled:
     return Stalled(
-        f"this file of the driving repository cannot be used: {reason}",
+        f"This file of the driving repository cannot be used: {reason}.",
         code="sealed_secret_malformed",
-        hint="no push reaches it: restore the repository from a backup, or repair the file on the centre's machine, "
-        "as docs/crypto.md says",
+        hint="No push reaches it: restore the repository from a backup, or repair the file on the centre's machine, "
+        "as docs/crypto.md says.",
         where=where,
     )
 
@@ -266,9 +266,9 @@ def _put(content: Document, secret: SecretReference, values: Mapping[str, Sealed
     sealed = _values(content)
     if _scope(content) is not scope and sealed.keys() - values.keys():
         raise Conflict(
-            f"other keys of this Secret are sealed in the scope {_scope(content)}, not {scope}",
+            f"Other keys of this Secret are sealed in the scope {_scope(content)}, not {scope}.",
             code="secret_scope_differs",
-            hint="put all keys of the Secret in one request, or use another Secret",
+            hint="Put all keys of the Secret in one request, or use another Secret.",
             where=path,
         )
     sealed.update({check_secret_key(key): value for key, value in values.items()})
@@ -371,9 +371,9 @@ def _dump(content: Document, path: str) -> bytes:
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > ANNOTATIONS_LIMIT:
         raise secret_too_large(
-            f"its keys would need {size} bytes of annotations, the limit is {ANNOTATIONS_LIMIT}", path
+            f"Its keys would need {size} bytes of annotations; the limit is {ANNOTATIONS_LIMIT}.", path
         )
     document = dump_document(content)
     if len(document) > DOCUMENT_LIMIT:
-        raise secret_too_large(f"its file would have {len(document)} bytes, the limit is {DOCUMENT_LIMIT}", path)
+        raise secret_too_large(f"Its file would have {len(document)} bytes; the limit is {DOCUMENT_LIMIT}.", path)
     return document

@@ -62,12 +62,12 @@ def check_secret_size(values: Mapping[str, SealedValue]) -> None:
     """
     total = total_plaintext_size(values)
     if total > SECRET_LIMIT:
-        raise secret_too_large(f"all keys of one Secret may have {SECRET_LIMIT} bytes together, these have {total}")
+        raise secret_too_large(f"All keys of one Secret may have {SECRET_LIMIT} bytes together; these have {total}.")
 
 
 def secret_too_large(detail: str, where: str | None = None) -> TooLarge:
     """The one refusal for all limits of a Secret; ``detail`` names the limit."""
-    return TooLarge(detail, code="secret_too_large", hint="spread the keys over several Secrets", where=where)
+    return TooLarge(detail, code="secret_too_large", hint="Spread the keys over several Secrets.", where=where)
 
 
 def write_records(values: Mapping[str, SealedValue]) -> str | None:

@@ -9,21 +9,22 @@ from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 
 from edgewright.adapters.temporal.fleet import TemporalFleet
-from edgewright.errors import Conflict
+from edgewright.errors import Conflict, EdgewrightError
 from edgewright.messages.cluster import ChangeSecretsResult
 
 
 class Handle:
     """A workflow whose first answer to an update is an error of this type."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, said: str = "the server's words") -> None:
         self.asked: list[str] = []
         self._kind = kind
+        self._said = said
 
     async def execute_update(self, *_: Any, id: str, **__: Any) -> ChangeSecretsResult:  # noqa: A002 - the SDK's name
         self.asked.append(id)
         if len(self.asked) == 1:
-            raise WorkflowUpdateFailedError(ApplicationError("the server's words", type=self._kind))
+            raise WorkflowUpdateFailedError(ApplicationError(self._said, type=self._kind))
         return ChangeSecretsResult(settled=True)
 
 
@@ -48,3 +49,13 @@ async def test_a_refusal_of_the_workflow_is_a_conflict(monkeypatch: pytest.Monke
     with pytest.raises(Conflict):
         await fleet_with(handle, monkeypatch).change_secrets(uuid4(), [uuid4()])
     assert len(handle.asked) == 1
+
+
+@pytest.mark.parametrize("kind", ["step_not_waiting", "reason_required", "not_applied_yet"])
+@pytest.mark.parametrize("said", ["It does not wait.", "it does not wait"], ids=["this version", "up to 0.3.0"])
+async def test_what_a_workflow_says_is_told_as_a_sentence(
+    said: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(EdgewrightError) as refusal:
+        await fleet_with(Handle(kind, said), monkeypatch).change_secrets(uuid4(), [uuid4()])
+    assert refusal.value.detail == "It does not wait."

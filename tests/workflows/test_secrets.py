@@ -380,7 +380,7 @@ async def test_bulk_requests_that_do_not_fit_together_end_at_once_and_hold_no_ev
     ends = [(await idle_centre.ports.staging.request(changes[0].request))[0] for changes in (first, second)]
     assert [end.state for end in ends] == [StagedState.COMMITTED, StagedState.REFUSED]
     assert ends[1].refusal_code == "secret_too_large"
-    assert "spread the keys over several Secrets" in ends[1].refusal
+    assert "Spread the keys over several Secrets." in ends[1].refusal
     assert len(await asyncio.to_thread(idle_centre.git.log, cluster, limit=10)) == 2
     assert len(yaml_threads) < 20, "once per round, request and half; it was once per change, 2,000 times"
     assert not any(yaml_threads), "a file takes too long for an event loop that others wait for"

@@ -186,7 +186,7 @@ def _write_draft(draft: Path, line: str) -> None:
 def head_moved(expected: CommitId | None, head: CommitId | None) -> HeadMoved:
     """The refusal to build upon a commit that is no longer the head."""
     return HeadMoved(
-        f"main points to {head or 'nothing'}, not to {expected or 'nothing'}.",
+        f"The branch main points to {head or 'nothing'}, not to {expected or 'nothing'}.",
         hint="Read the head again and repeat the change on top of it.",
     )
 

@@ -252,14 +252,14 @@ class TemporalFleet:
     def _raise_unless_passing(self, error: WorkflowUpdateFailedError) -> None:
         cause = error.cause
         kind = cause.type if isinstance(cause, ApplicationError) else None
-        sentence = cause.message if isinstance(cause, ApplicationError) else "The workflow refused it."
+        sentence = _sentence(cause.message) if isinstance(cause, ApplicationError) else "The workflow refused it."
         if kind in PASSING or kind in NOT_TAKEN:
             return
         if kind == "reason_required":
             raise Invalid(sentence, code=kind, where="reason") from error
         if kind == "not_applied_yet":
             raise FleetUnavailable(sentence, code=kind, retry_after=2.0) from error
-        raise Conflict(sentence[:1].upper() + sentence[1:] + ".", code=kind or "refused_by_workflow") from error
+        raise Conflict(sentence, code=kind or "refused_by_workflow") from error
 
     async def _raise_unless_around_continue_as_new(self, error: RPCError, cluster: UUID) -> None:
         """An update can be lost while a run continues as new; sending it again is right. So is starting the
@@ -291,3 +291,8 @@ def unavailable(error: RPCError) -> FleetUnavailable:
         hint="See whether Temporal and a worker run.",
         retry_after=2.0,
     )
+
+
+def _sentence(said: str) -> str:
+    """What a workflow says, whole; that of a worker up to 0.3.0 begins small and has no full stop."""
+    return said[:1].upper() + said[1:] + ("" if said.endswith(".") else ".")

@@ -353,7 +353,7 @@ def test_one_value_of_a_mebibyte_fits_into_a_file() -> None:
 
 def test_a_file_that_the_edge_could_not_store_is_refused() -> None:
     many_small = {f"key-{number}": value(envelope(0), None, None) for number in range(4000)}
-    with pytest.raises(TooLarge, match="its file") as refusal:
+    with pytest.raises(TooLarge, match="Its file") as refusal:
         put_all(None, many_small)
     assert refusal.value.code == "secret_too_large"
 
