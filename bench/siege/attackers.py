@@ -1,41 +1,73 @@
-"""Hostile callers, one of each kind. Each goes on until it is stopped, and waits a moment between two requests."""
+"""Hostile callers, one of each kind. Each goes on until it is stopped, and waits a moment between two requests.
+
+Late attempts of a commit on a disk that stalls are not among them, as no caller can order one: `make chaos` stalls
+the disk (``tools/chaos/stalling_disk.py``), and ``tests/workflows/test_late_commits.py`` plays each case.
+"""
 
 import asyncio
 import json
-import os
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, product
+from itertools import count, cycle, product
 from pathlib import Path
-from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
 from delta_bomb import delta_bomb, push_body, top_rows
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from bench.edge_identities import secret_of, status_of
-from bench.siege.target import Target
+from bench.siege.arrivals import (
+    BULKS,
+    CERTIFICATES,
+    COPIES,
+    DEEP_HEARTBEATS,
+    DEEP_REGISTRATIONS,
+    DEEP_VALUES,
+    KNOWN_SCHEMAS,
+    LARGE_BULKS,
+    MANY_CERTIFICATES,
+    MANY_SESSIONS,
+    MANY_STATUSES,
+    OBEYED,
+    OUT_OF_MEMORY,
+    PATTERNS,
+    REFUSED_PAGES,
+    SESSIONS,
+    SIGNALS,
+    SPENT_TOKENS,
+    STATUSES,
+    UNASKED,
+    WIDE_STATUSES,
+    WIDE_VALUES,
+)
+from bench.siege.crowds import connections, reader
+from bench.siege.target import ADDRESS, PAUSE, Target
 from edgewright.domain.cluster import Role
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS, APP_CONFIG_SCHEMA, CLASS_APPLICATION
 from edgewright.messages.names import SIGNAL_EDGE_STATUS, workflow_id
 
-PAUSE = 0.02
-ADDRESS = "127.0.0.2"
-"""Nobody who is hostile shares an address with an edge; who does, shares its bounds, too."""
 LANES = 4
 """Connections that one caller uses at once, where the attack is not about connections."""
 ALLOWED = 1024 * 1024
 """Bytes that most routes took as a body, before limits per route."""
 NESTED = b"[" * (ALLOWED // 2) + b"]" * (ALLOWED // 2)
 WIDE = json.dumps({"hosts": [{"hostname": f"h{n}", "x": [n] * 8} for n in range(12_000)]}).encode()
+SELDOM_WIDE = 8
+"""One status in so many is too wide: it counts as a report all the same, of which an edge may send few."""
 PAGE_HOSTS = ("page.example", "127.0.0.1:{port}")
 """What a browser says as ``Host``: after DNS rebinding, and without it."""
-IDLE_CONNECTIONS = 1_100
-STREAMS = 600
-UNFINISHED = 32
-SIGNALS = 5_000
+COPIED_BYTES = 8 * 1024 * 1024
+COPIES_AT_ONCE = 1_000
+FLOOD = 5_000
+SENDERS = 16
+BACKTRACKS = "^(a+)+$"
+"""An engine that tries all that is left again, at each character, is never done with ``PATIENT``."""
+PATIENT = "a" * 5_000 + "b"
 BOMB_BLOCKS = (100 * 16, 400 * 16)
 """Of 64 KiB each, which git unpacks from a pack of a few kilobytes: what it may allocate, and more than that."""
 
@@ -54,7 +86,7 @@ async def browser_page(target: Target) -> None:
         }
         for signal, payload in (
             ("delete", {"force": True}),
-            (SIGNAL_EDGE_STATUS, {"kubeseal_cert": target.certificate}),
+            (SIGNAL_EDGE_STATUS, {"kubeseal_cert": target.certificates[0]}),
         )
     ]
     headers = {"Content-Type": "text/plain", "Origin": "http://page.example"}
@@ -73,9 +105,10 @@ async def browser_page(target: Target) -> None:
 async def spent_token(target: Target) -> None:
     """Somebody with a bootstrap line that was used long ago."""
     headers = {"Authorization": f"Bearer {target.spent_token}", "Content-Type": "application/json"}
+    deep = Repeated("POST", "/v1/register", lambda: NESTED, {403: DEEP_REGISTRATIONS})
     async with _client(target, headers=headers) as http:
         await asyncio.gather(
-            *(_lane(http, "POST", "/v1/register", lambda: NESTED) for _ in range(LANES - 1)),
+            *(_lane(target, http, deep) for _ in range(LANES - 1)),
             _registers_again(target, http),
         )
 
@@ -87,78 +120,44 @@ async def _registers_again(target: Target, http: httpx.AsyncClient) -> None:
         body |= {f"{role}_secret": secret_of(target.neighbour, role) for role in Role}
         with suppress(httpx.HTTPError):
             answer = await http.post("/v1/register", json=body)
-            target.met[DEAD_TOKENS] += SPENT in answer.text
+            target.met[SPENT_TOKENS] += "token_spent" in answer.text
         await asyncio.sleep(PAUSE)
 
 
 async def edge(target: Target) -> None:
-    """Whoever is admin on one edge: other statuses, answers that nobody asked for, deep and wide documents."""
+    """Whoever is admin on one edge: other statuses and sealing certificates, sessions without end, answers that
+    nobody asked for, deep and wide documents.
+    """
     agent = httpx.BasicAuth(str(target.cluster), target.agent_password)
-    changes = iter(range(1_000_000_000))
-
-    def status() -> bytes:
-        return json.dumps(status_of(target.certificate, "main@sha1:0", next(changes))).encode()
-
-    requests: list[tuple[str, str, Callable[[], bytes]]] = [
-        ("POST", "/v1/agent/heartbeat", lambda: NESTED),
-        ("POST", "/v1/agent/resealed", lambda: WIDE),
-        ("PUT", "/v1/agent/status", lambda: WIDE),
-        ("PUT", "/v1/agent/status", status),
+    requests = [
+        Repeated("POST", "/v1/agent/heartbeat", lambda: NESTED, {413: DEEP_HEARTBEATS}),
+        Repeated("POST", "/v1/agent/resealed", lambda: WIDE, {409: UNASKED}),
+        Repeated("POST", "/token", bytes, {200: SESSIONS, 429: MANY_SESSIONS}),
     ]
     async with _client(target, auth=agent) as http:
-        await asyncio.gather(*(_lane(http, method, path, body) for method, path, body in requests))
+        await asyncio.gather(_reports(target, http), *(_lane(target, http, request) for request in requests))
 
 
-async def connections(target: Target) -> None:
-    """Somebody who can reach the port: silent connections, half a header, and a header without an end."""
-    address = urlsplit(target.url)
-    idle: list[asyncio.StreamWriter] = []
-    try:
-        for number in range(IDLE_CONNECTIONS):
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection(address.hostname, address.port, local_addr=(ADDRESS, 0))
-                idle.append(writer)
-                if number % 2:
-                    writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Half")
-        line = b"X-Filler: " + b"x" * 8000 + b"\r\n"
-        while True:
-            with suppress(OSError):
-                _, writer = await asyncio.open_connection(address.hostname, address.port, local_addr=(ADDRESS, 0))
-                writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
-                for _ in range(9_000):
-                    writer.write(line)
-                    await writer.drain()
-                writer.close()
+async def _reports(target: Target, http: httpx.AsyncClient) -> None:
+    """A host that is ready, and is not; with every other status another certificate; now and then one too wide."""
+    read, flipped, used = {"Authorization": f"Bearer {target.tokens['read']}"}, 0, None
+    async with _client(target, headers=read) as looks:
+        for number in count():
+            flips, change = number % 2, target.met[STATUSES]
+            certificate = target.certificates[(flipped + flips) % 2]
+            status = json.dumps(status_of(certificate, "main@sha1:0", change)).encode()
+            with suppress(httpx.HTTPError):
+                answer = await http.put("/v1/agent/status", content=status if number % SELDOM_WIDE else WIDE)
+                target.met[STATUSES] += answer.is_success
+                target.met[WIDE_STATUSES] += answer.status_code == 413
+                target.met[MANY_STATUSES] += "status_too_often" in answer.text
+                target.met[MANY_CERTIFICATES] += "edge_changes_too_often" in answer.text
+                flipped += flips and answer.is_success
+                shown = await looks.get(f"/v1/cluster/{target.cluster}") if answer.is_success else None
+                if shown is not None and shown.is_success:
+                    before, used = used, shown.json()["certificate"]["fingerprint"]
+                    target.met[CERTIFICATES] += before not in {None, used}
             await asyncio.sleep(PAUSE)
-    finally:
-        for writer in idle:
-            writer.close()
-
-
-async def reader(target: Target) -> None:
-    """A token with ``read``: event streams, and fetches that it begins and never ends."""
-    address = urlsplit(target.url)
-    bearer = f"Authorization: Bearer {target.tokens['read']}\r\n"
-    fetch = (
-        f"POST /uuid/{target.neighbour}/git-upload-pack HTTP/1.1\r\nHost: x\r\n{bearer}"
-        "Content-Type: application/x-git-upload-pack-request\r\nContent-Length: 5000\r\n\r\n0011"
-    )
-    stream = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n{bearer}\r\n"
-    kept: list[asyncio.StreamWriter] = []
-    try:
-        while True:
-            for request in [fetch] * UNFINISHED + [stream] * STREAMS:
-                with suppress(OSError):
-                    _, writer = await asyncio.open_connection(address.hostname, address.port, local_addr=(ADDRESS, 0))
-                    writer.write(request.encode())
-                    kept.append(writer)
-            await asyncio.sleep(5)
-            for writer in kept:
-                writer.close()
-            kept.clear()
-    finally:
-        for writer in kept:
-            writer.close()
 
 
 async def pusher(target: Target) -> None:
@@ -169,19 +168,18 @@ async def pusher(target: Target) -> None:
         for clone in (copies, bombs):
             while not clone.exists():  # it may have to wait for a turn, as everybody
                 await _git(Path(folder), "clone", "-q", f"{remote}/uuid/{target.cluster}", clone.name)
-        await asyncio.gather(_push_copies(copies), _push_bombs(target, bombs))
+        await asyncio.gather(_push_copies(target, copies), _push_bombs(target, bombs))
 
 
-async def _push_copies(clone: Path) -> None:
-    copies = clone / "by-hand"
-    copies.mkdir(exist_ok=True)
-    await asyncio.to_thread((copies / "blob-0").write_bytes, bytes(8 * 1024 * 1024))
-    for number in range(1, 1_000):
-        await asyncio.to_thread(os.link, copies / "blob-0", copies / f"blob-{number}")
-    await _git(clone, "add", "-A")
+async def _push_copies(target: Target, clone: Path) -> None:
+    """The names are only written down: with a file for each, an attacker would be busy with itself."""
+    blob = (await _git(clone, "hash-object", "-w", "--stdin", given=bytes(COPIED_BYTES))).strip()
+    names = "".join(f"100644 blob {blob}\tby-hand/blob-{number}\n" for number in range(COPIES_AT_ONCE))
+    await _git(clone, "update-index", "--index-info", given=names.encode())
     while True:
         await _git(clone, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "x", "--allow-empty")
-        await _git(clone, "push", "-q", "origin", "HEAD:main")
+        said = await _git(clone, "push", "--porcelain", "origin", "HEAD:main")
+        target.met[COPIES] += "[remote rejected]" in said
         await asyncio.sleep(PAUSE)
 
 
@@ -201,27 +199,44 @@ async def _push_bombs(target: Target, clone: Path) -> None:
 
 
 async def planner(target: Target) -> None:
-    """A token with ``clusters``: deep and wide values, and a schema whose pattern takes for ever."""
+    """A token with ``clusters``: deep and wide values, and schemas whose pattern takes for ever."""
     token = {"Authorization": f"Bearer {target.tokens['clusters']}", "Content-Type": "application/json"}
-    schema = json.dumps({"type": "object", "properties": {"hosts": {"type": "array"}, "x": {"pattern": "^(a+)+$"}}})
-    schemas, statuses = "dbd8a535-52ba-4f6e-b4f8-9b71aefe09d3", "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
-    values = json.dumps({"values": {"global": {f"k{n}": n for n in range(20_000)}}}).encode()
+    schema = json.dumps({"type": "object", "properties": {"hosts": {"type": "array"}, "x": {"pattern": BACKTRACKS}}})
+    values = json.dumps({"values": {"global": {f"k{n}": n for n in range(20_000)}}})
+    known = f"/v1/app/{APP_CONFIG_SCHEMA}/object/{APP_CLUSTER_STATUS}"
     requests = [
-        ("PUT", f"/v1/app/{schemas}/object/{statuses}", schema.encode()),
-        ("PATCH", f"/v1/cluster/{target.cluster}", NESTED),
-        ("PATCH", f"/v1/cluster/{target.cluster}", values),
+        Repeated("PUT", known, schema.encode, {403: KNOWN_SCHEMAS}),
+        Repeated("PATCH", f"/v1/cluster/{target.cluster}", lambda: NESTED, {422: DEEP_VALUES}),
+        Repeated("PATCH", f"/v1/cluster/{target.cluster}", values.encode, {200: WIDE_VALUES}),
     ]
     async with _client(target, headers=token) as http:
-        await asyncio.gather(*(_lane(http, method, path, partial(bytes, body)) for method, path, body in requests))
+        await asyncio.gather(_run_pattern(target, http, schema), *(_lane(target, http, each) for each in requests))
+
+
+async def _run_pattern(target: Target, http: httpx.AsyncClient, schema: str) -> None:
+    """In an Application of its own, whose schema is its own as well."""
+    own = uuid4()
+    while True:
+        with suppress(httpx.HTTPError):
+            await http.post("/v1/object", json={"class": str(CLASS_APPLICATION), "uuid": str(own)})
+            taken = await http.put(f"/v1/app/{APP_CONFIG_SCHEMA}/object/{own}", content=schema)
+            entry = await http.put(f"/v1/app/{own}/object/{target.cluster}", json={"x": PATIENT})
+            target.met[PATTERNS] += taken.is_success and entry.status_code == 422 and entry.json()["where"] == "/x"
+        await asyncio.sleep(PAUSE)
 
 
 async def signals(target: Target) -> None:
     """Access to Temporal's port: a flood of statuses to one cluster."""
     temporal = await Client.connect(target.temporal)
-    handle = temporal.get_workflow_handle(workflow_id(target.cluster))
-    for number in range(SIGNALS):
-        with suppress(Exception):
-            await handle.signal(SIGNAL_EDGE_STATUS, {"hosts": [{"hostname": f"flood-{number}"}]})
+    handle, numbers = temporal.get_workflow_handle(workflow_id(target.cluster)), iter(range(FLOOD))
+
+    async def send() -> None:
+        for number in numbers:
+            with suppress(RPCError):
+                await handle.signal(SIGNAL_EDGE_STATUS, {"hosts": [{"hostname": f"flood-{number}"}]})
+                target.met[SIGNALS] += 1
+
+    await asyncio.gather(*(send() for _ in range(SENDERS)))
     await asyncio.Event().wait()
 
 
@@ -230,34 +245,26 @@ async def bulk_writer(target: Target) -> None:
     token = {"Authorization": f"Bearer {target.tokens['secrets']}", "Content-Type": "application/json"}
     path = f"/v1/cluster/{target.cluster}/secret"
 
-    async def lane(http: httpx.AsyncClient, name: str) -> None:
-        for number in range(1_000_000):
-            changes = [
-                {"namespace": "siege", "name": "bulk", "key": f"{name}-{key}", "value_base64": f"{number:08d}"}
-                for key in range(1_000)
-            ]
-            with suppress(httpx.HTTPError):
-                await http.post(path, content=json.dumps({"changes": changes}))
-            await asyncio.sleep(PAUSE)
+    def changes(name: str, number: int) -> bytes:
+        keys = [
+            {"namespace": "siege", "name": "bulk", "key": f"{name}-{key}", "value_base64": f"{number:08d}"}
+            for key in range(1_000)
+        ]
+        return json.dumps({"changes": keys}).encode()
 
     async with _client(target, headers=token) as http:
-        await asyncio.gather(lane(http, "one"), lane(http, "two"))
+        lanes = [
+            Repeated(
+                "POST",
+                path,
+                partial(lambda name, of: changes(name, next(of)), name, count()),
+                {200: BULKS, 413: LARGE_BULKS},
+            )
+            for name in ("one", "two")
+        ]
+        await asyncio.gather(*(_lane(target, http, lane) for lane in lanes))
 
 
-ANSWERED = "answers to the hostile caller"
-OUT_OF_MEMORY = "pushes for which git got no more memory"
-REFUSED_PAGES = "requests of a web page refused"
-OBEYED = "requests of a web page obeyed"
-SPENT = "token_spent"
-DEAD_TOKENS = "registrations with a spent token refused"
-ARRIVES: dict[str, Sequence[str]] = {
-    "browser-page": [REFUSED_PAGES],
-    "push-token": [OUT_OF_MEMORY],
-    "spent-token": [DEAD_TOKENS],
-}
-"""What has to come of an attack; if it does not, nobody has been attacked."""
-SUCCEEDS: dict[str, Sequence[str]] = {"browser-page": [OBEYED]}
-"""What must never come of it."""
 ATTACKS: dict[str, Attack] = {
     "browser-page": browser_page,
     "spent-token": spent_token,
@@ -266,24 +273,38 @@ ATTACKS: dict[str, Attack] = {
     "read-token": reader,
     "push-token": pusher,
     "clusters-token": planner,
-    "signal-flood": signals,
     "bulk-writer": bulk_writer,
+    "signal-flood": signals,
 }
+"""In the order in which they are played: what follows the last one asks what the flood has left behind."""
 
 
-async def _lane(http: httpx.AsyncClient, method: str, path: str, body: Callable[[], bytes]) -> None:
+@dataclass(frozen=True)
+class Repeated:
+    """What a lane sends again and again.
+
+    Args:
+        shows: status of an answer -> what it counts as.
+    """
+
+    method: str
+    path: str
+    body: Callable[[], bytes]
+    shows: Mapping[int, str]
+
+
+async def _lane(target: Target, http: httpx.AsyncClient, repeated: Repeated) -> None:
     while True:
         with suppress(httpx.HTTPError):
-            await http.request(method, path, content=body())
+            answer = await http.request(repeated.method, repeated.path, content=repeated.body())
+            if what := repeated.shows.get(answer.status_code):
+                target.met[what] += 1
         await asyncio.sleep(PAUSE)
 
 
 def _client(
     target: Target, *, headers: dict[str, str] | None = None, auth: httpx.BasicAuth | None = None
 ) -> httpx.AsyncClient:
-    async def count(_: httpx.Response) -> None:
-        target.met[ANSWERED] += 1
-
     return httpx.AsyncClient(
         base_url=target.url,
         headers=headers,
@@ -291,22 +312,21 @@ def _client(
         timeout=30,
         trust_env=False,
         transport=httpx.AsyncHTTPTransport(local_address=ADDRESS),
-        event_hooks={"response": [count]},
     )
 
 
-async def _git(where: Path, *arguments: str) -> str:
+async def _git(where: Path, *arguments: str, given: bytes = b"") -> str:
     """Returns what git says; a refusal is what the attacker expects."""
     process = await asyncio.create_subprocess_exec(
         "git",
         *arguments,
         cwd=where,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        said, _ = await process.communicate()
+        said, _ = await process.communicate(given)
         return said.decode()
     finally:
         if process.returncode is None:

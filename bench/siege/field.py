@@ -89,7 +89,7 @@ def field(edges: int, *, interval: float, rounds: float) -> Iterator[Field]:
                 spent_token=spent,
                 tokens=tokens,
                 ports=listening(centre),
-                certificate=measures.certificate(),
+                certificates=(measures.certificate(), measures.certificate()),
             ),
             sealing_key=key,
             fingerprints=fingerprints_in(centre.home, bystanders),

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+PAUSE = 0.02
+ADDRESS = "127.0.0.2"
+"""Nobody who is hostile shares an address with an edge; who does, shares its bounds, too."""
+
 
 @dataclass(frozen=True)
 class Target:
@@ -15,7 +19,7 @@ class Target:
         neighbour: another cluster, whose UUID they know.
         tokens: permission -> operator token.
         ports: on which programs of the centre listen.
-        certificate: of theirs, PEM.
+        certificates: two of theirs, PEM.
         met: how often something came of an attack that shows that it arrived, in a few words.
     """
 
@@ -27,5 +31,5 @@ class Target:
     spent_token: str
     tokens: dict[str, str]
     ports: Sequence[int]
-    certificate: str
+    certificates: tuple[str, str]
     met: Counter[str] = field(default_factory=Counter)

@@ -6,14 +6,20 @@ from math import inf
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from bench.siege.attackers import OBEYED, OUT_OF_MEMORY, REFUSED_PAGES
+from bench.siege.arrivals import ARRIVES, OBEYED
+from bench.siege.attackers import ATTACKS
 from bench.siege.bystanders import WATCHED, Noticed
 from bench.siege.loop_lag import HELD, HELD_SECONDS, Ticks, classes, longest
-from bench.siege.verdict import GIT_MEGABYTES, MEMORY_MEGABYTES, Phase, troubles
+from bench.siege.verdict import (
+    GIT_MEGABYTES,
+    MEMORY_MEGABYTES,
+    Phase,
+    troubles,
+)
 
 NOTICED = Noticed(dict.fromkeys(WATCHED, 0.01), dict.fromkeys(WATCHED, 0.02), dict.fromkeys(WATCHED, 20), {}, [])
 QUIET = Phase("quiet", NOTICED, {"gateway": 100.0, "git": 0.0}, {"worker": Ticks(200, 0)}, 0.025, {})
-PUSH = replace(QUIET, name="push-token", met={OUT_OF_MEMORY: 1})
+PUSH = replace(QUIET, name="push-token", met=dict.fromkeys(ARRIVES["push-token"], 1))
 
 
 def test_nothing_is_wrong_with_an_attack_that_nobody_noticed() -> None:
@@ -26,14 +32,18 @@ def test_memory_beyond_the_bound_is_a_broken_promise(part: str, allowed: float) 
     assert len(troubles(replace(PUSH, megabytes=PUSH.megabytes | {part: allowed + 1}), QUIET, ratios=False)) == 1
 
 
-def test_an_attack_that_did_not_arrive_shows_nothing() -> None:
-    assert len(troubles(replace(PUSH, met={}), QUIET, ratios=False)) == 1
+@pytest.mark.parametrize(("name", "what"), [(name, what) for name in ATTACKS for what in ARRIVES.get(name, [""])])
+def test_an_attack_that_did_not_arrive_shows_nothing(name: str, what: str) -> None:
+    arrived = dict.fromkeys(ARRIVES[name], 1)
+    assert troubles(replace(QUIET, name=name, met=arrived), QUIET, ratios=False) == []
+    missing = replace(QUIET, name=name, met=arrived | {what: 0})
+    assert troubles(missing, QUIET, ratios=False) == [f"{name}: no {what}"]
 
 
 def test_a_web_page_that_is_obeyed_is_a_broken_promise() -> None:
-    refused = replace(QUIET, name="browser-page", met={REFUSED_PAGES: 1, OBEYED: 0})
+    refused = replace(QUIET, name="browser-page", met=dict.fromkeys(ARRIVES["browser-page"], 1) | {OBEYED: 0})
     assert troubles(refused, QUIET, ratios=False) == []
-    assert len(troubles(replace(refused, met={REFUSED_PAGES: 1, OBEYED: 1}), QUIET, ratios=False)) == 1
+    assert len(troubles(replace(refused, met=dict(refused.met) | {OBEYED: 1}), QUIET, ratios=False)) == 1
 
 
 def test_a_task_that_holds_the_worker_is_a_broken_promise_however_busy_the_machine_is() -> None:
