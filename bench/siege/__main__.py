@@ -27,10 +27,12 @@ def main() -> int:
     with field(arguments.edges, interval=arguments.interval, rounds=arguments.rounds) as ground:
         phases = [_played(ground, "quiet", None)]
         _say(_line(phases[0]))
-        for name in arguments.attack or ATTACKS:
+        played = [name for name in ATTACKS if name in (arguments.attack or ATTACKS)]
+        for name in played:
             phases.append(_played(ground, name, ATTACKS[name]))
             _say(_line(phases[-1]))
-        broken = asyncio.run(losses(ground, [write for phase in phases for write in phase.noticed.writes]))
+        writes = [write for phase in phases for write in phase.noticed.writes]
+        broken = asyncio.run(losses(ground, writes, flooded="signal-flood" in played))
     broken += [each for phase in phases for each in troubles(phase, phases[0], ratios=not arguments.no_ratios)]
     for each in broken:
         _say(f"broken: {each}")

@@ -1,6 +1,9 @@
-"""After a siege: is everything there that was answered, and unchanged what nobody was allowed to change?"""
+"""After a siege: is everything there that was answered, and unchanged what nobody was allowed to change? Can what was
+attacked be deleted?
+"""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -13,24 +16,31 @@ from sealing_keys import open_envelope
 from bench.agent_load import Write
 from bench.siege.field import Field, fingerprints_in
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.sealing import read_values
 
 PATIENCE = 60.0
+DELETION_SECONDS = 20.0
+"""In which a cluster that is deleted by force is gone, whatever has been sent to it."""
 WELL = {"Available": "True"}
 """Conditions of a cluster whose edge has been heard all the time."""
 
 
-async def losses(ground: Field, writes: Sequence[Write]) -> list[str]:
+async def losses(ground: Field, writes: Sequence[Write], *, flooded: bool) -> list[str]:
     """Sentences, one for each promise that does not hold.
 
     Args:
         writes: of secrets by bystanders, each path's in order.
+        flooded: whether the last attack has flooded the hostile cluster with signals.
     """
     async with httpx.AsyncClient(
         base_url=ground.centre.url, headers=ground.centre.headers, timeout=PATIENCE, trust_env=False
     ) as http:
-        found = await _lost_secrets(ground, http, writes)
+        found = await degraded(http)
+        found += await undeleted(http, ground.target.cluster)
+        found += await untold_drops(http, ground.target.cluster) if flooded else []
+        found += await _lost_secrets(ground, http, writes)
         found += await _changed_clusters(ground, http)
     return found
 
@@ -94,6 +104,43 @@ def trouble_of(shown: Mapping[str, Any]) -> list[str]:
     return trouble + [
         f"{shown['name']}: {kind} is {told.get(kind)}" for kind, status in WELL.items() if told.get(kind) != status
     ]
+
+
+async def degraded(http: httpx.AsyncClient) -> list[str]:
+    """What ``/readyz`` finds wrong. Asked at once: a flood that passes some minutes later has done its harm."""
+    answer = await http.get("/readyz")
+    if answer.status_code != 200:
+        return [f"/readyz answers {answer.status_code}: {answer.text}"]
+    return [f"/readyz says that {part} is degraded" for part in answer.json()["degraded"]]
+
+
+async def undeleted(http: httpx.AsyncClient, cluster: UUID, *, patience: float = DELETION_SECONDS) -> list[str]:
+    """Deletes by force the cluster that all attacks were about; the last one has just flooded it.
+
+    Args:
+        patience: seconds until it has to be gone.
+    """
+    begun = time.monotonic()
+    asked = await http.delete(f"/v1/cluster/{cluster}", params={"force": True})
+    if asked.status_code != 202:
+        return [f"the hostile cluster cannot be deleted by force: {asked.status_code}: {asked.text}"]
+    while (answer := await http.get(f"/v1/cluster/{cluster}")).status_code != 410:
+        if time.monotonic() - begun > patience:
+            return [f"the hostile cluster, deleted by force, answers {answer.status_code} after {patience:.0f} s"]
+        await asyncio.sleep(0.1)
+    return []
+
+
+async def untold_drops(http: httpx.AsyncClient, cluster: UUID) -> list[str]:
+    """That a cluster dropped signals shows that it was flooded. It tells so once it has worked through the others."""
+    after: int | None = 0
+    while after is not None:
+        answer = await http.get(f"/v1/cluster/{cluster}/timeline", params={"after": after})
+        page = answer.raise_for_status().json()
+        if any(item["kind"] == EventKind.SIGNALS_DROPPED for item in page["items"]):
+            return []
+        after = page["next"]
+    return ["signal-flood: the cluster has told of no signals that it dropped"]
 
 
 async def _lost_secrets(ground: Field, http: httpx.AsyncClient, writes: Sequence[Write]) -> list[str]:

@@ -3,13 +3,24 @@
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from sealing_keys import NOW, private_key, sealing_certificate
 
 from bench.agent_load import Write
-from bench.siege.losses import changed_certificates, lost_values, may_be_there, trouble_of, value_on_edge
+from bench.siege.losses import (
+    changed_certificates,
+    degraded,
+    lost_values,
+    may_be_there,
+    trouble_of,
+    undeleted,
+    untold_drops,
+    value_on_edge,
+)
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.ports.git_server import CommitMessage
 from edgewright.sealing import Plaintext, Scope, SealedValue, put_values, seal
@@ -72,6 +83,54 @@ def test_a_value_is_read_as_the_edge_reads_it(tmp_path: Path) -> None:
     assert value_on_edge(git, path, generate_private_key(65537, 2048)) is None
     assert value_on_edge(git, path.replace("password", "user"), private_key()) is None
     assert value_on_edge(git, path.replace("secret-0", "secret-1"), private_key()) is None
+
+
+def gateway(*answers: httpx.Response) -> httpx.AsyncClient:
+    """One that gives these answers, the last of them for ever."""
+    left = list(answers)
+    transport = httpx.MockTransport(lambda _: left.pop(0) if len(left) > 1 else left[0])
+    return httpx.AsyncClient(base_url="http://centre", transport=transport)
+
+
+@pytest.mark.parametrize(
+    ("answer", "trouble"),
+    [
+        (httpx.Response(200, json={"status": "ok", "degraded": []}), []),
+        (httpx.Response(200, json={"status": "ok", "degraded": ["sweep"]}), ["/readyz says that sweep is degraded"]),
+        (httpx.Response(503, text="Out of reach."), ["/readyz answers 503: Out of reach."]),
+    ],
+)
+async def test_a_centre_that_is_degraded_after_a_siege_is_a_loss(answer: httpx.Response, trouble: list[str]) -> None:
+    async with gateway(answer) as http:
+        assert await degraded(http) == trouble
+
+
+TAKEN, THERE, GONE = httpx.Response(202), httpx.Response(200), httpx.Response(410)
+
+
+@pytest.mark.parametrize(
+    ("answers", "trouble"),
+    [
+        ([TAKEN, THERE, GONE], []),
+        ([TAKEN, THERE], ["the hostile cluster, deleted by force, answers 200 after 1 s"]),
+        ([httpx.Response(503, text="busy")], ["the hostile cluster cannot be deleted by force: 503: busy"]),
+    ],
+)
+async def test_an_attacked_cluster_that_cannot_be_deleted_by_force_is_a_loss(
+    answers: list[httpx.Response], trouble: list[str]
+) -> None:
+    async with gateway(*answers) as http:
+        assert await undeleted(http, uuid4(), patience=1) == trouble
+
+
+def page(kind: EventKind, following: int | None) -> httpx.Response:
+    return httpx.Response(200, json={"items": [{"kind": kind}], "next": following})
+
+
+@pytest.mark.parametrize(("kind", "sentences"), [(EventKind.SIGNALS_DROPPED, 0), (EventKind.EDGE_STATUS, 1)])
+async def test_a_flood_of_which_nothing_was_dropped_shows_nothing(kind: EventKind, sentences: int) -> None:
+    async with gateway(page(EventKind.EDGE_STATUS, 7), page(kind, None)) as http:
+        assert len(await untold_drops(http, uuid4())) == sentences
 
 
 def write(git: BareGitServer, cluster: UUID, name: str, value: str) -> None:
