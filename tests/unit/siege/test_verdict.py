@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
@@ -10,13 +11,19 @@ from bench.siege.arrivals import ARRIVES, OBEYED
 from bench.siege.attackers import ATTACKS
 from bench.siege.bystanders import WATCHED, Noticed
 from bench.siege.loop_lag import HELD, HELD_SECONDS, Ticks, classes, longest
+from bench.siege.losses import DELETION_SECONDS
 from bench.siege.verdict import (
     GIT_MEGABYTES,
+    HELD_SHARE,
     MEMORY_MEGABYTES,
+    NOISE_SECONDS,
+    SLOWER,
+    STARVED,
     Phase,
     troubles,
 )
 
+PERFORMANCE = Path(__file__).parents[3] / "docs/performance.md"
 NOTICED = Noticed(dict.fromkeys(WATCHED, 0.01), dict.fromkeys(WATCHED, 0.02), dict.fromkeys(WATCHED, 20), {}, [])
 QUIET = Phase("quiet", NOTICED, {"gateway": 100.0, "git": 0.0}, {"worker": Ticks(200, 0)}, 0.025, {})
 PUSH = replace(QUIET, name="push-token", met=dict.fromkeys(ARRIVES["push-token"], 1))
@@ -38,6 +45,20 @@ def test_an_attack_that_did_not_arrive_shows_nothing(name: str, what: str) -> No
     assert troubles(replace(QUIET, name=name, met=arrived), QUIET, ratios=False) == []
     missing = replace(QUIET, name=name, met=arrived | {what: 0})
     assert troubles(missing, QUIET, ratios=False) == [f"{name}: no {what}"]
+
+
+def test_the_documented_bounds_are_those_that_are_judged() -> None:
+    told = PERFORMANCE.read_text("utf-8").split("## Under attack")[1].split("\n## ")[0]
+    assert [line.split("`")[1] for line in told.splitlines() if line.startswith("| `")] == list(ATTACKS)
+    assert (SLOWER, STARVED) == (2, 4)
+    for bound in (
+        f"above {NOISE_SECONDS * 1000:.0f} ms",
+        f"late by {HELD_SECONDS * 1000:.0f} ms",
+        f"more than {HELD_SHARE:.0%} of looks",
+        f"{MEMORY_MEGABYTES:.0f} MB more than in peace",
+        f"within {DELETION_SECONDS:.0f} s",
+    ):
+        assert bound in " ".join(told.split())
 
 
 def test_a_web_page_that_is_obeyed_is_a_broken_promise() -> None:
