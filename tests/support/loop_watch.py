@@ -5,6 +5,7 @@ call does in C is not seen; which thread did it can be asked with ``thread_of``.
 """
 
 import asyncio
+import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
 import pytest
+
+from edgewright.held_loop import HeldLoop
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +66,31 @@ def loop_watched() -> Iterator[Held]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asyncio.Handle, "_run", counted)
         yield most
+
+
+@contextmanager
+def held_seconds() -> Iterator[list[float]]:
+    """Measures for how long each task that starts meanwhile holds the running loop at a stretch.
+
+    Yields:
+        Seconds of processor time, as a worker measures them, so that other programs do not count. Garbage collection
+        does not count either: it is off meanwhile, for what it takes depends on the objects that other tests made.
+    """
+    stretches: list[float] = []
+
+    class Kept(HeldLoop):
+        def note(self, seconds: float) -> None:
+            stretches.append(seconds)
+
+    loop = asyncio.get_running_loop()
+    before = loop.get_task_factory()
+    Kept()
+    gc.disable()
+    try:
+        yield stretches
+    finally:
+        gc.enable()
+        loop.set_task_factory(before)
 
 
 def calls_of(work: Callable[[], object]) -> int:
