@@ -7,6 +7,7 @@ what running clusters and their histories hold.
 
 import inspect
 import json
+import pkgutil
 import sys
 import types
 from collections.abc import Iterator, Mapping
@@ -22,10 +23,11 @@ from annotated_types import Ge
 from pydantic import AwareDatetime, BaseModel
 from pydantic.fields import FieldInfo
 
+import edgewright.messages
 from edgewright.messages import names
 
 GOLDEN = Path(__file__).parents[1] / "unit" / "messages" / "golden"
-MODULES = ("cause", "cluster", "notifications", "steps", "sweep")
+MODULES = tuple(module.name for module in pkgutil.walk_packages(edgewright.messages.__path__))
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, tzinfo=UTC)
 SCALARS: Mapping[Any, Any] = {
     str: "text",
