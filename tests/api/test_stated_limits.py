@@ -1,7 +1,9 @@
-"""The limits that ship are the figures that docs/security.md states."""
+"""The limits that ship are the figures that docs/security.md and docs/operations.md state."""
 
+import inspect
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,43 +13,125 @@ from resealing_edge import status as edge_status
 from starlette.datastructures import State
 from tour import DOCUMENT, OPERATIONS
 
+from api.admission import REGISTRATION_BYTES
 from api.allowances import Allowance
+from api.bodies import OFF_LOOP
+from api.connections.entrance import AT_ONCE, EVERY
+from api.connections.limits import (
+    MOST_CONNECTIONS,
+    MOST_OF_A_TOKEN,
+    MOST_OF_AN_ADDRESS,
+    RESERVED_DESCRIPTORS,
+    limits_for,
+)
+from api.connections.protocol import BODY_PROGRESS_BYTES, PIPELINED_LIMIT
+from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.adapters.git.http_relay import PACE_BYTES, PACE_SECONDS
+from edgewright.adapters.git.memory_limit import FETCH_MEMORY, PUSH_MEMORY
+from edgewright.adapters.git.turns import GitTurns, Guest, KeepLimits
 from edgewright.domain.wellknown import APP_OBJECT_INFO
-from edgewright.errors import TooMany
+from edgewright.errors import Busy, TooMany
 from edgewright.ports.operators import Permission
 
-PAGE = " ".join((Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8").split())
-UNITS = {"KiB": 1024, "MiB": 1024 * 1024}
+DOCS = Path(__file__).parents[2] / "docs"
+UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "minutes": 60, "ms": 0.001}
 
 
-def stated(pattern: str) -> list[int]:
-    """Numbers of the one sentence of the page that the pattern fits, in bytes where a unit follows."""
-    [sentence] = re.finditer(pattern, PAGE)
-    figures = [figure.partition(" ") for figure in sentence.groups()]
+def stated(pattern: str, page: str = "security.md") -> list[float]:
+    """Numbers of the one sentence of a page that the pattern fits, in bytes or seconds where a unit follows."""
+    text = " ".join((DOCS / page).read_text("utf-8").split())
+    [sentence] = re.finditer(pattern, text)
+    figures = [figure.replace(",", "").partition(" ") for figure in sentence.groups()]
     return [int(number) * UNITS.get(unit, 1) for number, _, unit in figures]
 
 
-def sessions(state: State) -> tuple[Allowance, list[int]]:
+SHIPPED = limits_for(None)
+"""As a gateway has them, but for what its settings and its descriptors say."""
+GIT = {name: parameter.default for name, parameter in inspect.signature(GitHttp).parameters.items()}
+KEPT = KeepLimits()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shipped"),
+    [
+        (
+            r"headers of a request, with its first line \| (\d+ KiB), (\d+) lines",
+            [SHIPPED.head_bytes, SHIPPED.head_lines],
+        ),
+        (r"TLS handshake \| (\d+) s", [SHIPPED.handshake_seconds]),
+        (r"first request of a connection; all headers of one \| (\d+) s", [SHIPPED.head_seconds]),
+        (r"body \| (\d+ KiB) in every (\d+) s", [BODY_PROGRESS_BYTES, SHIPPED.body_seconds]),
+        (r"answer \| the client takes some of it in (\d+) s", [SHIPPED.answer_seconds]),
+        (r"idle between two requests \| (\d+) s", [SHIPPED.idle_seconds]),
+        (r"requests that wait for the answer to the one before \| (\d+)", [PIPELINED_LIMIT]),
+        (r"an eighth \(at least (\d+)\) for itself", [RESERVED_DESCRIPTORS]),
+        (r"takes the rest, at most ([\d,]+)\.", [MOST_CONNECTIONS]),
+        (r"one operator token, its sessions among them \| an eighth of all, at most (\d+)", [MOST_OF_A_TOKEN]),
+        (r"one address, .{,80} \| an eighth of all, at most (\d+)", [MOST_OF_AN_ADDRESS]),
+        (r"one cluster \| (\d+) \|", [SHIPPED.per_cluster]),
+        (r"Of one address, (\d+) connections begin at once and one every (\d+ ms)", [AT_ONCE, EVERY]),
+        (r"each lasts as long as git works, at most (\d+ minutes)", [GIT["deadline"]]),
+        (r"who waits (\d+) s for one gets 503 `git_busy`", [GIT["patience"]]),
+        (
+            r"takes a push allocates at most (\d+ MiB), and one that serves a fetch (\d+ GiB)",
+            [PUSH_MEMORY, FETCH_MEMORY],
+        ),
+        (
+            r"(\d+ MiB) of one answer, (\d+ MiB) for one caller, (\d+ MiB) for all operators, (\d+ GiB) for all",
+            [KEPT.of_one_answer, KEPT.of_one_guest, KEPT.of_operators, KEPT.together],
+        ),
+        (r"takes (\d+ KiB) in every (\d+) s, or loses the answer", [PACE_BYTES, PACE_SECONDS]),
+    ],
+)
+def test_connections_and_git_have_the_limits_that_the_documents_state(pattern: str, shipped: list[float]) -> None:
+    assert stated(pattern, "operations.md") == pytest.approx(shipped)
+    assert GIT["keep"] == KEPT
+    assert GIT["pace_seconds"] == PACE_SECONDS
+
+
+@pytest.mark.parametrize("is_edge", [True, False])
+async def test_so_many_gits_run_at_a_time_as_the_documents_state(is_edge: bool) -> None:
+    all_of_them, of_operators = stated(
+        r"(\d+) processes of git at a time, at most (\d+) of them for operators", "operations.md"
+    )
+    turns, running = GitTurns(GIT["processes"], patience=0), 0
+    async with AsyncExitStack() as stack:
+        with pytest.raises(Busy):
+            while running <= all_of_them:
+                await stack.enter_async_context(turns.turn(Guest(running, is_edge)))
+                running += 1
+    assert running == (all_of_them if is_edge else of_operators)
+
+
+def test_bodies_are_looked_at_as_the_documents_state() -> None:
+    assert stated(r"as small as a registration \((\d+ KiB)\)") == [REGISTRATION_BYTES]
+    assert stated(r"from (\d+ KiB) a body is parsed off the event loop") == [OFF_LOOP]
+    assert stated(r"idle connection to a gateway lives for less than (\d+) s", "production.md") == [
+        SHIPPED.idle_seconds
+    ]
+
+
+def sessions(state: State) -> tuple[Allowance, list[float]]:
     return state.live.sessions, [*stated(r"at most (\d+) sessions at once, then one a minute"), 1, 60]
 
 
-def statuses(state: State) -> tuple[Allowance, list[int]]:
+def statuses(state: State) -> tuple[Allowance, list[float]]:
     return state.live.edge_statuses, [*stated(r"at most (\d+) statuses at once, then one a second"), 1, 1]
 
 
-def credentials(state: State) -> tuple[Allowance, list[int]]:
+def credentials(state: State) -> tuple[Allowance, list[float]]:
     burst, seconds = stated(r"at most (\d+) credentials at once, then one every (\d+) seconds")
     return state.live.edge_secrets, [burst, 1, seconds]
 
 
-def bodies(state: State) -> tuple[Allowance, list[int]]:
+def bodies(state: State) -> tuple[Allowance, list[float]]:
     each_second, burst = stated(r"at most (\d+ KiB) a second after a burst of (\d+ MiB)")
     return state.access.edge_bodies, [burst, each_second, 1]
 
 
 @pytest.mark.parametrize("kind", [sessions, statuses, credentials, bodies])
 async def test_allowances_are_those_that_the_documents_state(
-    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch, kind: Callable[[State], tuple[Allowance, list[int]]]
+    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch, kind: Callable[[State], tuple[Allowance, list[float]]]
 ) -> None:
     allowance, (burst, amount, seconds) = kind(centre.app.state)
     monkeypatch.setattr(allowance, "_clock", lambda: 0.0)
@@ -66,7 +150,7 @@ def octets(what: str) -> int:
         r" one Secret, (\d+ MiB) for re-sealed values, a Flux bundle and what a fetch asks,"
         r" (\d+ MiB) for many secrets at once"
     )
-    return dict(zip(("usual", "status", "entry", "large", "many secrets"), figures, strict=True))[what]
+    return int(dict(zip(("usual", "status", "entry", "large", "many secrets"), figures, strict=True))[what])
 
 
 ENTRIES = ("/v1/app/{app}/object/{object_uuid}", "/v2/app/{app}/object/{object_uuid}")
