@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -87,6 +88,22 @@ class EmbeddedEdgewright:
             os.kill(pid, signal.SIGKILL)
         self.running.wait(timeout=10)
         eventually(lambda: not [pid for pid in children.values() if living(pid)])
+
+    def replace(self, part: str) -> None:
+        """kill -9 of one part; returns when another process plays it, and everything answers."""
+        before = self.children()[part]
+        os.kill(before, signal.SIGKILL)
+        eventually(lambda: self.children().get(part, before) != before, seconds=30)
+        eventually(self.answers)
+
+    def answers(self) -> bool:
+        """Whether the gateway answers, and misses nothing."""
+        host, _, port = str(self.endpoints()["gateway"]).removeprefix("http://").rpartition(":")
+        try:
+            with socket.create_connection((host, int(port)), timeout=1):
+                return not self.api("GET", "/readyz").json().get("degraded", [])
+        except OSError:
+            return False
 
     def clear_up(self) -> None:
         """Leaves no process behind, whatever the test did."""
