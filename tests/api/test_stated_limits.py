@@ -25,6 +25,7 @@ from api.connections.limits import (
     limits_for,
 )
 from api.connections.protocol import BODY_PROGRESS_BYTES, PIPELINED_LIMIT
+from api.lifespan import SCHEDULE_SECONDS
 from edgewright.adapters.git.http_backend import GitHttp
 from edgewright.adapters.git.http_relay import PACE_BYTES, PACE_SECONDS
 from edgewright.adapters.git.memory_limit import FETCH_MEMORY, PUSH_MEMORY
@@ -80,10 +81,11 @@ KEPT = KeepLimits()
             r"(\d+ MiB) of one answer, (\d+ MiB) for one caller, (\d+ MiB) for all operators, (\d+ GiB) for all",
             [KEPT.of_one_answer, KEPT.of_one_guest, KEPT.of_operators, KEPT.together],
         ),
+        (r"is gone \| nothing: a gateway makes it again within (\d+) s", [SCHEDULE_SECONDS]),
         (r"takes (\d+ KiB) in every (\d+) s, or loses the answer", [PACE_BYTES, PACE_SECONDS]),
     ],
 )
-def test_connections_and_git_have_the_limits_that_the_documents_state(pattern: str, shipped: list[float]) -> None:
+def test_figures_are_those_that_the_documents_state(pattern: str, shipped: list[float]) -> None:
     assert stated(pattern, "operations.md") == pytest.approx(shipped)
     assert GIT["keep"] == KEPT
     assert GIT["pace_seconds"] == PACE_SECONDS

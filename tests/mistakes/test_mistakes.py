@@ -50,6 +50,13 @@ FOUND_BY_OTHER_TESTS = {
         ("too_many_connections", "tests/api/connections/test_crowds.py"),
         ("request_timeout", "tests/api/connections/test_deadlines.py"),
     ),
+    "429 or 503 `event_streams_busy`": (("event_streams_busy", "tests/api/test_progress.py"),),
+    "The values cannot be delivered": (("values_undeliverable", "tests/api/test_config_store.py"),),
+    "The entry would have no effect": (("entry_without_effect", "tests/api/test_config_store.py"),),
+    "The namespace cannot be changed": (("namespace_immutable", "tests/api/test_edge.py"),),
+    "An edge changes its certificate too often": (
+        ("edge_changes_too_often", "tests/contracts/database/test_status_events.py"),
+    ),
     "The edge does not have the namespace": (("Edgewright-Warning", "tests/api/test_secret_namespaces.py"),),
     "The edge does not take secrets in more namespaces": (
         ("too_many_namespaces", "tests/api/test_secret_namespaces.py"),
