@@ -8,10 +8,12 @@ import os
 import re
 import socket
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from embedded import EmbeddedEdgewright
 from supervised import Stage, eventually, living
@@ -92,6 +94,15 @@ def test_nobody_else_can_read_what_is_in_the_home(running: EmbeddedEdgewright) -
     assert running.home.stat().st_mode & 0o777 == 0o700
     for name in ("admin-token", "temporal.db", "edgewright.db", "endpoints.json", "logs/gateway.log"):
         assert (running.home / name).stat().st_mode & 0o077 == 0, f"{name} is open to others"
+
+
+def test_nobody_but_this_machine_reaches_what_listens(running: EmbeddedEdgewright) -> None:
+    heard = {
+        part: [each.laddr.ip for each in psutil.Process(pid).net_connections() if each.status == psutil.CONN_LISTEN]
+        for part, pid in running.children().items()
+    }
+    assert {part for part, addresses in heard.items() if addresses} >= {"temporal", "web-ui", "gateway"}
+    assert [each for each in heard.items() if not all(ip_address(address).is_loopback for address in each[1])] == []
 
 
 def test_doctor_finds_nothing_wrong_while_it_runs(running: EmbeddedEdgewright) -> None:

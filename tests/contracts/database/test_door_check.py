@@ -42,6 +42,15 @@ async def test_a_move_is_followed_to_its_end(timed: Store) -> None:
     assert done.verdict is CheckVerdict.OK
 
 
+async def test_an_edge_that_a_compromised_gateway_has_moved_is_named_as_long_as_it_is_heard(timed: Store) -> None:
+    cluster = await timed.commissioned("press-shop")
+    await timed.registered(cluster)
+    await timed.edge_reports.heartbeats([Heartbeat(cluster, 1, reach=Reach("https://thief.example.com"))])
+    [named] = await checks(timed, external_url=OLD)
+    assert named.verdict is CheckVerdict.WARNING
+    assert "press-shop (uses https://thief.example.com, last heard" in named.sentence
+
+
 async def test_certificates_count_too_and_have_to_be_readable(timed: Store, tmp_path: Path) -> None:
     cluster = await timed.commissioned("press-shop")
     await timed.registered(cluster)

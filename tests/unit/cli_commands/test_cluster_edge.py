@@ -8,7 +8,9 @@ from uuid import UUID
 import pytest
 from command_line import CommandLine, ServedCentre, Terminal
 from edge_cluster.certificates import Authority
+from reporting_agent import certificate
 
+from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.bootstrap import render_uninstall
 from edgewright.domain.cluster import Acceptance, Desired, StepName, StepState
 from edgewright.domain.projection import StepRecord
@@ -97,6 +99,25 @@ def test_check_in_windows_are_set_shown_and_taken_back(edgewright: CommandLine, 
     assert edgewright("cluster", "check-in", "press-shop", "00:00-24:00", "--any-time").code == 2
     assert edgewright.ok("cluster", "check-in", "press-shop", "--any-time").out == "press-shop calls at any time.\n"
     assert "check-in" not in edgewright.ok("cluster", "show", "press-shop").out
+
+
+def test_a_certificate_that_waits_for_an_admin_is_shown_and_confirmed(
+    edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    made, ports = centre.create("press-shop"), centre.centre.ports
+    door = EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config)
+    body = {"hosts": [], "kubeseal_cert": certificate()}
+    proposal = door.record(made, body, merge=False, actor="temporal", generation=None, proposes=True)
+    centre.do(proposal)
+    proposed = centre.row(made).proposed
+    assert proposed is not None
+    assert f"{proposed.fingerprint}, by a signal" in edgewright.ok("cluster", "show", "press-shop").out
+    assert edgewright("cluster", "certificate", "press-shop", "0" * 64).code == 4
+    assert centre.row(made).certificate is None
+    edgewright.ok("cluster", "certificate", "press-shop", proposed.fingerprint)
+    used = centre.row(made).certificate
+    assert (used and used.fingerprint, centre.row(made).proposed) == (proposed.fingerprint, None)
+    assert "by a signal" not in edgewright.ok("cluster", "show", "press-shop").out
 
 
 @pytest.mark.parametrize("life", ["8d", "59s", "0", "never", "1 h"])
