@@ -120,13 +120,14 @@ async def undeleted(http: httpx.AsyncClient, cluster: UUID, *, patience: float =
     Args:
         patience: seconds until it has to be gone.
     """
-    begun = time.monotonic()
-    asked = await http.delete(f"/v1/cluster/{cluster}", params={"force": True})
-    if asked.status_code != 202:
-        return [f"the hostile cluster cannot be deleted by force: {asked.status_code}: {asked.text}"]
-    while (answer := await http.get(f"/v1/cluster/{cluster}")).status_code != 410:
-        if time.monotonic() - begun > patience:
-            return [f"the hostile cluster, deleted by force, answers {answer.status_code} after {patience:.0f} s"]
+    until, path = time.monotonic() + patience, f"/v1/cluster/{cluster}"
+    while (asked := await http.delete(path, params={"force": True})).status_code != 202:
+        if time.monotonic() > until:
+            return [f"the hostile cluster cannot be deleted by force: {asked.status_code}: {asked.text}"]
+        await asyncio.sleep(0.1)
+    while (shown := await http.get(path)).status_code != 410:
+        if time.monotonic() > until:
+            return [f"the hostile cluster, deleted by force, answers {shown.status_code} after {patience:.0f} s"]
         await asyncio.sleep(0.1)
     return []
 

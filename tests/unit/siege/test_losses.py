@@ -113,6 +113,7 @@ TAKEN, THERE, GONE = httpx.Response(202), httpx.Response(200), httpx.Response(41
     [
         ([TAKEN, THERE, GONE], []),
         ([TAKEN, THERE], ["the hostile cluster, deleted by force, answers 200 after 1 s"]),
+        ([httpx.Response(503, text="busy"), TAKEN, GONE], []),
         ([httpx.Response(503, text="busy")], ["the hostile cluster cannot be deleted by force: 503: busy"]),
     ],
 )
