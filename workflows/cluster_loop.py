@@ -85,7 +85,7 @@ class ClusterLoop:
             )
         except TimeoutError:
             raise ApplicationError(
-                f"The request was taken, but is not applied yet: {self._trouble or 'the database is slow.'}",
+                f"The request was taken, but is not applied yet. {self._trouble or 'The database is slow.'}",
                 type="not_applied_yet",
             ) from None
         return self.status()

@@ -106,7 +106,7 @@ def removal_undone(git: GitServer, cluster: UUID) -> tuple[CommitId, Mapping[str
     if number + 1 >= _FIRST_LOOK:
         log = git.log(cluster, limit=_LONGEST_LOOK)
         number = _decisive(log)
-    if number + 1 >= len(log) or not _REMOVES.search(log[number].message):
+    if number + 1 >= len(log) or not _is_removal(log[number].message):
         return None
     head, removal, before = (log[which].commit for which in (0, number, number + 1))
     paths = {path for commit in (removal, before) for path in git.list(cluster, "", at=commit)}
@@ -116,6 +116,11 @@ def removal_undone(git: GitServer, cluster: UUID) -> tuple[CommitId, Mapping[str
         if was != became and git.read(cluster, path, at=head) == became:
             changes[path] = was
     return removal, changes
+
+
+def _is_removal(message: str) -> bool:
+    """Whether a commit of the centre's removes the workloads; one made by hand of a removal and its end does not."""
+    return _REMOVES.search(message) is not None and not _PUTS_BACK.search(message)
 
 
 def _decisive(log: Sequence[CommitSummary]) -> int:

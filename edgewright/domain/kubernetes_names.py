@@ -86,8 +86,8 @@ def check_secret_key(key: str) -> str:
         raise Invalid(
             "This is not a key of a Secret.",
             code="secret_key_invalid",
-            hint="Use letters, digits, '-', '_' and '.', not '.' alone, not '..' in front, "
-            f"at most {SECRET_KEY_LIMIT} characters.",
+            hint=f"Use at most {SECRET_KEY_LIMIT} letters, digits, '-', '_' and '.'. "
+            "The key must not be '.' or begin with '..'.",
             where="key",
         )
     return key

@@ -95,4 +95,4 @@ def _sizes(ciphertext: str) -> tuple[int, int]:
 
 
 def _no_envelope() -> Invalid:
-    return Invalid("This is no value that Sealed Secrets sealed.", code="ciphertext_malformed", where="ciphertext")
+    return Invalid("This value was not sealed by Sealed Secrets.", code="ciphertext_malformed", where="ciphertext")

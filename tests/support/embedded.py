@@ -101,8 +101,9 @@ class EmbeddedEdgewright:
         host, _, port = str(self.endpoints()["gateway"]).removeprefix("http://").rpartition(":")
         try:
             with socket.create_connection((host, int(port)), timeout=1):
-                return not self.api("GET", "/readyz").json().get("degraded", [])
-        except OSError:
+                answer = self.api("GET", "/readyz")
+                return answer.status_code == 200 and not answer.json().get("degraded", [])
+        except (OSError, httpx.TransportError):
             return False
 
     def clear_up(self) -> None:

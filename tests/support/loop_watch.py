@@ -82,14 +82,15 @@ def held_seconds() -> Iterator[list[float]]:
         def note(self, seconds: float) -> None:
             stretches.append(seconds)
 
-    loop = asyncio.get_running_loop()
+    loop, collects = asyncio.get_running_loop(), gc.isenabled()
     before = loop.get_task_factory()
     Kept()
     gc.disable()
     try:
         yield stretches
     finally:
-        gc.enable()
+        if collects:
+            gc.enable()
         loop.set_task_factory(before)
 
 

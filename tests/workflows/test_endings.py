@@ -133,6 +133,7 @@ async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_
     assert {"edo/cluster/purge.yaml", "edo/purge/rights.yaml"} <= set(files)
     [newest] = await asyncio.to_thread(centre.git.log, cluster, limit=1)
     assert f"\n{REMOVAL_TRAILER}: workloads\n" in newest.message, "a restore knows the commit by that line"
+    assert newest.message.startswith("Remove the workloads of "), "up to 0.3.0, after a rollback, by this one"
     await centre.ports.edge_reports.goodbye(cluster, row.generation, Purge(done=False, problem="Somebody pays."))
     await centre.fleet.nudge(cluster)
     row = await centre.until(cluster, phase(Phase.DELETED))

@@ -195,8 +195,10 @@ def statements_of(store: Store) -> Iterator[list[str]]:
 
     engine = store.database._engine.sync_engine
     event.listen(engine, "before_cursor_execute", note)
-    yield run
-    event.remove(engine, "before_cursor_execute", note)
+    try:
+        yield run
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
 
 
 def names_a_body_of_entries(text: str) -> bool:

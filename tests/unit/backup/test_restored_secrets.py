@@ -12,6 +12,7 @@ from stopped_home import StoppedHome
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.committed_requests import REQUEST_TRAILER
 from edgewright.application.repository_ahead import (
+    PUT_BACK_TRAILER,
     REMOVAL_TRAILER,
     TAKEN_TRAILER,
     entered_since,
@@ -181,15 +182,18 @@ def removed(
     fence: str = "1/3",
     subject: str = "Empty press-shop",
     marked: bool = True,
+    undoes: CommitId | None = None,
 ) -> CommitId:
     """As the step of a deletion leaves it: the workloads of the cluster are gone.
 
     Args:
         marked: whether a trailer says what the commit is; up to 0.3.0 none did.
+        undoes: the removal that a restore has undone, by the same commit: somebody has made one of several.
     """
     head = home.git.head(cluster)
     assert head is not None
     trailers = [("Edgewright-Fence", fence), *([(REMOVAL_TRAILER, "workloads")] if marked else [])]
+    trailers += [(PUT_BACK_TRAILER, undoes)] if undoes else []
     message = CommitMessage(subject=subject, actor="test", trailers=tuple(trailers))
     changes = workload_removal(home.git.list(cluster, "", at=head))
     return home.git.commit(cluster, changes, message, expected_head=head)
@@ -242,6 +246,14 @@ def test_a_commit_of_the_centre_that_says_nothing_of_a_removal_is_not_undone(hom
     made = home.back_up()
     removed(home, cluster, marked=False)
     head = home.git.head(cluster)
+    home.restore(made, keep_repositories=True)
+    assert home.git.head(cluster) == head
+
+
+def test_a_removal_and_its_end_made_one_commit_by_hand_are_not_undone(home: StoppedHome) -> None:
+    cluster = working(home)
+    made = home.back_up()
+    head = removed(home, cluster, undoes=home.git.head(cluster))
     home.restore(made, keep_repositories=True)
     assert home.git.head(cluster) == head
 
