@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx
 
@@ -105,16 +105,12 @@ async def first_edge_and_token(centre: RunningCentre, certificate: str) -> tuple
         uuid: str = (await http.post("/v1/cluster", json=wish)).raise_for_status().json()["uuid"]
         await measures.ready(http, uuid)
         token = (await measures.bootstrap_url(http, uuid)).partition("token=")[2]
-        secrets = {role: secret_of(UUID(uuid), role) for role in Role}
-        body = {"kube_system_uid": str(uuid4()), "kubernetes_version": "v1.33.13"}
-        body |= {f"{role}_secret": secret for role, secret in secrets.items()}
-        registered = await http.post("/v1/register", json=body, headers={"Authorization": f"Bearer {token}"})
-        registered.raise_for_status()
+        edge = await measures.register(http, uuid, token)
         http.headers.pop("Authorization")
         refs = f"/uuid/{uuid}/info/refs?service=git-upload-pack"
-        told = (await http.get(refs, auth=(uuid, secrets[Role.FLUX]))).raise_for_status().text
+        told = (await http.get(refs, headers=edge.as_flux)).raise_for_status().text
         revision = f"main@sha1:{told.partition(' refs/heads/main')[0][-40:]}"
-        status, agent = status_of(certificate, revision), (uuid, secrets[Role.AGENT])
+        status, agent = status_of(certificate, revision), (uuid, secret_of(UUID(uuid), Role.AGENT))
         (await http.put("/v1/agent/status", json=status, auth=agent)).raise_for_status()
         (await http.post("/v1/agent/heartbeat", json={}, auth=agent)).raise_for_status()
         http.headers.update(centre.headers)

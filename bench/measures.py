@@ -1,18 +1,24 @@
 """What is measured. Every measure drives the gateway over HTTP, as users do."""
 
 import asyncio
+import base64
 import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+
+from bench.edge_identities import secret_of
+from edgewright.domain.cluster import Role
 
 EDGE_STATUS = "747a62c9-1b66-4a2e-8dd9-0b70a91b6b75"
 
@@ -66,6 +72,29 @@ async def created_at_once(client: httpx.AsyncClient, count: int) -> float:
             break
         await asyncio.sleep(0.05)
     return time.perf_counter() - begun
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A cluster with the credentials of its edge; as headers, those with which its Flux reads Git."""
+
+    cluster: str
+    as_flux: Mapping[str, str]
+
+
+async def attach(client: httpx.AsyncClient, uuid: str) -> Attached:
+    """Registers an edge for a cluster."""
+    return await register(client, uuid, (await bootstrap_url(client, uuid)).partition("token=")[2])
+
+
+async def register(client: httpx.AsyncClient, uuid: str, token: str) -> Attached:
+    """The same with a registration token, as the bootstrap line does."""
+    secrets = {role: secret_of(UUID(uuid), role) for role in Role}
+    body = {"kube_system_uid": str(uuid4()), "kubernetes_version": "v1.33.13"}
+    body |= {f"{role}_secret": secret for role, secret in secrets.items()}
+    (await client.post("/v1/register", json=body, headers={"Authorization": f"Bearer {token}"})).raise_for_status()
+    word = base64.b64encode(f"{uuid}:{secrets[Role.FLUX]}".encode()).decode()
+    return Attached(uuid, {"Authorization": f"Basic {word}"})
 
 
 async def with_certificate(client: httpx.AsyncClient) -> str:
