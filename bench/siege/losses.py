@@ -21,6 +21,9 @@ from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.sealing import read_values
 
 PATIENCE = 60.0
+PAUSE = 0.1
+LEAST_SECONDS = 1.0
+"""That one answer may take, even if it is asked for at the end of a deadline."""
 DELETION_SECONDS = 20.0
 """In which a cluster that is deleted by force is gone, whatever has been sent to it."""
 WELL = {"Available": "True"}
@@ -34,12 +37,10 @@ async def losses(ground: Field, writes: Sequence[Write], *, flooded: bool) -> li
         writes: of secrets by bystanders, each path's in order.
         flooded: whether the last attack has flooded the hostile cluster with signals.
     """
-    async with httpx.AsyncClient(
-        base_url=ground.centre.url, headers=ground.centre.headers, timeout=PATIENCE, trust_env=False
-    ) as http:
-        found = await degraded(http)
-        found += await undeleted(http, ground.target.cluster)
-        found += await untold_drops(http, ground.target.cluster) if flooded else []
+    cluster = ground.target.cluster
+    async with httpx.AsyncClient(base_url=ground.centre.url, headers=ground.centre.headers, trust_env=False) as http:
+        found = [each for judged in await asyncio.gather(degraded(http), undeleted(http, cluster)) for each in judged]
+        found += await untold_drops(http, cluster) if flooded else []
         found += await _lost_secrets(ground, http, writes)
         found += await _changed_clusters(ground, http)
     return found
@@ -106,9 +107,17 @@ def trouble_of(shown: Mapping[str, Any]) -> list[str]:
     ]
 
 
-async def degraded(http: httpx.AsyncClient) -> list[str]:
-    """What ``/readyz`` finds wrong. Asked at once: a flood that passes some minutes later has done its harm."""
-    answer = await http.get("/readyz")
+async def degraded(http: httpx.AsyncClient, *, patience: float = DELETION_SECONDS) -> list[str]:
+    """What ``/readyz`` still finds wrong in the end: a flood that passes some minutes later has done its harm."""
+    until = time.monotonic() + patience
+    while found := _wrong_in(await ask(http, "/readyz", until=until)):
+        if time.monotonic() > until:
+            return found
+        await asyncio.sleep(PAUSE)
+    return []
+
+
+def _wrong_in(answer: httpx.Response) -> list[str]:
     if answer.status_code != 200:
         return [f"/readyz answers {answer.status_code}: {answer.text}"]
     return [f"/readyz says that {part} is degraded" for part in answer.json()["degraded"]]
@@ -121,33 +130,60 @@ async def undeleted(http: httpx.AsyncClient, cluster: UUID, *, patience: float =
         patience: seconds until it has to be gone.
     """
     until, path = time.monotonic() + patience, f"/v1/cluster/{cluster}"
-    while (asked := await http.delete(path, params={"force": True})).status_code != 202:
+    while (asked := await ask(http, path, until=until, method="DELETE", force=True)).status_code not in {202, 410}:
         if time.monotonic() > until:
             return [f"the hostile cluster cannot be deleted by force: {asked.status_code}: {asked.text}"]
-        await asyncio.sleep(0.1)
-    while (shown := await http.get(path)).status_code != 410:
+        await asyncio.sleep(PAUSE)
+    while (shown := await ask(http, path, until=until)).status_code != 410:
         if time.monotonic() > until:
             return [f"the hostile cluster, deleted by force, answers {shown.status_code} after {patience:.0f} s"]
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(PAUSE)
     return []
 
 
-async def untold_drops(http: httpx.AsyncClient, cluster: UUID) -> list[str]:
-    """That a cluster dropped signals shows that it was flooded. It tells so once it has worked through the others."""
-    after: int | None = 0
-    while after is not None:
-        answer = await http.get(f"/v1/cluster/{cluster}/timeline", params={"after": after})
-        page = answer.raise_for_status().json()
+async def untold_drops(http: httpx.AsyncClient, cluster: UUID, *, patience: float = DELETION_SECONDS) -> list[str]:
+    """A cluster that dropped signals tells so, at the latest when it is deleted.
+
+    Args:
+        patience: seconds until it has to be told.
+    """
+    until, after = time.monotonic() + patience, 0
+    while True:
+        answer = await ask(http, f"/v1/cluster/{cluster}/timeline", until=until, after=after)
+        page: dict[str, Any] = answer.json() if answer.status_code == 200 else {"items": [], "next": None}
         if any(item["kind"] == EventKind.SIGNALS_DROPPED for item in page["items"]):
             return []
-        after = page["next"]
-    return ["signal-flood: the cluster has told of no signals that it dropped"]
+        if page["next"] is not None:
+            after = page["next"]
+            continue
+        if time.monotonic() > until:
+            return ["signal-flood: the cluster has told of no signals that it dropped"]
+        await asyncio.sleep(PAUSE)
+
+
+async def ask(
+    http: httpx.AsyncClient, path: str, *, until: float, method: str = "GET", **parameters: str | int | bool
+) -> httpx.Response:
+    """An answer; 503 where none comes: a busy gateway and one that is away are asked again alike.
+
+    Args:
+        until: moment of the monotonic clock until which the answer counts.
+    """
+    try:
+        left = max(until - time.monotonic(), LEAST_SECONDS)
+        return await http.request(method, path, params=parameters, timeout=left)
+    except httpx.HTTPError as error:
+        return httpx.Response(503, text=f"no answer: {type(error).__name__} {error}".strip())
 
 
 async def _lost_secrets(ground: Field, http: httpx.AsyncClient, writes: Sequence[Write]) -> list[str]:
     expected, states = may_be_there(writes), dict[str, str]()
     for cluster in sorted({path.split("/")[3] for path in expected}):
-        answer = await http.get(f"/v1/cluster/{cluster}/secret")
+        until = time.monotonic() + PATIENCE
+        while (answer := await ask(http, f"/v1/cluster/{cluster}/secret", until=until)).status_code != 200:
+            if time.monotonic() > until:
+                break
+            await asyncio.sleep(PAUSE)
         for item in answer.json()["items"] if answer.status_code == 200 else []:
             path = f"/v1/cluster/{cluster}/secret/{item['namespace']}/{item['name']}/{item['key']}"
             states[path] = item["state"]
@@ -158,16 +194,15 @@ async def _lost_secrets(ground: Field, http: httpx.AsyncClient, writes: Sequence
 
 async def _changed_clusters(ground: Field, http: httpx.AsyncClient) -> list[str]:
     """No bystander is deleted, silent or has another sealing certificate; asked until the centre has settled."""
-    trouble: list[str] = []
-    for _ in range(int(PATIENCE)):
-        trouble = [sentence for uuid in ground.task.clusters for sentence in await _asked(http, UUID(uuid))]
-        if not trouble:
+    until = time.monotonic() + PATIENCE
+    while trouble := [each for uuid in ground.task.clusters for each in await _trouble(http, UUID(uuid), until)]:
+        if time.monotonic() > until:
             break
         await asyncio.sleep(1)
     now = fingerprints_in(ground.centre.home, ground.task.clusters)
     return trouble + changed_certificates(ground.fingerprints, now)
 
 
-async def _asked(http: httpx.AsyncClient, cluster: UUID) -> list[str]:
-    answer = await http.get(f"/v1/cluster/{cluster}")
+async def _trouble(http: httpx.AsyncClient, cluster: UUID, until: float) -> list[str]:
+    answer = await ask(http, f"/v1/cluster/{cluster}", until=until)
     return trouble_of(answer.json()) if answer.status_code == 200 else [f"{cluster} answers {answer.status_code}"]

@@ -10,6 +10,7 @@ from sealing_keys import NOW, private_key, sealing_certificate
 
 from bench.agent_load import Write
 from bench.siege.losses import (
+    DELETION_SECONDS,
     changed_certificates,
     degraded,
     lost_values,
@@ -102,7 +103,41 @@ def gateway(*answers: httpx.Response) -> httpx.AsyncClient:
 )
 async def test_a_centre_that_is_degraded_after_a_siege_is_a_loss(answer: httpx.Response, trouble: list[str]) -> None:
     async with gateway(answer) as http:
-        assert await degraded(http) == trouble
+        assert await degraded(http, patience=0.3) == trouble
+
+
+async def test_a_centre_may_be_degraded_right_after_a_flood() -> None:
+    late = httpx.Response(200, json={"status": "ok", "degraded": ["sweep"]})
+    async with gateway(late, httpx.Response(503), httpx.Response(200, json={"degraded": []})) as http:
+        assert await degraded(http) == []
+
+
+@pytest.mark.parametrize(
+    "error", [httpx.ReadTimeout("slow"), httpx.ConnectError("away"), httpx.RemoteProtocolError("")]
+)
+async def test_a_gateway_that_gives_no_answer_is_told_in_a_sentence(error: httpx.HTTPError) -> None:
+    def fails(_: httpx.Request) -> httpx.Response:
+        raise error
+
+    async with httpx.AsyncClient(base_url="http://centre", transport=httpx.MockTransport(fails)) as http:
+        said = f"no answer: {type(error).__name__} {error}".strip()
+        assert await degraded(http, patience=0.3) == [f"/readyz answers 503: {said}"]
+        assert await undeleted(http, uuid4(), patience=0.3) == [
+            f"the hostile cluster cannot be deleted by force: 503: {said}"
+        ]
+        assert len(await untold_drops(http, uuid4(), patience=0.3)) == 1
+
+
+async def test_nobody_waits_longer_for_one_answer_than_for_the_deletion() -> None:
+    waits: list[float] = []
+
+    def note(request: httpx.Request) -> httpx.Response:
+        waits.append(request.extensions["timeout"]["read"])
+        return GONE
+
+    async with httpx.AsyncClient(base_url="http://centre", transport=httpx.MockTransport(note)) as http:
+        assert await undeleted(http, uuid4()) == []
+    assert max(waits) <= DELETION_SECONDS
 
 
 TAKEN, THERE, GONE = httpx.Response(202), httpx.Response(200), httpx.Response(410)
@@ -112,6 +147,7 @@ TAKEN, THERE, GONE = httpx.Response(202), httpx.Response(200), httpx.Response(41
     ("answers", "trouble"),
     [
         ([TAKEN, THERE, GONE], []),
+        ([httpx.Response(503, text="busy"), GONE], []),
         ([TAKEN, THERE], ["the hostile cluster, deleted by force, answers 200 after 1 s"]),
         ([httpx.Response(503, text="busy"), TAKEN, GONE], []),
         ([httpx.Response(503, text="busy")], ["the hostile cluster cannot be deleted by force: 503: busy"]),
@@ -131,7 +167,18 @@ def page(kind: EventKind, following: int | None) -> httpx.Response:
 @pytest.mark.parametrize(("kind", "sentences"), [(EventKind.SIGNALS_DROPPED, 0), (EventKind.EDGE_STATUS, 1)])
 async def test_a_flood_of_which_nothing_was_dropped_shows_nothing(kind: EventKind, sentences: int) -> None:
     async with gateway(page(EventKind.EDGE_STATUS, 7), page(kind, None)) as http:
-        assert len(await untold_drops(http, uuid4())) == sentences
+        assert len(await untold_drops(http, uuid4(), patience=0.3)) == sentences
+
+
+async def test_drops_may_be_told_a_moment_after_the_deletion() -> None:
+    async with gateway(page(EventKind.EDGE_STATUS, None), page(EventKind.SIGNALS_DROPPED, None)) as http:
+        assert await untold_drops(http, uuid4()) == []
+
+
+async def test_a_long_timeline_is_read_to_its_end() -> None:
+    pages = [page(EventKind.EDGE_STATUS, number) for number in range(1, 30)]
+    async with gateway(*pages, page(EventKind.SIGNALS_DROPPED, None)) as http:
+        assert await untold_drops(http, uuid4(), patience=0) == []
 
 
 def write(git: BareGitServer, cluster: UUID, name: str, value: str) -> None:
