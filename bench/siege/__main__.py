@@ -5,14 +5,16 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 
+from bench.siege.arrivals import SIGNALS, missing
 from bench.siege.attackers import ATTACKS
-from bench.siege.bystanders import WATCHED, Bystanders
+from bench.siege.bystanders import WATCHED, Bystanders, Noticed, worse
 from bench.siege.field import Field, MemoryWatch, field
 from bench.siege.loop_lag import HELD_SECONDS, LoopWatch
 from bench.siege.losses import losses
@@ -20,6 +22,8 @@ from bench.siege.target import Target
 from bench.siege.verdict import Phase, troubles
 
 NICENESS = 19
+LONGEST = 60.0
+"""Seconds in which an attack that has not arrived yet gets another round beside the bystanders."""
 
 
 def main() -> int:
@@ -27,12 +31,12 @@ def main() -> int:
     with field(arguments.edges, interval=arguments.interval, rounds=arguments.rounds) as ground:
         phases = [_played(ground, "quiet", None)]
         _say(_line(phases[0]))
-        played = [name for name in ATTACKS if name in (arguments.attack or ATTACKS)]
-        for name in played:
+        for name in (name for name in ATTACKS if name in (arguments.attack or ATTACKS)):
             phases.append(_played(ground, name, ATTACKS[name]))
             _say(_line(phases[-1]))
         writes = [write for phase in phases for write in phase.noticed.writes]
-        broken = asyncio.run(losses(ground, writes, flooded="signal-flood" in played))
+        flooded = any(phase.met.get(SIGNALS) for phase in phases)
+        broken = asyncio.run(losses(ground, writes, flooded=flooded))
     broken += [each for phase in phases for each in troubles(phase, phases[0], ratios=not arguments.no_ratios)]
     for each in broken:
         _say(f"broken: {each}")
@@ -55,13 +59,40 @@ def _arguments() -> argparse.Namespace:
 
 
 def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None]] | None") -> Phase:
-    watch, target = LoopWatch(ground.centre), replace(ground.target, met=Counter())
+    watch, target, over = LoopWatch(ground.centre), replace(ground.target, met=Counter()), threading.Event()
     with Bystanders(ground.task) as bystanders, MemoryWatch(ground.centre) as memory, watch:
         bystanders.begin()
         with ThreadPoolExecutor(1, initializer=_compute_elsewhere) as elsewhere:
-            elsewhere.submit(asyncio.run, _beside(target, attack, bystanders)).result()
-        noticed = bystanders.noticed()
+            until = time.monotonic() + LONGEST
+            hostile = elsewhere.submit(asyncio.run, _beside(target, attack, over))
+            try:
+                noticed = noticed_until(
+                    lambda: hostile.done() or time.monotonic() >= until or not missing(name, target.met),
+                    first=bystanders.noticed(),
+                    another=lambda: _another_round(ground),
+                )
+            finally:
+                over.set()
+            hostile.result()
     return Phase(name, noticed, memory.most, watch.ticks, watch.held, target.met)
+
+
+def noticed_until(arrived: Callable[[], bool], *, first: Noticed, another: Callable[[], Noticed]) -> Noticed:
+    """What bystanders saw in as many rounds as a slow attacker needs: all that counts holds in each of them.
+
+    Args:
+        arrived: whether the attack has arrived, or cannot any more.
+    """
+    noticed = first
+    while not arrived():
+        noticed = worse(noticed, another())
+    return noticed
+
+
+def _another_round(ground: Field) -> Noticed:
+    with Bystanders(ground.task) as bystanders:
+        bystanders.begin()
+        return bystanders.noticed()
 
 
 def _compute_elsewhere() -> None:
@@ -72,11 +103,11 @@ def _compute_elsewhere() -> None:
 
 
 async def _beside(
-    target: Target, attack: "Callable[[Target], Awaitable[None]] | None", bystanders: Bystanders
+    target: Target, attack: "Callable[[Target], Awaitable[None]] | None", over: threading.Event
 ) -> None:
-    """Attacks until the bystanders' time is over."""
+    """Attacks until it is over."""
     hostile = asyncio.ensure_future(attack(target)) if attack else None
-    while bystanders.living:
+    while not over.is_set():
         await asyncio.sleep(0.1)
         if hostile is not None and hostile.done():
             hostile.result()

@@ -35,6 +35,20 @@ class Noticed:
     writes: Sequence[Write]
 
 
+def worse(one: Noticed, other: Noticed) -> Noticed:
+    """What counts of two rounds of the same length: of each kind of request, the slower and rarer answers."""
+    failed = {kind: Counter(codes) for kind, codes in one.failed.items()}
+    for kind, codes in other.failed.items():
+        failed.setdefault(kind, Counter()).update(codes)
+    return Noticed(
+        p50={kind: max(seconds, other.p50[kind]) for kind, seconds in one.p50.items()},
+        p99={kind: max(seconds, other.p99[kind]) for kind, seconds in one.p99.items()},
+        answered={kind: min(number, other.answered[kind]) for kind, number in one.answered.items()},
+        failed=failed,
+        writes=[*one.writes, *other.writes],
+    )
+
+
 class Bystanders:
     """One process for each kind; all begin together."""
 
@@ -58,12 +72,8 @@ class Bystanders:
         for process in self._crowds.values():
             _say(process, "begin")
 
-    @property
-    def living(self) -> bool:
-        return any(process.poll() is None for process in self._crowds.values())
-
     def noticed(self) -> Noticed:
-        """What they saw, once their time is over."""
+        """Waits until their time is over; returns what they saw."""
         told: dict[str, Any] = {}
         failed: dict[str, Counter[str]] = {}
         writes: list[Write] = []

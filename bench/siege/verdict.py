@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bench.siege.arrivals import ARRIVES, SUCCEEDS
+from bench.siege.arrivals import SUCCEEDS, missing
 from bench.siege.bystanders import WATCHED, Noticed
 from bench.siege.field import GIT
 from bench.siege.loop_lag import HELD_SECONDS, Ticks
@@ -53,7 +53,9 @@ def troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
         answered, usual = phase.noticed.answered[kind], quiet.noticed.answered[kind]
         if usual >= FEW and answered < usual / STARVED:
             found.append(f"{phase.name}: {answered} answers to a {kind}, {usual} in peace")
-    found += [f"{phase.name}: no {what}" for what in ARRIVES.get(phase.name, ()) if not phase.met.get(what)]
+    for what in missing(phase.name, phase.met):
+        number = phase.met.get(what)
+        found.append(f"{phase.name}: only {number} {what}" if number else f"{phase.name}: no {what}")
     found += [
         f"{phase.name}: {phase.met[what]} {what}" for what in SUCCEEDS.get(phase.name, ()) if phase.met.get(what)
     ]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 
-from bench.siege.arrivals import ARRIVES, OBEYED
+from bench.siege.__main__ import noticed_until
+from bench.siege.arrivals import ARRIVES, NEEDED, OBEYED, SIGNALS
 from bench.siege.attackers import ATTACKS
-from bench.siege.bystanders import WATCHED, Noticed
+from bench.siege.bystanders import WATCHED, Noticed, worse
 from bench.siege.loop_lag import HELD, HELD_SECONDS, Ticks, classes, longest
 from bench.siege.losses import DELETION_SECONDS
 from bench.siege.verdict import (
@@ -41,10 +42,31 @@ def test_memory_beyond_the_bound_is_a_broken_promise(part: str, allowed: float) 
 
 @pytest.mark.parametrize(("name", "what"), [(name, what) for name in ATTACKS for what in ARRIVES.get(name, [""])])
 def test_an_attack_that_did_not_arrive_shows_nothing(name: str, what: str) -> None:
-    arrived = dict.fromkeys(ARRIVES[name], 1)
+    arrived = {each: NEEDED.get(each, 1) for each in ARRIVES[name]}
     assert troubles(replace(QUIET, name=name, met=arrived), QUIET, ratios=False) == []
     missing = replace(QUIET, name=name, met=arrived | {what: 0})
     assert troubles(missing, QUIET, ratios=False) == [f"{name}: no {what}"]
+
+
+def test_a_few_signals_are_no_flood() -> None:
+    few = replace(QUIET, name="signal-flood", met={SIGNALS: NEEDED[SIGNALS] - 1})
+    assert troubles(few, QUIET, ratios=False) == [f"signal-flood: only {NEEDED[SIGNALS] - 1} {SIGNALS}"]
+
+
+def test_a_slow_attacker_gets_further_rounds_and_each_of_them_counts() -> None:
+    slow = replace(NOTICED, p99=dict.fromkeys(WATCHED, 0.9), failed={"poll": {"500": 1}})
+    starved = replace(NOTICED, answered=dict.fromkeys(WATCHED, 1), failed={"poll": {"500": 2}})
+    rounds, left = [slow, starved], iter([False, False, True])
+    noticed = noticed_until(lambda: next(left), first=NOTICED, another=lambda: rounds.pop(0))
+    assert noticed == worse(worse(NOTICED, slow), starved)
+    assert set(noticed.p99.values()) == {0.9}
+    assert set(noticed.answered.values()) == {1}
+    assert noticed.failed == {"poll": {"500": 3}}
+    assert len(troubles(replace(PUSH, noticed=noticed), QUIET, ratios=False)) == 1 + len(WATCHED)
+
+
+def test_an_attack_that_has_arrived_gets_no_other_round() -> None:
+    assert noticed_until(lambda: True, first=NOTICED, another=lambda: pytest.fail("another round")) == NOTICED
 
 
 def test_the_documented_bounds_are_those_that_are_judged() -> None:
