@@ -6,6 +6,8 @@ the disk (``tools/chaos/stalling_disk.py``), and ``tests/workflows/test_late_com
 
 import asyncio
 import json
+import os
+import signal
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle, product
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 from delta_bomb import delta_bomb, push_body, top_rows
@@ -47,6 +49,7 @@ from bench.siege.arrivals import (
 )
 from bench.siege.crowds import connections, reader
 from bench.siege.target import ADDRESS, PAUSE, Target
+from edgewright.domain.bounds import STATUS_BYTES
 from edgewright.domain.cluster import Role
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS, APP_CONFIG_SCHEMA, CLASS_APPLICATION
 from edgewright.messages.names import SIGNAL_EDGE_STATUS, workflow_id
@@ -65,6 +68,8 @@ COPIED_BYTES = 8 * 1024 * 1024
 COPIES_AT_ONCE = 1_000
 FLOOD = 5_000
 SENDERS = 16
+TOO_LARGE = "x" * (STATUS_BYTES + 1)
+"""A cluster drops it however few signals wait: so it has drops to tell of after a slow flood, too."""
 BACKTRACKS = "^(a+)+$"
 """An engine that tries all that is left again, at each character, is never done with ``PATIENT``."""
 PATIENT = "a" * 5_000 + "b"
@@ -140,7 +145,8 @@ async def edge(target: Target) -> None:
 
 async def _reports(target: Target, http: httpx.AsyncClient) -> None:
     """A host that is ready, and is not; with every other status another certificate; now and then one too wide."""
-    read, flipped, used = {"Authorization": f"Bearer {target.tokens['read']}"}, 0, None
+    read, flipped = {"Authorization": f"Bearer {target.tokens['read']}"}, 0
+    used: object = None
     async with _client(target, headers=read) as looks:
         for number in count():
             flips, change = number % 2, target.met[STATUSES]
@@ -154,20 +160,22 @@ async def _reports(target: Target, http: httpx.AsyncClient) -> None:
                 target.met[MANY_CERTIFICATES] += "edge_changes_too_often" in answer.text
                 flipped += flips and answer.is_success
                 shown = await looks.get(f"/v1/cluster/{target.cluster}") if answer.is_success else None
-                if shown is not None and shown.is_success:
-                    before, used = used, shown.json()["certificate"]["fingerprint"]
+                fingerprint = _told(shown, "certificate", "fingerprint") if shown is not None else None
+                if fingerprint is not None:
+                    before, used = used, fingerprint
                     target.met[CERTIFICATES] += before not in {None, used}
             await asyncio.sleep(PAUSE)
 
 
 async def pusher(target: Target) -> None:
     """A token with ``push``: one blob under a thousand names, and a small pack that unpacks to much more."""
-    with tempfile.TemporaryDirectory(prefix="edgewright-siege-") as folder:
+    with tempfile.TemporaryDirectory(prefix="edgewright-siege-", ignore_cleanup_errors=True) as folder:
         copies, bombs = Path(folder) / "copies", Path(folder) / "bombs"
         remote = target.url.replace("://", f"://x:{target.tokens['push']}@")
         for clone in (copies, bombs):
             while not clone.exists():  # it may have to wait for a turn, as everybody
                 await _git(Path(folder), "clone", "-q", f"{remote}/uuid/{target.cluster}", clone.name)
+                await asyncio.sleep(PAUSE)
         await asyncio.gather(_push_copies(target, copies), _push_bombs(target, bombs))
 
 
@@ -210,34 +218,56 @@ async def planner(target: Target) -> None:
         Repeated("PATCH", f"/v1/cluster/{target.cluster}", values.encode, {200: WIDE_VALUES}),
     ]
     async with _client(target, headers=token) as http:
-        await asyncio.gather(_run_pattern(target, http, schema), *(_lane(target, http, each) for each in requests))
+        application = await _application(http, schema)
+        await asyncio.gather(
+            _run_pattern(target, http, application), *(_lane(target, http, each) for each in requests)
+        )
 
 
-async def _run_pattern(target: Target, http: httpx.AsyncClient, schema: str) -> None:
-    """In an Application of its own, whose schema is its own as well."""
+async def _application(http: httpx.AsyncClient, schema: str) -> UUID:
+    """One of the attacker's own, once its schema is stored: before all else, which may keep the token busy."""
     own = uuid4()
     while True:
         with suppress(httpx.HTTPError):
             await http.post("/v1/object", json={"class": str(CLASS_APPLICATION), "uuid": str(own)})
-            taken = await http.put(f"/v1/app/{APP_CONFIG_SCHEMA}/object/{own}", content=schema)
-            entry = await http.put(f"/v1/app/{own}/object/{target.cluster}", json={"x": PATIENT})
-            target.met[PATTERNS] += taken.is_success and entry.status_code == 422 and entry.json()["where"] == "/x"
+            if (await http.put(f"/v1/app/{APP_CONFIG_SCHEMA}/object/{own}", content=schema)).is_success:
+                return own
+        await asyncio.sleep(PAUSE)
+
+
+async def _run_pattern(target: Target, http: httpx.AsyncClient, application: UUID) -> None:
+    while True:
+        with suppress(httpx.HTTPError):
+            entry = await http.put(f"/v1/app/{application}/object/{target.cluster}", json={"x": PATIENT})
+            target.met[PATTERNS] += entry.status_code == 422 and _told(entry, "where") == "/x"
         await asyncio.sleep(PAUSE)
 
 
 async def signals(target: Target) -> None:
-    """Access to Temporal's port: a flood of statuses to one cluster."""
-    temporal = await Client.connect(target.temporal)
-    handle, numbers = temporal.get_workflow_handle(workflow_id(target.cluster)), iter(range(FLOOD))
+    """Access to Temporal's port: a flood of statuses to one cluster; the first of each sender is too large."""
+    handle, numbers = (await _temporal(target)).get_workflow_handle(workflow_id(target.cluster)), count()
 
     async def send() -> None:
-        for number in numbers:
-            with suppress(RPCError):
-                await handle.signal(SIGNAL_EDGE_STATUS, {"hosts": [{"hostname": f"flood-{number}"}]})
-                target.met[SIGNALS] += 1
+        status: object = TOO_LARGE
+        while target.met[SIGNALS] < FLOOD:
+            try:
+                await handle.signal(SIGNAL_EDGE_STATUS, status)
+            except RPCError:
+                await asyncio.sleep(PAUSE)
+                continue
+            target.met[SIGNALS] += 1
+            status = {"hosts": [{"hostname": f"flood-{next(numbers)}"}]}
 
     await asyncio.gather(*(send() for _ in range(SENDERS)))
     await asyncio.Event().wait()
+
+
+async def _temporal(target: Target) -> Client:
+    """Once it can be reached."""
+    while True:
+        with suppress(RuntimeError):
+            return await Client.connect(target.temporal)
+        await asyncio.sleep(PAUSE)
 
 
 async def bulk_writer(target: Target) -> None:
@@ -302,6 +332,17 @@ async def _lane(target: Target, http: httpx.AsyncClient, repeated: Repeated) -> 
         await asyncio.sleep(PAUSE)
 
 
+def _told(answer: httpx.Response, *names: str) -> object:
+    """A field of an answer; None: it has none, or is no JSON."""
+    try:
+        found = answer.json() if answer.content else None
+    except ValueError:
+        return None
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
 def _client(
     target: Target, *, headers: dict[str, str] | None = None, auth: httpx.BasicAuth | None = None
 ) -> httpx.AsyncClient:
@@ -316,7 +357,7 @@ def _client(
 
 
 async def _git(where: Path, *arguments: str, given: bytes = b"") -> str:
-    """Returns what git says; a refusal is what the attacker expects."""
+    """Returns what git says; a refusal is what the attacker expects. Ends its helpers with it."""
     process = await asyncio.create_subprocess_exec(
         "git",
         *arguments,
@@ -324,11 +365,13 @@ async def _git(where: Path, *arguments: str, given: bytes = b"") -> str:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         said, _ = await process.communicate(given)
         return said.decode()
     finally:
         if process.returncode is None:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
