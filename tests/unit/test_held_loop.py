@@ -1,9 +1,11 @@
 """The watch over the loop names the longest stretch of any task, and no load of the machine."""
 
 import asyncio
+import gc
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
@@ -30,6 +32,23 @@ async def watched() -> AsyncIterator[list[float]]:
     while len(seen) < told + 2:
         await asyncio.sleep(0.01)
     watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
+@contextmanager
+def slow_collections() -> Iterator[None]:
+    """A garbage collector that has much to look through: it computes for as long as ``computes``."""
+
+    def collects(phase: str, _: dict[str, int]) -> None:
+        began = time.thread_time()
+        while phase == "stop" and time.thread_time() - began < HELD:
+            pass
+
+    gc.callbacks.insert(0, collects)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(collects)
 
 
 async def computes() -> None:
@@ -106,3 +125,23 @@ def test_tasks_are_what_they_are_without_the_watch(loop: Callable[[], asyncio.Ab
             await named
 
     on_a_new_loop(main, loop)
+
+
+async def test_what_the_garbage_collector_takes_is_no_tasks_doing() -> None:
+    async def collects() -> None:
+        gc.collect()
+
+    async def computes_beside_a_collection() -> None:
+        other = threading.Thread(target=gc.collect)
+        other.start()
+        await computes()
+        other.join()
+
+    with slow_collections():
+        async with watched() as seen:
+            await asyncio.create_task(collects())
+        assert max(seen) < HELD / 2
+        async with watched() as seen:
+            await asyncio.create_task(computes_beside_a_collection())
+        assert max(seen) >= HELD
+    assert not [each for each in gc.callbacks if getattr(each, "__self__", None).__class__ is HeldLoop]
