@@ -296,6 +296,7 @@ leave() { #- KIND OPTIONS: somebody else's Flux ends what it is at, and then see
 		*) patience=60 ;;
 	esac
 	gone $patience "$@" --all-namespaces || {
+		has 'timed out' || broken "$1 could not be deleted; run this again." # Flux may be at work on it
 		release "$@"
 		gone 60 "$@" --all-namespaces || stuck "$1"
 	}

@@ -407,6 +407,11 @@ def main() -> None:
             for key, *_ in meant(objects, kinds, options):
                 if f"delete {key.partition('/')[0]}" in cluster["forbidden"]:
                     stop(f'Error from server (Forbidden): "{key}" is forbidden: User "u" cannot delete resource "x"')
+        case ["delete", kinds, *options] if kinds in cluster.get("once_undeleted", {}):
+            sentence = cluster["once_undeleted"].pop(kinds)
+            with open(CLUSTER, "wb") as file:
+                marshal.dump(cluster, file)
+            stop(sentence)
         case ["delete", kinds, *options]:
             for key, *_ in list(meant(objects, kinds, options)):
                 note("changes", ["delete", key])

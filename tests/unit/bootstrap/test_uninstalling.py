@@ -163,6 +163,28 @@ def test_what_brings_back_the_others_goes_first_and_all_rest_before_they_go(edge
     assert all("--field-manager=edgewright" in calls[at] for at in rested), "Flux takes back what is kubectl's own"
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "released"),
+    [
+        ("error: timed out waiting for the condition on kustomizations/self-link", 0, True),
+        ("Unable to connect to the server: net/http: TLS handshake error", 3, False),
+    ],
+)
+def test_only_what_flux_has_had_its_time_for_loses_its_finalizers(
+    edge: Edge, said: str, code: int, released: bool
+) -> None:
+    """An API server that is away for a moment says nothing of a Flux that is at work."""
+    edge.run("--yes")
+    edge.set_cluster(once_undeleted={"kustomizations.kustomize.toolkit.fluxcd.io": said})
+    done = edge.run("--yes", script=render_uninstall())
+    calls = [" ".join(call["args"]) for call in edge.calls]
+    assert (done.returncode, any('"finalizers":null' in call for call in calls)) == (code, released), done.stderr
+    if code:
+        assert "run this again" in done.stderr
+        assert edge.run("--yes", script=render_uninstall()).returncode == 0
+    assert left(edge) == []
+
+
 def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge: Edge) -> None:
     edge.run("--yes")
     edge.set_cluster(forbidden=["delete pods"])
