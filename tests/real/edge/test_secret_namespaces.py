@@ -222,7 +222,8 @@ def test_a_driver_that_somebody_removes_on_the_edge_comes_back_with_the_next_com
 def test_an_uninstallation_takes_every_driver_and_leaves_what_was_opened(attached: Attached) -> None:
     """Also those of three namespaces and more; a fresh line drives all of them again."""
     grounds, places = attached.grounds, ("default", "line-1", "line-9")
-    create_namespace_unless_there(attached, "line-9")
+    for place in places[1:]:
+        create_namespace_unless_there(attached, place)
     for place in places:
         attached.put_secret(place, "kept", b"kept")
         arrives(attached, place, "kept", holding=b"kept")
