@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -32,19 +34,77 @@ SOON = 75.0
 """Seconds: a driver tries again each half minute, and a namespace has to be noticed."""
 
 
+Place = tuple[str, str]
+"""Namespace and name of a Secret."""
+PLACES: Sequence[Place] = (("default", "db"), ("default", "mqtt"), ("line-1", "db"))
+KINDS = ("sealedsecret", "secret")
+
+
+@dataclass(frozen=True)
+class TakenOver:
+    """An edge whose one driver of an earlier release has been replaced by one for each namespace.
+
+    Args:
+        driven_by: who had applied the Secrets before.
+        is_stuck: whether one missing namespace had stopped them all then.
+        before, after: by kind and place, the UID of what Kubernetes held; None for what was being deleted.
+    """
+
+    attached: Attached
+    driven_by: set[str]
+    is_stuck: bool
+    before: dict[tuple[str, Place], str | None]
+    after: dict[tuple[str, Place], str | None]
+
+
 @pytest.fixture(scope="module")
-def attached(grounds: Grounds) -> Iterator[Attached]:
-    """An edge with a driver as an earlier release has rendered it, on which that has delivered secrets."""
+def taken_over(grounds: Grounds) -> Iterator[TakenOver]:
+    """All of the way there, once: whichever test is the first one finds it done."""
     attached = grounds.attach("press-shop")
     assert attached.api("PATCH", json={"values": {"global": {"marker": "first"}}}).status_code == 200
     # The agent asks Flux to fetch that, and the centre renders once more because it does.
     eventually(lambda: interval(attached) == "10m", seconds=LETTING_GO)
     eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
     render_as_before(attached)
-    yield attached
+    yield take_over(attached)
     if not attached.is_gone():
         attached.delete(force="true")
         eventually(attached.is_gone, seconds=LETTING_GO)
+
+
+@pytest.fixture
+def attached(taken_over: TakenOver) -> Attached:
+    return taken_over.attached
+
+
+def take_over(attached: Attached) -> TakenOver:
+    create_namespace(attached, "line-1")
+    for place in PLACES:
+        attached.put_secret(*place, b"before")
+    for place in PLACES:
+        arrives(attached, *place, holding=b"before")
+    driven_by, before = {owner(attached, *place) for place in PLACES}, identities(attached)
+    attached.put_secret("ghost", "db", b"x")
+    attached.put_secret("default", "stuck", b"stuck")
+    eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
+    is_stuck = value(attached, "default", "stuck") is None
+
+    assert attached.api("PATCH", json={"values": {"global": {"marker": "rendered"}}}).status_code == 200
+    arrives(attached, "default", "stuck", holding=b"stuck")
+    for place in PLACES:
+        eventually(partial(is_owned, attached, place), seconds=LETTING_GO)
+    eventually(lambda: not _inventory(find(attached, "kustomization", OLD_DRIVER)), seconds=LETTING_GO)
+    eventually(lambda: "edge-secrets-ghost" in message(attached, "Synced"), seconds=LETTING_GO)
+    create_namespace(attached, "ghost")
+    eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
+    return TakenOver(attached, driven_by, is_stuck, before, identities(attached))
+
+
+def identities(attached: Attached) -> dict[tuple[str, Place], str | None]:
+    found = {
+        (kind, place): find(attached, kind, place[1], place[0])["metadata"] for kind in KINDS for place in PLACES
+    }
+    return {key: None if "deletionTimestamp" in one else one["uid"] for key, one in found.items()}
 
 
 def interval(attached: Attached) -> str:
@@ -101,39 +161,14 @@ def message(attached: Attached, condition: str) -> str:
     return str(found["message"])
 
 
-def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(attached: Attached) -> None:
-    create_namespace(attached, "line-1")
-    places = [("default", "db"), ("default", "mqtt"), ("line-1", "db")]
-    for place in places:
-        attached.put_secret(*place, b"before")
-    for place in places:
-        arrives(attached, *place, holding=b"before")
-    assert {owner(attached, *place) for place in places} == {OLD_DRIVER}
-    kinds = ("sealedsecret", "secret")
-    before = {
-        (kind, place): find(attached, kind, place[1], place[0])["metadata"]["uid"]
-        for kind in kinds
-        for place in places
-    }
-
-    attached.put_secret("ghost", "db", b"x")
-    attached.put_secret("default", "stuck", b"stuck")
-    eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
-    assert value(attached, "default", "stuck") is None, "one missing namespace stops them all"
-
-    assert attached.api("PATCH", json={"values": {"global": {"marker": "rendered"}}}).status_code == 200
-    arrives(attached, "default", "stuck", holding=b"stuck")
-    for place in places:
-        eventually(partial(is_owned, attached, place), seconds=LETTING_GO)
+def test_drivers_of_their_own_take_over_and_no_secret_is_gone_for_a_moment(taken_over: TakenOver) -> None:
+    attached = taken_over.attached
+    assert taken_over.driven_by == {OLD_DRIVER}
+    assert taken_over.is_stuck, "one missing namespace stops them all"
+    assert None not in taken_over.before.values()
+    assert taken_over.after == taken_over.before
     retired = find(attached, "kustomization", OLD_DRIVER)
     assert (retired["spec"]["prune"], retired["spec"]["path"]) == (False, "./edo/retired")
-    eventually(lambda: not _inventory(find(attached, "kustomization", OLD_DRIVER)), seconds=LETTING_GO)
-    eventually(lambda: "edge-secrets-ghost" in message(attached, "Synced"), seconds=LETTING_GO)
-    create_namespace(attached, "ghost")
-    eventually(lambda: attached.condition("Synced")[0] == "True", seconds=LETTING_GO)
-    for (kind, place), uid in before.items():
-        found = find(attached, kind, place[1], place[0])
-        assert found["metadata"]["uid"] == uid and "deletionTimestamp" not in found["metadata"]
 
     assert attached.api("DELETE", "/secret/default/mqtt/password").status_code == 204
     eventually(lambda: find(attached, "secret", "mqtt", "default") is None, seconds=LETTING_GO)
@@ -250,6 +285,10 @@ def create_namespace_unless_there(attached: Attached, name: str) -> None:
 
 
 def test_an_edge_with_a_namespace_that_never_came_lets_go(attached: Attached) -> None:
+    """The last one: it leaves nobody attached."""
+    answer = attached.api("PUT", "/secret/line-2/db/password", content=b"two", params={"create_namespace": "true"})
+    assert answer.status_code == 204, answer.text
+    arrives(attached, "line-2", "db", holding=b"two")
     attached.put_secret("nowhere", "db", b"x")
     eventually(lambda: attached.condition("Synced") == ("False", "ApplyFailed"), seconds=LETTING_GO)
     attached.delete()
