@@ -117,7 +117,7 @@ class NewEvent(Frozen):
 
 
 def event_id(
-    cluster: UUID, *, kind: str, message: str, facts: Mapping[str, object], at: datetime, twins: int
+    cluster: UUID, *, kind: EventKind, message: str, facts: Mapping[str, object], at: datetime, twins: int
 ) -> UUID:
     """The ID of what a workflow tells: the same for the same event, and another one for any other.
 

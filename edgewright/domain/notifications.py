@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
+from edgewright.domain.bounds import WordOf
 from edgewright.domain.cluster import Frozen, LeaseState
 from edgewright.domain.events import EventKind
 from edgewright.domain.hosts import is_host, is_loopback
@@ -38,7 +39,7 @@ class NotificationType(StrEnum):
     DELETED = "cluster.deleted"
 
 
-_TYPES: Mapping[str, NotificationType] = {
+_TYPES: Mapping[EventKind, NotificationType] = {
     EventKind.EDGE_JOINED: NotificationType.JOINED,
     EventKind.LEASE_EXPIRED: NotificationType.UNAVAILABLE,
     EventKind.LEASE_RENEWED: NotificationType.RECOVERED,
@@ -92,9 +93,9 @@ class Notification(Frozen):
         return self.model_dump_json().encode()
 
 
-def type_of(kind: str, detail: Mapping[str, Fact]) -> NotificationType | None:
+def type_of(kind: WordOf[EventKind], detail: Mapping[str, Fact]) -> NotificationType | None:
     """What the event of a kind is told as; None: it is not told."""
-    found = _TYPES.get(kind)
+    found = _TYPES.get(kind) if isinstance(kind, EventKind) else None
     if found is NotificationType.RECOVERED and detail.get("before") != LeaseState.EXPIRED:
         return None  # the first sign of life: that has joined, and was never unavailable
     return found

@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData, String
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData, String, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from edgewright.domain.bounds import OtherWord
 
 POSITION = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite makes only a column of type INTEGER the key of the table itself."""
@@ -50,12 +52,35 @@ class Choice(TypeDecorator[E]):
     def __init__(self, members: type[E], length: int) -> None:
         super().__init__(length)
         self.members = members
+        self._by_text: dict[str, E] = {member.value: member for member in members}
 
     def process_bind_param(self, value: E | str | None, dialect: Dialect) -> str | None:
         return None if value is None else self.members(value).value
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> E | None:
-        return None if value is None else self.members(value)
+        # Asking the enumeration takes four times as long as finding the member here.
+        return None if value is None else self._by_text.get(value) or self.members(value)
+
+
+class OpenChoice(TypeDecorator[E | OtherWord]):
+    """The same for a list that grows, in rows that are kept for ever.
+
+    A word that only a newer program knows is read as it is, as ``WordOf`` does in a message.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def __init__(self, members: type[E]) -> None:
+        super().__init__()
+        self.members = members
+        self._by_text: dict[str, E] = {member.value: member for member in members}
+
+    def process_bind_param(self, value: E | str | None, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> E | OtherWord | None:
+        return None if value is None else self._by_text.get(value) or OtherWord(value)
 
 
 metadata = MetaData(

@@ -19,18 +19,24 @@ from sqlalchemy import (
     text,
 )
 
-from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION, Choice
+from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION, Choice, OpenChoice
 from edgewright.adapters.database.columns import metadata as metadata  # noqa: PLC0414 - everybody finds it here
 from edgewright.domain.cluster import (
     Acceptance,
     ConditionStatus,
+    CredentialState,
     Desired,
     LeaseState,
     Phase,
+    ResealState,
+    Role,
     StepName,
     StepState,
+    TokenState,
     Workloads,
 )
+from edgewright.domain.events import EventKind
+from edgewright.ports.secret_staging import StagedState
 
 
 def _of_cluster(*, primary_key: bool = False) -> Column[object]:
@@ -224,7 +230,7 @@ registration_tokens = Table(
     Column("id", Text, primary_key=True),
     _of_cluster(),
     Column("generation", Integer, nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("state", Choice(TokenState, 16), nullable=False),
     Column("expires_at", MOMENT, nullable=False),
     Column("secret_sha256", LargeBinary(32), nullable=False),
     Column("bound_uid", Text),
@@ -239,8 +245,8 @@ credentials = Table(
     Column("sequence", POSITION, nullable=False),
     _of_cluster(),
     Column("generation", Integer, nullable=False),
-    Column("role", String(8), nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("role", Choice(Role, 8), nullable=False),
+    Column("state", Choice(CredentialState, 16), nullable=False),
     Column("secret_sha256", LargeBinary(32), nullable=False),
     Column("created_at", MOMENT, nullable=False),
     Column("proven_at", MOMENT),
@@ -254,7 +260,7 @@ accounts = Table(
     metadata,
     Column("uuid", Uuid, primary_key=True),
     _of_cluster(),
-    Column("role", String(8), nullable=False),
+    Column("role", Choice(Role, 8), nullable=False),
     Column("name", Text, nullable=False),
     Index(None, "cluster"),
 )
@@ -295,7 +301,7 @@ staged_changes = Table(
     Column("request", Uuid, nullable=False, index=True),
     _of_cluster(),
     Column("generation", Integer, nullable=False),
-    Column("state", String(16), nullable=False),
+    Column("state", Choice(StagedState, 16), nullable=False),
     Column("namespace", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("key", Text, nullable=False),
@@ -339,7 +345,7 @@ resealing_secrets = Table(
     metadata,
     Column("resealing", Uuid, ForeignKey("resealings.id"), primary_key=True),
     Column("secret", Text, primary_key=True),
-    Column("state", String(16), nullable=False),
+    Column("state", Choice(ResealState, 16), nullable=False),
     Column("tried_at", MOMENT),
     Column("waits_for", Text, nullable=False),
     Column("unreadable", Text, nullable=False),
@@ -354,7 +360,7 @@ events = Table(
     Column("id", Uuid, nullable=False, unique=True),
     Column("cluster", Uuid),
     Column("actor", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    Column("kind", OpenChoice(EventKind), nullable=False),
     Column("at", MOMENT, nullable=False),
     Column("message", Text, nullable=False),
     Column("detail", DOCUMENT, nullable=False),

@@ -14,6 +14,7 @@ from api.document import NOTIFICATION_SUMMARIES
 from edgewright.adapters.webhook.key_file import FILE_NAME, KEY_BYTES, WebhookKeyFile
 from edgewright.adapters.webhook.signature import shown, signed_headers
 from edgewright.cli.initialise import ensure_webhook_key
+from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import KINDS, Notification, NotificationType, facts_of, type_of
 from edgewright.errors import Stalled
 from edgewright.ports.webhook_delivery import SigningSecret
@@ -39,12 +40,12 @@ def test_every_type_is_in_the_openapi_document() -> None:
 
 def test_every_type_comes_of_a_kind_of_event() -> None:
     assert {type_of(kind, {"before": "expired"}) for kind in KINDS} == set(NotificationType)
-    assert type_of("secret.put", {}) is None
+    assert type_of(EventKind.SECRET_PUT, {}) is None
 
 
 def test_the_first_sign_of_life_is_no_recovery() -> None:
-    assert type_of("lease.renewed", {"before": "never"}) is None
-    assert type_of("lease.renewed", {}) is None  # written by an earlier version
+    assert type_of(EventKind.LEASE_RENEWED, {"before": "never"}) is None
+    assert type_of(EventKind.LEASE_RENEWED, {}) is None  # written by an earlier version
 
 
 # --- signatures --------------------------------------------------------------------------------------------------
