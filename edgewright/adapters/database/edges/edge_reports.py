@@ -24,9 +24,21 @@ from edgewright.adapters.database.rows.cluster_rows import (
     refuse_old,
     update_row,
 )
-from edgewright.adapters.database.rows.edge_events import EdgeEvents
-from edgewright.adapters.database.rows.heartbeat_rows import events_of, is_news, is_rendered_anew, said_columns
-from edgewright.adapters.database.rows.lease_rows import make_current, make_expired, note_joined, renewed_lease
+from edgewright.adapters.database.rows.edge_events import EdgeEvents, RoomColumns
+from edgewright.adapters.database.rows.heartbeat_rows import (
+    SaidChanges,
+    events_of,
+    is_news,
+    is_rendered_anew,
+    said_columns,
+)
+from edgewright.adapters.database.rows.lease_rows import (
+    RenewedLease,
+    make_current,
+    make_expired,
+    note_joined,
+    renewed_lease,
+)
 from edgewright.adapters.database.tables import clusters, credentials, gateway_presence
 from edgewright.adapters.database.upkeep.presence import Presence, listens
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState, Role
@@ -47,6 +59,15 @@ BATCH = 500
 """Rows that one statement names; SQLite and PostgreSQL both take far more."""
 
 
+class RenewalColumns(SaidChanges, RenewedLease, RoomColumns):
+    """Parameters of ``_RENEW``: the columns of ``clusters`` that a heartbeat changes, and whose heartbeat it is."""
+
+    beating: UUID
+    change: int
+    news_at: datetime | None
+
+
+_RENEW = update(clusters).where(clusters.c.uuid == bindparam("beating"))
 _ATTACHED = exists().where(
     credentials.c.cluster == clusters.c.uuid,
     credentials.c.generation == clusters.c.generation,
@@ -248,7 +269,7 @@ async def _renew(
         return []
     nudged: list[UUID] = []
     told: list[NewEvent] = []
-    renewals: list[dict[str, Any]] = []
+    renewals: list[RenewalColumns] = []
     for row, beat in heard:
         said = said_columns(row, beat, at)
         news = is_news(row, beat, said)
@@ -256,14 +277,22 @@ async def _renew(
         moment = at if news else row.news_at
         events = EdgeEvents(row, at)
         events.tell(events_of(row, said))
-        columns = {**said, **events.columns(), "change": change, "news_at": moment}
-        renewals.append({"beating": row.uuid, **renewed_lease(row, at), **columns})
+        renewals.append(
+            {
+                "beating": row.uuid,
+                **renewed_lease(row, at),
+                **said,
+                **events.columns(),
+                "change": change,
+                "news_at": moment,
+            }
+        )
         told += events.told
         turned = await make_current(connection, at, row)
         if turned or news:
             nudged.append(row.uuid)
     await record_all(connection, at, told)
-    await connection.execute(update(clusters).where(clusters.c.uuid == bindparam("beating")), renewals)
+    await connection.execute(_RENEW, renewals)
     return nudged
 
 

@@ -1,8 +1,8 @@
 """Events, written inside the transaction of the change that they tell of; and the log of them, which only grows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 from uuid import UUID, uuid4
 
 from sqlalchemy import RowMapping, bindparam, func, insert, select
@@ -12,12 +12,26 @@ from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.portions import execute_in_portions
 from edgewright.adapters.database.events.feed import inserting_if_absent, take_positions
 from edgewright.adapters.database.tables import events
+from edgewright.domain.bounds import WordOf
 from edgewright.ports.audit import Event, EventKind, NewEvent
 
 _INSERT = insert(events)
 _THERE = select(events.c.id).where(events.c.id.in_(bindparam("ids", expanding=True)))
 
 Fact = str | int | float | bool | None
+
+
+class EventColumns(TypedDict):
+    """One row of ``events``, as it is written."""
+
+    position: int
+    id: UUID
+    cluster: UUID | None
+    actor: str
+    kind: WordOf[EventKind]
+    at: datetime
+    message: str
+    detail: Mapping[str, Fact]
 
 
 async def record(
@@ -58,7 +72,7 @@ async def record_all(connection: AsyncConnection, at: datetime, new: Sequence[Ne
     await execute_in_portions(connection, inserting_if_absent(connection, events), told)
 
 
-def _columns(event: NewEvent, at: datetime, position: int) -> dict[str, Any]:
+def _columns(event: NewEvent, at: datetime, position: int) -> EventColumns:
     return {
         "position": position,
         "id": event.id,
