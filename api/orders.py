@@ -33,7 +33,7 @@ _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
 async def told_to(agent: AgentCaller, wish: HeartbeatWish, room: AgentRoom) -> HeartbeatAnswer:
     """The answer to a heartbeat as things are now."""
     told: dict[str, Any] = {
-        "state": agent.state.value,
+        "state": agent.state,
         "interval": max(SHORTEST_INTERVAL, agent.orders.lease_seconds // 3),
         "nonce": wish.nonce,
         **told_when(agent.orders.check_in, datetime.now(UTC)),

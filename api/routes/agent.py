@@ -89,7 +89,7 @@ async def rotate_credential(
     if secret.role is not wish.role:
         raise Invalid("The secret is spelled for the other role.", code="request_invalid", where="/secret")
     state = await room.edge_access.add_rotated(agent.cluster, wish.role, secret.sha256, actor="agent")
-    return CredentialBody(role=wish.role, state=state.value)
+    return CredentialBody(role=wish.role, state=state)
 
 
 @router.post("/v1/agent/detached", status_code=204, summary="Goodbye")

@@ -32,7 +32,7 @@ class SummaryBody(Answer):
     name: str
     phase: Phase
     ready: bool
-    available: str
+    available: ConditionStatus
     blocked: bool
     synced: ConditionStatus
     healthy: ConditionStatus

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.base import Answer, ShortText, Wish
-from edgewright.domain.cluster import Role, Workloads
+from edgewright.domain.cluster import CredentialState, Role, Workloads
 
 
 class TokenWish(Wish):
@@ -137,7 +137,7 @@ class HeartbeatAnswer(Answer):
     the source, without those that cannot be told now; ``wants_digest``: changes with whatever else is wanted.
     """
 
-    state: str
+    state: CredentialState
     interval: int
     status_due: bool | None = None
     rotate: list[Role] | None = None
@@ -180,4 +180,4 @@ class CredentialBody(Answer):
     """``state``: pending until its first use."""
 
     role: Role
-    state: str
+    state: CredentialState

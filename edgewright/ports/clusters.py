@@ -131,7 +131,7 @@ class ClusterSummary:
     name: str
     phase: Phase
     ready: bool
-    available: str
+    available: ConditionStatus
     labels: Mapping[str, str]
     generation: int
     created_at: datetime
