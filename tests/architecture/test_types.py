@@ -1,4 +1,5 @@
-"""What the type checker has to refuse: a word where a member of an enumeration is meant, and a step left unsorted."""
+"""What the type checker has to refuse: a word where a member of an enumeration is meant, a step left unsorted, and
+the name of a column that no record has."""
 
 import re
 from pathlib import Path
@@ -44,6 +45,20 @@ REFUSED = {
 UNSORTED = "            | StepName.REMOVE_ADDRESS\n"
 """Taken out where steps are sorted, it stands for a deletion step that somebody has added and not sorted."""
 SORTING = {"policies": "workflows/policies.py", "lifecycle": "edgewright/domain/lifecycle.py"}
+DATABASE = "edgewright/adapters/database"
+MISSPELLED = {
+    "access/accounts": ("role=row.role", "role=row.roel", "AccountRecord"),
+    "access/credential_proof": ("_after_use(used.state", "_after_use(used.sate", "CredentialRecord"),
+    "access/operators": ("expires_at=row.expires_at", "expires_at=row.expires", "OperatorTokenRecord"),
+    "access/registration": ("if not token.bound_uid", "if not token.bound_udi", "RegistrationTokenRecord"),
+    "notifications/giving_up": ("problem = webhook.last_problem", "problem = webhook.last", "WebhookRecord"),
+    "notifications/notification_rows": ("timestamp=row.at", "timestamp=row.ta", "NotificationRecord"),
+    "notifications/webhooks": ("status=row.last_status", "status=row.last_satus", "WebhookRecord"),
+    "rows/staged_rows": ("actor=row.actor", "actor=row.acotr", "StagedRecord"),
+    "secrets/resealing": ("actor=asked.asked_by", "actor=asked.askde_by", "ResealingRecord"),
+    "secrets/secret_staging": ('"fingerprint": row.fingerprint', '"fingerprint": row.fingerpint', "StagedRecord"),
+}
+"""Module of the database → what stands there once, the same misspelled, and the record that has no such column."""
 
 Found = dict[tuple[str, int], str]
 
@@ -57,6 +72,10 @@ def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
         before, unsorted, after = (root / path).read_text("utf-8").partition(UNSORTED)
         assert unsorted, f"{path} sorts no steps in this form any more"
         sources[f"unsorted_{name}"] = before + after
+    for name, (right, wrong, _) in MISSPELLED.items():
+        source = (root / DATABASE / f"{name}.py").read_text("utf-8")
+        assert source.count(right) == 1, f"{name} reads no column in this form any more"
+        sources[_misspelled(name)] = source.replace(right, wrong)
     for name, source in sources.items():
         (folder / f"{name}.py").write_text(source, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -67,6 +86,10 @@ def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
     assert trouble == ""
     errors = re.findall(r"(\w+)\.py:(\d+): error: (.+)", said)
     return {(file, int(line)): text for file, line, text in errors}
+
+
+def _misspelled(name: str) -> str:
+    return f"misspelled_{name.replace('/', '_')}"
 
 
 def test_what_is_right_is_not_refused(found: Found) -> None:
@@ -83,3 +106,10 @@ def test_what_is_no_member_is_refused(found: Found, what: str) -> None:
 def test_a_step_that_nobody_has_sorted_is_refused(found: Found, name: str) -> None:
     [told] = [text for (file, _), text in found.items() if file == f"unsorted_{name}"]
     assert 'Argument 1 to "assert_never" has incompatible type "Literal[StepName.REMOVE_ADDRESS]"' in told
+
+
+@pytest.mark.parametrize("name", MISSPELLED)
+def test_a_column_that_no_record_has_is_refused(found: Found, name: str) -> None:
+    _, wrong, record = MISSPELLED[name]
+    [told] = [text for (file, _), text in found.items() if file == _misspelled(name)]
+    assert f'"{record}" has no attribute "{wrong.rpartition(".")[2].rstrip("}")}"' in told

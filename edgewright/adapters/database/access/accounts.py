@@ -1,10 +1,10 @@
 """Principals of clusters and what they may do."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.config_store.entries import register_object
@@ -18,6 +18,23 @@ from edgewright.ports.accounts import Account, Grant
 _OF_CLUSTER = select(accounts).where(accounts.c.cluster == bindparam("of_cluster")).order_by(accounts.c.role)
 _GRANTS = select(grants).where(grants.c.account.in_(bindparam("named", expanding=True)))
 _INSERT, _GRANT = insert(accounts), insert(grants)
+
+
+class AccountRecord(NamedTuple):
+    """One row of ``accounts``, in the order of its columns."""
+
+    uuid: UUID
+    cluster: UUID
+    role: Role
+    name: str
+
+
+class GrantRecord(NamedTuple):
+    """One row of ``grants``, in the order of its columns."""
+
+    account: UUID
+    permission: UUID
+    target: UUID
 
 
 class SqlAccounts:
@@ -63,15 +80,16 @@ def _in_order(given: Sequence[Grant]) -> tuple[Grant, ...]:
 
 
 async def _of_cluster(connection: AsyncConnection, cluster: UUID) -> list[Account]:
-    rows = list(await connection.execute(_OF_CLUSTER, {"of_cluster": cluster}))
+    rows = [AccountRecord._make(row) for row in await connection.execute(_OF_CLUSTER, {"of_cluster": cluster})]
     if not rows:
         return []
-    held = list(await connection.execute(_GRANTS, {"named": [row.uuid for row in rows]}))
+    named = {"named": [row.uuid for row in rows]}
+    held = [GrantRecord._make(row) for row in await connection.execute(_GRANTS, named)]
     return [
         Account(
             uuid=row.uuid,
             cluster=row.cluster,
-            role=Role(row.role),
+            role=row.role,
             name=row.name,
             grants=_in_order([_grant(grant) for grant in held if grant.account == row.uuid]),
         )
@@ -79,22 +97,22 @@ async def _of_cluster(connection: AsyncConnection, cluster: UUID) -> list[Accoun
     ]
 
 
-def _grant(row: Row[Any]) -> Grant:
+def _grant(row: GrantRecord) -> Grant:
     return Grant(permission=row.permission, target=row.target)
 
 
 async def _insert(connection: AsyncConnection, new: Sequence[Account]) -> None:
     if not new:
         return
-    rows = [{"uuid": one.uuid, "cluster": one.cluster, "role": one.role, "name": one.name} for one in new]
-    await connection.execute(_INSERT, rows)
+    rows = [AccountRecord(one.uuid, one.cluster, one.role, one.name) for one in new]
+    await connection.execute(_INSERT, [row._asdict() for row in rows])
     granted = [
-        {"account": account.uuid, "permission": grant.permission, "target": grant.target}
+        GrantRecord(account.uuid, grant.permission, grant.target)
         for account in new
         for grant in _in_order(account.grants)
     ]
     if granted:
-        await connection.execute(_GRANT, granted)
+        await connection.execute(_GRANT, [row._asdict() for row in granted])
 
 
 async def _drop(connection: AsyncConnection, named: Sequence[UUID]) -> None:

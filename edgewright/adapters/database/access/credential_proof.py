@@ -1,14 +1,17 @@
 """How credentials prove themselves by being used, and how one follows another."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import Select, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.events.events import record
 from edgewright.adapters.database.rows.access_rows import (
     UNSPENT,
+    CredentialRecord,
     add_credential,
     drop_unproven,
     revoke_older,
@@ -36,13 +39,13 @@ class CredentialProof:
     async def record_use(self, credential: UUID) -> None:
         statement = select(credentials).where(credentials.c.id == credential)
         async with self._database.read() as connection:
-            seen = (await connection.execute(statement)).one_or_none()
+            seen = await _read(connection, statement)
         if seen is None or seen.proven_at is not None:
             return
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await find_row(connection, seen.cluster)
-            used = (await connection.execute(statement.with_for_update())).one_or_none()
+            used = await _read(connection, statement.with_for_update())
             if row is None or used is None or used.proven_at is not None or used.state == CredentialState.REVOKED:
                 return
             state = _after_use(used.state, row)
@@ -77,10 +80,11 @@ class CredentialProof:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
             statement = select(credentials).where(mine, credentials.c.generation == row.generation)
-            held = list(await connection.execute(statement.order_by(credentials.c.sequence.desc())))
+            newest_first = statement.order_by(credentials.c.sequence.desc())
+            held = [CredentialRecord._make(one) for one in await connection.execute(newest_first)]
             for credential in held:
                 if credential.secret_sha256 == secret_sha256:
-                    return _known(row, CredentialState(credential.state))
+                    return _known(row, credential.state)
             if not any(credential.state == CredentialState.ACTIVE for credential in held):
                 raise Conflict(
                     f"{row.name} has no {role} credential that a new one could follow.",
@@ -111,10 +115,12 @@ class CredentialProof:
             row = await present_row(connection, cluster)
             mine = (credentials.c.cluster == cluster) & (credentials.c.generation == row.generation)
             active = mine & (credentials.c.state == CredentialState.ACTIVE) & credentials.c.role.in_(roles)
-            held = list(await connection.execute(select(credentials).where(active)))
+            held = [
+                CredentialRecord._make(one) for one in await connection.execute(select(credentials).where(active))
+            ]
             if {credential.role for credential in held} != set(roles):
                 raise _nothing_to_rotate(row.name)
-            asked = sorted({Role(one.role) for one in held if one.rotation_asked_at is None})
+            asked = sorted({one.role for one in held if one.rotation_asked_at is None})
             if asked:
                 unasked = active & credentials.c.rotation_asked_at.is_(None)
                 await connection.execute(update(credentials).where(unasked).values(rotation_asked_at=at))
@@ -132,6 +138,11 @@ class CredentialProof:
             return asked
 
 
+async def _read(connection: AsyncConnection, of_one: Select[Any]) -> CredentialRecord | None:
+    row = (await connection.execute(of_one)).one_or_none()
+    return None if row is None else CredentialRecord._make(row)
+
+
 def _nothing_to_rotate(name: str) -> Conflict:
     return Conflict(
         f"{name} has no active credential that a new one could follow.",
@@ -140,12 +151,11 @@ def _nothing_to_rotate(name: str) -> Conflict:
     )
 
 
-def _after_use(state: str, row: ClusterRecord) -> CredentialState:
+def _after_use(state: CredentialState, row: ClusterRecord) -> CredentialState:
     """A rotated credential becomes active by its use; one that waits for acceptance goes on waiting."""
-    before = CredentialState(state)
-    if before is CredentialState.PENDING and row.acceptance == Acceptance.ACCEPTED:
+    if state is CredentialState.PENDING and row.acceptance is Acceptance.ACCEPTED:
         return CredentialState.ACTIVE
-    return before
+    return state
 
 
 def _known(row: ClusterRecord, state: CredentialState) -> CredentialState:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access.credential_proof import CredentialProof
@@ -13,10 +12,15 @@ from edgewright.adapters.database.access.registration import EdgeRegistration
 from edgewright.adapters.database.events.events import record
 from edgewright.adapters.database.rows.access_rows import (
     HELD_BY,
+    HELD_WIDTH,
     LIVING,
     ORDERS_OF,
     UNSPENT,
     WORKING,
+    CredentialRecord,
+    HeldCredential,
+    OrdersColumns,
+    RegistrationTokenRecord,
     end_tokens,
     let_in_again,
     living_credentials,
@@ -39,7 +43,6 @@ from edgewright.domain.cluster import (
     CredentialState,
     Fence,
     Order,
-    Role,
     TokenState,
 )
 from edgewright.domain.events import EventKind
@@ -90,15 +93,20 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
     async def token(self, token_id: str) -> RegistrationToken | None:
         async with self._database.read() as connection:
             statement = select(registration_tokens).where(registration_tokens.c.id == token_id)
-            row = (await connection.execute(statement)).one_or_none()
-            if row is None:
+            found = (await connection.execute(statement)).one_or_none()
+            if found is None:
                 return None
             at = await self._database.now(connection)
-        state = TokenState(row.state)
-        if state in UNSPENT and row.expires_at <= at:
-            state = TokenState.EXPIRED
+        row = RegistrationTokenRecord._make(found)
+        is_late = row.state in UNSPENT and row.expires_at <= at
         return RegistrationToken(
-            row.id, row.cluster, row.generation, state, row.expires_at, row.secret_sha256, row.bound_uid
+            id=row.id,
+            cluster=row.cluster,
+            generation=row.generation,
+            state=TokenState.EXPIRED if is_late else row.state,
+            expires_at=row.expires_at,
+            secret_sha256=row.secret_sha256,
+            bound_uid=row.bound_uid,
         )
 
     async def expire_tokens(self) -> int:
@@ -148,31 +156,33 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
 
     async def credentials(self, cluster: UUID) -> Sequence[Credential]:
         async with self._database.read() as connection:
-            return [_credential(row, cluster) for row in await living_credentials(connection, cluster)]
+            return _credentials(await living_credentials(connection, cluster), cluster)
 
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
         async with self._database.read() as connection:
             row = await read_row_for_edge(connection, cluster)
             held = await living_credentials(connection, cluster)
-        return None if row is None else (row, [_credential(credential, cluster) for credential in held])
+        return None if row is None else (row, _credentials(held, cluster))
 
     async def holder(self, cluster: UUID) -> Holder | None:
         rows = await self._database.look_up(HELD_BY, {"holder": cluster})
         if not rows:
             return None
-        of, held = rows[0], _held(rows, cluster)
-        return Holder(of.holder_name, of.holder_generation, of.holder_acceptance, held)
+        held = [HeldCredential._make(row) for row in rows]
+        of = held[0]
+        return Holder(of.holder_name, of.holder_generation, of.holder_acceptance, _credentials(held, cluster))
 
     async def orders(self, cluster: UUID) -> EdgeOrders | None:
         rows = await self._database.look_up(ORDERS_OF, {"holder": cluster})
         if not rows:
             return None
-        of = rows[0]
+        held = [HeldCredential._make(row[:HELD_WIDTH]) for row in rows]
+        holder, of = held[0], OrdersColumns._make(rows[0][HELD_WIDTH:])
         return EdgeOrders(
-            name=of.holder_name,
-            generation=of.holder_generation,
-            acceptance=of.holder_acceptance,
-            credentials=_held(rows, cluster),
+            name=holder.holder_name,
+            generation=holder.holder_generation,
+            acceptance=holder.holder_acceptance,
+            credentials=_credentials(held, cluster),
             desired=of.desired,
             order=Order(of.order or Order.NONE),
             desired_revision=of.desired_revision,
@@ -245,20 +255,18 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             )
 
 
-def _held(rows: Sequence[Row[Any]], cluster: UUID) -> Sequence[Credential]:
-    """Of ``HELD_BY`` and what begins like it."""
-    return [_credential(row, cluster) for row in rows]
-
-
-def _credential(row: Row[Any], cluster: UUID) -> Credential:
-    return Credential(
-        id=row.id,
-        cluster=cluster,
-        generation=row.generation,
-        role=Role(row.role),
-        state=CredentialState(row.state),
-        secret_sha256=row.secret_sha256,
-        created_at=row.created_at,
-        proven_at=row.proven_at,
-        rotation_asked_at=row.rotation_asked_at,
-    )
+def _credentials(rows: Sequence[CredentialRecord | HeldCredential], cluster: UUID) -> Sequence[Credential]:
+    return [
+        Credential(
+            id=row.id,
+            cluster=cluster,
+            generation=row.generation,
+            role=row.role,
+            state=row.state,
+            secret_sha256=row.secret_sha256,
+            created_at=row.created_at,
+            proven_at=row.proven_at,
+            rotation_asked_at=row.rotation_asked_at,
+        )
+        for row in rows
+    ]

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
@@ -22,6 +22,31 @@ from edgewright.ports.operators import FirstAnswer, OperatorToken, Permission
 REMEMBERED = timedelta(hours=24)
 CLAIM_LIVES = timedelta(minutes=1)
 """After this, a claim that was not settled is taken to be of a gateway that died."""
+
+
+class OperatorTokenRecord(NamedTuple):
+    """One row of ``operator_tokens``, in the order of its columns."""
+
+    id: str
+    name: str
+    permissions: list[str]
+    secret_sha256: bytes
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class IdempotencyRecord(NamedTuple):
+    """One row of ``idempotency_keys``, in the order of its columns."""
+
+    scope: str
+    key: str
+    request_digest: str
+    status: int
+    claimed_at: datetime
+    expires_at: datetime
+    headers: dict[str, str]
+    body: Any
 
 
 class SqlOperatorTokens:
@@ -80,13 +105,14 @@ class SqlOperatorTokens:
 
     async def find(self, token_id: str) -> OperatorToken | None:
         async with self._database.read() as connection:
-            row = (await connection.execute(_BY_ID, {"token": token_id})).one_or_none()
+            found = (await connection.execute(_BY_ID, {"token": token_id})).one_or_none()
             at = await self._database.now(connection)
+        row = None if found is None else OperatorTokenRecord._make(found)
         return _token(row) if row is not None and _lives(row, at) else None
 
     async def list(self) -> Sequence[OperatorToken]:
         async with self._database.read() as connection:
-            rows = list(await connection.execute(_ALL))
+            rows = [OperatorTokenRecord._make(row) for row in await connection.execute(_ALL)]
             at = await self._database.now(connection)
         return [_token(row) for row in rows if _lives(row, at)]
 
@@ -119,7 +145,7 @@ _ALL = select(operator_tokens).where(_unrevoked()).order_by(operator_tokens.c.na
 _BY_ID = _ALL.where(operator_tokens.c.id == bindparam("token"))
 
 
-def _lives(row: Row[Any], at: datetime) -> bool:
+def _lives(row: OperatorTokenRecord, at: datetime) -> bool:
     return row.expires_at is None or row.expires_at > at
 
 
@@ -129,7 +155,7 @@ async def _bury_expired(connection: AsyncConnection, at: datetime, name: str) ->
     await connection.execute(update(operator_tokens).where(expired).values(revoked_at=at))
 
 
-def _token(row: Row[Any]) -> OperatorToken:
+def _token(row: OperatorTokenRecord) -> OperatorToken:
     return OperatorToken(
         id=row.id,
         name=row.name,
@@ -150,24 +176,25 @@ class SqlIdempotencyKeys:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             await connection.execute(delete(idempotency_keys).where(idempotency_keys.c.expires_at <= at))
-            fresh = {
-                "scope": scope,
-                "key": key,
-                "request_digest": request_digest,
-                "status": 0,
-                "claimed_at": at,
-                "expires_at": at + REMEMBERED,
-                "headers": {},
-                "body": None,
-            }
-            if await insert_if_absent(connection, idempotency_keys, [fresh]):
+            fresh = IdempotencyRecord(
+                scope=scope,
+                key=key,
+                request_digest=request_digest,
+                status=0,
+                claimed_at=at,
+                expires_at=at + REMEMBERED,
+                headers={},
+                body=None,
+            )
+            if await insert_if_absent(connection, idempotency_keys, [fresh._asdict()]):
                 return None
             statement = select(idempotency_keys).where(_named(scope, key)).with_for_update()
-            known = (await connection.execute(statement)).one_or_none()
-            if known is None:
+            row = (await connection.execute(statement)).one_or_none()
+            if row is None:
                 raise Waiting(
                     "The idempotency key was released at this moment.", code=WRITE_CONFLICT, retry_after=0.1
                 )
+            known = IdempotencyRecord._make(row)
             if known.request_digest != request_digest:
                 raise Invalid(
                     "That idempotency key was used for another request.",
@@ -178,7 +205,7 @@ class SqlIdempotencyKeys:
             if known.status == 0 and at - known.claimed_at > CLAIM_LIVES:
                 await connection.execute(update(idempotency_keys).where(_named(scope, key)).values(claimed_at=at))
                 return None
-            return FirstAnswer(known.request_digest, known.status, known.body, dict(known.headers))
+            return FirstAnswer(known.request_digest, known.status, known.body, known.headers)
 
     async def settle(self, scope: str, key: str, status: int, body: Any, headers: dict[str, str]) -> None:
         mine = _named(scope, key) & (idempotency_keys.c.status == 0)

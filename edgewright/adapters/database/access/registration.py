@@ -3,16 +3,16 @@
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, or_, select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.events.events import record
 from edgewright.adapters.database.rows.access_rows import (
     UNSPENT,
+    RegistrationTokenRecord,
     add_credential,
     drop_unproven,
     living_credentials,
@@ -95,22 +95,23 @@ def new_short_code() -> str:
     return f"{drawn[:4]}-{drawn[4:]}"
 
 
-async def _token(connection: AsyncConnection, token_id: str, secret_sha256: Sha256) -> Row[Any]:
+async def _token(connection: AsyncConnection, token_id: str, secret_sha256: Sha256) -> RegistrationTokenRecord:
     statement = select(registration_tokens).where(registration_tokens.c.id == token_id)
-    token = (await connection.execute(statement)).one_or_none()
+    row = (await connection.execute(statement)).one_or_none()
+    token = None if row is None else RegistrationTokenRecord._make(row)
     if token is None or not secrets.compare_digest(token.secret_sha256, secret_sha256):
         raise Forbidden("There is no such registration token.", code="token_wrong")
     return token
 
 
-def _is_dead(token: Row[Any], at: datetime) -> bool:
+def _is_dead(token: RegistrationTokenRecord, at: datetime) -> bool:
     """Whether it lets nobody in any more."""
     return token.state not in UNSPENT or token.expires_at <= at
 
 
 async def _is_repeated(
     connection: AsyncConnection,
-    token: Row[Any],
+    token: RegistrationTokenRecord,
     row: ClusterRecord,
     kube_system_uid: str,
     offered: Mapping[Role, Sha256],
@@ -123,7 +124,7 @@ async def _is_repeated(
     if not token.bound_uid == row.kube_system_uid == kube_system_uid:
         return False
     living = await living_credentials(connection, row.uuid, credentials.c.generation == row.generation)
-    held = {(Role(credential.role), bytes(credential.secret_sha256)) for credential in living}
+    held = {(credential.role, credential.secret_sha256) for credential in living}
     return set(offered.items()) <= held
 
 
@@ -136,7 +137,7 @@ async def _registering_row(connection: AsyncConnection, cluster: UUID) -> Cluste
 
 
 async def _bind(
-    connection: AsyncConnection, at: datetime, token: Row[Any], kube_system_uid: str, generation: int
+    connection: AsyncConnection, at: datetime, token: RegistrationTokenRecord, kube_system_uid: str, generation: int
 ) -> None:
     """One conditional UPDATE, so that of two clusters with one token exactly one gets in."""
     mine = registration_tokens.c.id == token.id
@@ -154,10 +155,10 @@ async def _bind(
     if (await connection.execute(statement)).rowcount:
         return
     found = (await connection.execute(select(registration_tokens).where(mine))).one()
-    raise _refusal(found, at)
+    raise _refusal(RegistrationTokenRecord._make(found), at)
 
 
-def _refusal(token: Row[Any], at: datetime) -> Forbidden:
+def _refusal(token: RegistrationTokenRecord, at: datetime) -> Forbidden:
     hint = "Ask for a new one: edgewright cluster bootstrap NAME."
     if token.state == TokenState.SPENT:
         return Forbidden("The registration token was used already.", code="token_spent", hint=hint)
@@ -202,7 +203,7 @@ async def _new_secrets(
 ) -> Mapping[Role, Sha256]:
     """Those of the offered credentials that differ from what is stored."""
     living = await living_credentials(connection, row.uuid, credentials.c.generation == row.generation)
-    held = {(credential.role, bytes(credential.secret_sha256)) for credential in living}
+    held = {(credential.role, credential.secret_sha256) for credential in living}
     return {role: secret for role, secret in offered.items() if (role, secret) not in held}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
@@ -48,7 +48,7 @@ _ADDRESSES = select(addresses.c.group_id, addresses.c.cluster).where(
 _HOLDER = select(addresses.c.cluster).where(addresses.c.group_id == bindparam("group_id"))
 _DROP_SOURCES = delete(rendered_from).where(rendered_from.c.cluster == bindparam("of_cluster"))
 _ADD_SOURCES = insert(rendered_from)
-_COMMITS: Mapping[str, str] = {
+_COMMITS: Mapping[EventKind, str] = {
     EventKind.GIT_PUSHED: "new",
     EventKind.SECRET_DELETED: "commit",
     EventKind.SECRET_LABELLED: "commit",
@@ -57,6 +57,15 @@ _COMMITS: Mapping[str, str] = {
     EventKind.STEP_DONE: "commit",
 }
 """Kinds of events that tell of a commit, and where in their detail."""
+
+
+class CommitEvent(NamedTuple):
+    """Columns of ``events``, of one that may tell of a commit; they are selected in this order."""
+
+    position: int
+    kind: EventKind
+    detail: Mapping[str, Any]
+
 
 AT_REST: ClusterChanges = {
     "waiting_for": "",
@@ -182,18 +191,20 @@ class SqlClusterSteps:
                 await connection.execute(_ADD_SOURCES, rows)
 
     async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
-        columns = (events.c.position, events.c.kind, events.c.detail)
-        told = select(*columns).where(events.c.cluster == cluster, events.c.kind.in_(_COMMITS))
+        told = select(*(events.c[name] for name in CommitEvent._fields)).where(
+            events.c.cluster == cluster, events.c.kind.in_(_COMMITS)
+        )
         newest = told.order_by(events.c.position.desc()).limit(limit)
         found: list[RecordedCommit] = []
         async with self._database.read() as connection:
-            rows = list(await connection.execute(newest))
+            rows = [CommitEvent._make(row) for row in await connection.execute(newest)]
             while rows:
-                found += [_recorded(row.kind, row.detail) for row in rows if row.detail.get(_COMMITS[row.kind])]
+                found += [_recorded(row) for row in rows if row.detail.get(_COMMITS[row.kind])]
                 if len(found) >= limit or len(rows) < limit:
                     break
                 # Not every step has committed something: fewer than were asked for are not yet all that there are.
-                rows = list(await connection.execute(newest.where(events.c.position < rows[-1].position)))
+                older = newest.where(events.c.position < rows[-1].position)
+                rows = [CommitEvent._make(row) for row in await connection.execute(older)]
         return found[:limit]
 
     async def record_drift(
@@ -296,13 +307,14 @@ class SqlClusterSteps:
                 await delete_entry(connection, at, app, fence.cluster)
 
 
-def _recorded(kind: str, detail: Mapping[str, Any]) -> RecordedCommit:
+def _recorded(event: CommitEvent) -> RecordedCommit:
+    kind, detail = event.kind, event.detail
     named = all(detail.get(part) for part in ("namespace", "name", "key"))
     return RecordedCommit(
         commit=detail[_COMMITS[kind]],
         secret=f"{detail['namespace']}/{detail['name']}/{detail['key']}" if named else None,
-        deletes=kind == EventKind.SECRET_DELETED,
-        pushed=kind == EventKind.GIT_PUSHED,
+        deletes=kind is EventKind.SECRET_DELETED,
+        pushed=kind is EventKind.GIT_PUSHED,
     )
 
 

@@ -40,7 +40,7 @@ async def next_turns(connection: AsyncConnection, of: Collection[UUID]) -> Queue
         notifications.c.cluster
     )
     rows = await connection.execute(waiting.where(notifications.c.cluster.in_(of)))
-    return QueueTurns(now or 0, {row.cluster: row.last for row in rows})
+    return QueueTurns(now or 0, dict(rows.all()))
 
 
 async def coalesce(connection: AsyncConnection, of: Collection[UUID]) -> None:
@@ -64,8 +64,8 @@ async def coalesce(connection: AsyncConnection, of: Collection[UUID]) -> None:
         .order_by(notifications.c.position)
     )
     alike: dict[tuple[UUID, NotificationType | None], list[tuple[int, int]]] = defaultdict(list)
-    for row in await connection.execute(waiting):
-        alike[row.cluster, type_of(row.kind, row.detail)].append((row.position, row.coalesced))
+    for position, cluster, coalesced, kind, detail in await connection.execute(waiting):
+        alike[cluster, type_of(kind, detail)].append((position, coalesced))
     for group in alike.values():
         if len(group) <= MOST_ALIKE:
             continue

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Row, delete, update
+from sqlalchemy import delete, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.events import record_all
-from edgewright.adapters.database.notifications.notification_rows import TOLD, body_of
+from edgewright.adapters.database.notifications.notification_rows import TOLD, NotificationRecord, body_of
+from edgewright.adapters.database.notifications.webhooks import WebhookRecord
 from edgewright.adapters.database.tables import notifications
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.notifications import GIVE_UP_AFTER
@@ -18,17 +18,14 @@ from edgewright.ports.notifications import Outcome
 AT_ONCE = 500
 """Notifications that one transaction gives up."""
 
-Told = Row[Any]
-"""A notification with its event: a row of ``TOLD``."""
 
-
-def is_late(row: Told, at: datetime) -> bool:
+def is_late(row: NotificationRecord, at: datetime) -> bool:
     """Whether a notification that was not taken now is not tried again."""
     return row.refused_since is not None and at - row.refused_since >= GIVE_UP_AFTER
 
 
 async def give_up_refused(
-    connection: AsyncConnection, at: datetime, late: Sequence[Outcome], tried: Mapping[int, Told]
+    connection: AsyncConnection, at: datetime, late: Sequence[Outcome], tried: Mapping[int, NotificationRecord]
 ) -> None:
     """Gives up those whose last try has failed. What waits behind them was refused with them: it has three days from
     when it began to wait, or there would be ever more."""
@@ -45,24 +42,24 @@ async def give_up_refused(
     await record_all(connection, at, told)
 
 
-def old_since(webhook: Row[Any], at: datetime) -> datetime | None:
+def old_since(webhook: WebhookRecord, at: datetime) -> datetime | None:
     """Of what a receiver that takes nothing for three days is not told any more: what has begun to wait by then.
 
     Not for an outage of the centre: its tries say how long the receiver is away, not the clock. None: it is not.
     """
     since, until = (webhook.stopped_at, at) if webhook.stopped_at else (webhook.failing_since, webhook.last_at)
-    if since is None or until - since < GIVE_UP_AFTER:
+    if since is None or until is None or until - since < GIVE_UP_AFTER:
         return None
     return until - GIVE_UP_AFTER
 
 
-async def give_up_old(connection: AsyncConnection, at: datetime, webhook: Row[Any]) -> int:
+async def give_up_old(connection: AsyncConnection, at: datetime, webhook: WebhookRecord) -> int:
     """Gives up what is too old for such a receiver, the oldest first and not more than ``AT_ONCE``; how many."""
     by = old_since(webhook, at)
     if by is None:
         return 0
     oldest = TOLD.where(notifications.c.made_at <= by).order_by(notifications.c.position).limit(AT_ONCE)
-    old = list(await connection.execute(oldest))
+    old = [NotificationRecord._make(row) for row in await connection.execute(oldest)]
     await _drop(connection, [row.position for row in old])
     problem = webhook.last_problem or ""
     told = [_event(row, row.attempts, webhook.last_status, row.problem or problem) for row in old]
@@ -74,7 +71,7 @@ async def _drop(connection: AsyncConnection, positions: Sequence[int]) -> None:
     await connection.execute(delete(notifications).where(notifications.c.position.in_(positions)))
 
 
-def _event(row: Told, attempts: int, status: int | None, problem: str) -> NewEvent:
+def _event(row: NotificationRecord, attempts: int, status: int | None, problem: str) -> NewEvent:
     body = body_of(row)
     tries = {0: "without a try", 1: "after 1 try"}.get(attempts, f"after {attempts} tries")
     return NewEvent(

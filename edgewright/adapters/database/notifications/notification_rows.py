@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, TypedDict
+from uuid import UUID
 
-from sqlalchemy import Row, RowMapping, Select, bindparam, select, update
+from sqlalchemy import Select, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.tables import clusters, events, notifications
+from edgewright.domain.bounds import WordOf
+from edgewright.domain.events import EventKind
 from edgewright.domain.notifications import (
     KINDS,
+    Fact,
     Notification,
     NotificationFacts,
     NotifiedCluster,
@@ -28,7 +32,7 @@ TOLD: Select[Any] = (
         notifications.c.problem,
         notifications.c.coalesced,
         events.c.id,
-        events.c.cluster,
+        notifications.c.cluster,
         events.c.kind,
         events.c.at,
         events.c.message,
@@ -39,6 +43,57 @@ TOLD: Select[Any] = (
     .join(clusters, clusters.c.uuid == notifications.c.cluster)
 )
 """Notifications with their events."""
+
+
+class NotificationRecord(NamedTuple):
+    """One row of ``TOLD``: a notification with its event."""
+
+    position: int
+    attempts: int
+    refused_since: datetime | None
+    problem: str
+    coalesced: int
+    id: UUID
+    cluster: UUID
+    kind: WordOf[EventKind]
+    at: datetime
+    message: str
+    detail: dict[str, Fact]
+    name: str
+
+
+class FoundEvent(NamedTuple):
+    """One row of ``events_behind``."""
+
+    position: int
+    cluster: UUID
+    kind: WordOf[EventKind]
+    detail: dict[str, Fact]
+
+
+class NotificationColumns(TypedDict):
+    """One row of ``notifications``, as it begins to wait."""
+
+    position: int
+    cluster: UUID
+    made_at: datetime
+    next_at: datetime
+    attempts: int
+    refused_since: None
+    problem: str
+    turn: int
+    coalesced: int
+
+
+class FailedTry(TypedDict):
+    """Parameters of ``_AGAIN``."""
+
+    of_position: int
+    new_attempts: int
+    since: datetime
+    tried_next: datetime
+    new_problem: str
+
 
 _AGAIN = (
     update(notifications)
@@ -62,15 +117,15 @@ def events_behind(cursor: int, limit: int) -> Select[Any]:
     )
 
 
-def new_row(event: RowMapping, at: datetime, turn: int) -> dict[str, Any]:
+def new_row(event: FoundEvent, at: datetime, turn: int) -> NotificationColumns:
     """The notification of an event, as it begins to wait.
 
     Args:
         turn: the lower, the sooner it is sent.
     """
     return {
-        "position": event["position"],
-        "cluster": event["cluster"],
+        "position": event.position,
+        "cluster": event.cluster,
         "made_at": at,
         "next_at": at,
         "attempts": 0,
@@ -81,12 +136,12 @@ def new_row(event: RowMapping, at: datetime, turn: int) -> dict[str, Any]:
     }
 
 
-def due_of(row: Row[Any]) -> Due:
+def due_of(row: NotificationRecord) -> Due:
     """A row of ``TOLD``, to be sent."""
     return Due(position=row.position, event=row.id, attempts=row.attempts, body=body_of(row))
 
 
-def body_of(row: Row[Any]) -> Notification:
+def body_of(row: NotificationRecord) -> Notification:
     """What a row of ``TOLD`` tells."""
     kind = type_of(row.kind, row.detail)
     if kind is None:
@@ -102,21 +157,22 @@ def body_of(row: Row[Any]) -> Notification:
     )
 
 
-async def told_at(connection: AsyncConnection, positions: Sequence[int]) -> dict[int, Row[Any]]:
+async def told_at(connection: AsyncConnection, positions: Sequence[int]) -> dict[int, NotificationRecord]:
     """Those that still wait, by position."""
     wanted = TOLD.where(notifications.c.position.in_(positions))
-    return {row.position: row for row in await connection.execute(wanted)}
+    told = [NotificationRecord._make(row) for row in await connection.execute(wanted)]
+    return {row.position: row for row in told}
 
 
 async def try_again_later(
-    connection: AsyncConnection, at: datetime, failed: Sequence[tuple[Outcome, Row[Any]]]
+    connection: AsyncConnection, at: datetime, failed: Sequence[tuple[Outcome, NotificationRecord]]
 ) -> None:
     """Lets those rest that were not taken. ``failed``: with the row of each."""
     if failed:
         await connection.execute(_AGAIN, [_tried_again(outcome, row, at) for outcome, row in failed])
 
 
-def _tried_again(outcome: Outcome, row: Row[Any], at: datetime) -> dict[str, Any]:
+def _tried_again(outcome: Outcome, row: NotificationRecord, at: datetime) -> FailedTry:
     return {
         "of_position": outcome.position,
         "new_attempts": row.attempts + 1,

@@ -13,13 +13,15 @@ from edgewright.adapters.database.notifications.fair_queue import coalesce, next
 from edgewright.adapters.database.notifications.giving_up import give_up_old, give_up_refused, is_late, old_since
 from edgewright.adapters.database.notifications.notification_rows import (
     TOLD,
+    FoundEvent,
+    NotificationRecord,
     due_of,
     events_behind,
     new_row,
     told_at,
     try_again_later,
 )
-from edgewright.adapters.database.notifications.webhooks import locked_webhook, note_tries
+from edgewright.adapters.database.notifications.webhooks import locked_webhook, note_tries, read_webhook
 from edgewright.adapters.database.tables import events, notifications, webhooks
 from edgewright.domain.notifications import type_of
 from edgewright.ports.notifications import Batch, Collected, Outcome
@@ -59,26 +61,27 @@ class SqlNotifications:
             head = await connection.scalar(select(func.max(events.c.position))) or 0
             if cursor is None or head <= cursor:
                 return None
-            found = list((await connection.execute(events_behind(cursor, READ_AT_ONCE))).mappings())
-        reached = found[-1]["position"] if len(found) == READ_AT_ONCE else head
+            behind = await connection.execute(events_behind(cursor, READ_AT_ONCE))
+            found = [FoundEvent._make(row) for row in behind]
+        reached = found[-1].position if len(found) == READ_AT_ONCE else head
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             webhook = await locked_webhook(connection)
             if webhook is None or webhook.cursor != cursor:
                 return 0  # somebody else has looked through them
-            told = [event for event in found if type_of(event["kind"], event["detail"]) is not None]
+            told = [event for event in found if type_of(event.kind, event.detail) is not None]
             if told:
-                turns = await next_turns(connection, {event["cluster"] for event in told})
-                rows = [new_row(event, at, turns.take(event["cluster"])) for event in told]
+                turns = await next_turns(connection, {event.cluster for event in told})
+                rows = [new_row(event, at, turns.take(event.cluster)) for event in told]
                 await connection.execute(inserting_if_absent(connection, notifications), rows)
-                await coalesce(connection, {event["cluster"] for event in told})
+                await coalesce(connection, {event.cluster for event in told})
             await connection.execute(update(webhooks).values(cursor=reached))
             return len(told)
 
     async def _give_up_some(self) -> int:
         async with self._database.read() as connection:
             at = await self._database.now(connection)
-            webhook = (await connection.execute(select(webhooks))).one_or_none()
+            webhook = await read_webhook(connection)
             if webhook is None or old_since(webhook, at) is None:
                 return 0
         async with self._database.write() as connection:
@@ -88,7 +91,7 @@ class SqlNotifications:
     async def due(self, limit: int) -> Batch | None:
         """See the port."""
         async with self._database.read() as connection:
-            webhook = (await connection.execute(select(webhooks))).one_or_none()
+            webhook = await read_webhook(connection)
             if webhook is None:
                 return None
             if webhook.stopped_at is not None:
@@ -99,7 +102,7 @@ class SqlNotifications:
                 .order_by(notifications.c.attempts, notifications.c.turn, notifications.c.position)
                 .limit(limit)
             )
-            due = tuple([due_of(row) for row in await connection.execute(now)])
+            due = tuple([due_of(NotificationRecord._make(row)) for row in await connection.execute(now)])
             next_in = None if due else await _seconds_until_due(connection, at)
             return Batch(webhook.id, webhook.url, webhook.secret_sha256, due, next_in)
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Select, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
@@ -27,6 +27,26 @@ _OF_TRIES = (
     "last_problem",
 )
 """Columns that are empty until the receiver was sent something."""
+_THE_ROW = select(webhooks)
+_LOCKED = _THE_ROW.with_for_update()
+
+
+class WebhookRecord(NamedTuple):
+    """One row of ``webhooks``, in the order of its columns."""
+
+    slot: int
+    id: UUID
+    url: str
+    secret_sha256: bytes
+    created_at: datetime
+    cursor: int
+    failing_since: datetime | None
+    stopped_at: datetime | None
+    last_at: datetime | None
+    last_position: int | None
+    last_status: int | None
+    last_attempts: int | None
+    last_problem: str | None
 
 
 class SqlWebhooks:
@@ -65,13 +85,14 @@ class SqlWebhooks:
                 message=f"Notifications go to {origin_of(url)} from now on.",
                 webhook=str(webhook),
             )
-            return await _read(connection, await _the_row(connection))
+            row = WebhookRecord._make((await connection.execute(_THE_ROW)).one())
+            return await _webhook(connection, row)
 
     async def get(self) -> Webhook | None:
         """See the port."""
         async with self._database.read() as connection:
-            row = (await connection.execute(select(webhooks))).one_or_none()
-            return await _read(connection, row) if row is not None else None
+            row = await read_webhook(connection)
+            return await _webhook(connection, row) if row is not None else None
 
     async def remove(self, *, actor: str) -> bool:
         """See the port."""
@@ -94,13 +115,23 @@ class SqlWebhooks:
             return True
 
 
-async def locked_webhook(connection: AsyncConnection) -> Row[Any] | None:
+async def read_webhook(connection: AsyncConnection) -> WebhookRecord | None:
+    """The row; None without a webhook."""
+    return await _found(connection, _THE_ROW)
+
+
+async def locked_webhook(connection: AsyncConnection) -> WebhookRecord | None:
     """The row, locked for this transaction; None without a webhook."""
-    return (await connection.execute(select(webhooks).with_for_update())).one_or_none()
+    return await _found(connection, _LOCKED)
+
+
+async def _found(connection: AsyncConnection, statement: Select[Any]) -> WebhookRecord | None:
+    row = (await connection.execute(statement)).one_or_none()
+    return None if row is None else WebhookRecord._make(row)
 
 
 async def note_tries(
-    connection: AsyncConnection, at: datetime, webhook: Row[Any], outcomes: Sequence[Outcome], attempts: int
+    connection: AsyncConnection, at: datetime, webhook: WebhookRecord, outcomes: Sequence[Outcome], attempts: int
 ) -> None:
     """Notes what tries say of the receiver, and the newest of them.
 
@@ -136,11 +167,7 @@ async def note_tries(
         )
 
 
-async def _the_row(connection: AsyncConnection) -> Row[Any]:
-    return (await connection.execute(select(webhooks))).one()
-
-
-async def _read(connection: AsyncConnection, row: Row[Any]) -> Webhook:
+async def _webhook(connection: AsyncConnection, row: WebhookRecord) -> Webhook:
     return Webhook(
         id=row.id,
         url=row.url,
@@ -152,22 +179,22 @@ async def _read(connection: AsyncConnection, row: Row[Any]) -> Webhook:
     )
 
 
-async def _last(connection: AsyncConnection, row: Row[Any]) -> LastDelivery | None:
-    if row.last_position is None:
+async def _last(connection: AsyncConnection, row: WebhookRecord) -> LastDelivery | None:
+    if row.last_position is None or row.last_at is None:
         return None
     of_event = (
         select(events.c.kind, events.c.detail, clusters.c.name)
         .join(clusters, clusters.c.uuid == events.c.cluster)
         .where(events.c.position == row.last_position)
     )
-    event = (await connection.execute(of_event)).one()
+    kind, detail, cluster = (await connection.execute(of_event)).one()
     return LastDelivery(
         at=row.last_at,
-        type=NotificationType(type_of(event.kind, event.detail) or ""),
-        cluster=event.name,
+        type=NotificationType(type_of(kind, detail) or ""),
+        cluster=cluster,
         status=row.last_status,
-        attempts=row.last_attempts,
-        problem=row.last_problem,
+        attempts=row.last_attempts or 0,
+        problem=row.last_problem or "",
     )
 
 
@@ -175,9 +202,6 @@ async def _backlog(connection: AsyncConnection) -> Backlog | None:
     count = await connection.scalar(select(func.count()).select_from(notifications))
     if not count:
         return None
-    oldest = (
-        await connection.execute(
-            select(notifications.c.made_at, notifications.c.problem).order_by(notifications.c.position).limit(1)
-        )
-    ).one()
-    return Backlog(count=count, since=oldest.made_at, problem=oldest.problem)
+    oldest = select(notifications.c.made_at, notifications.c.problem).order_by(notifications.c.position).limit(1)
+    since, problem = (await connection.execute(oldest)).one()
+    return Backlog(count=count, since=since, problem=problem)

@@ -1,27 +1,74 @@
 """Credentials and tokens of a cluster, inside a transaction that somebody else began."""
 
 from datetime import datetime
-from typing import Any
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import ColumnElement, Row, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.feed import take_positions
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.tables import clusters, credentials, entries, projections, registration_tokens
-from edgewright.domain.cluster import Acceptance, CredentialState, Role, TokenState
+from edgewright.domain.cluster import Acceptance, CredentialState, Desired, Role, TokenState, Workloads
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 
 UNSPENT = (TokenState.ISSUED, TokenState.BOUND)
 LIVING = (CredentialState.PENDING, CredentialState.ACTIVE, CredentialState.SUSPENDED, CredentialState.DETACH_ONLY)
 WORKING = (CredentialState.PENDING, CredentialState.ACTIVE)
 
+
+class CredentialRecord(NamedTuple):
+    """One row of ``credentials``, in the order of its columns."""
+
+    id: UUID
+    sequence: int
+    cluster: UUID
+    generation: int
+    role: Role
+    state: CredentialState
+    secret_sha256: bytes
+    created_at: datetime
+    proven_at: datetime | None
+    token: str | None
+    rotation_asked_at: datetime | None
+
+
+class RegistrationTokenRecord(NamedTuple):
+    """One row of ``registration_tokens``, in the order of its columns."""
+
+    id: str
+    cluster: UUID
+    generation: int
+    state: TokenState
+    expires_at: datetime
+    secret_sha256: bytes
+    bound_uid: str | None
+
+
 _LIVING = (
     select(credentials)
     .where(credentials.c.cluster == bindparam("of_cluster"), credentials.c.state != CredentialState.REVOKED)
     .order_by(credentials.c.sequence.desc())
 )
+
+
+class HeldCredential(NamedTuple):
+    """A credential and what its worth depends on, in the order of ``HELD_BY``."""
+
+    id: UUID
+    generation: int
+    role: Role
+    state: CredentialState
+    secret_sha256: bytes
+    created_at: datetime
+    proven_at: datetime | None
+    rotation_asked_at: datetime | None
+    holder_name: str
+    holder_generation: int
+    holder_acceptance: Acceptance
+
+
 HELD_BY = (
     select(
         credentials.c.id,
@@ -41,6 +88,24 @@ HELD_BY = (
     .order_by(credentials.c.sequence.desc())
 )
 """Credentials of a cluster that are not revoked, newest first, each with what its worth depends on."""
+HELD_WIDTH: Final = len(HeldCredential._fields)
+
+
+class OrdersColumns(NamedTuple):
+    """What ``ORDERS_OF`` reads behind the columns of ``HELD_BY``, in its order."""
+
+    desired: Desired
+    lease_seconds: int
+    check_in: str | None
+    resealing: UUID | None
+    workloads: Workloads
+    purge: bool | None
+    closed_at: datetime | None
+    order: str | None
+    desired_revision: str | None
+    status_etag: str | None
+
+
 ORDERS_OF = (
     HELD_BY.add_columns(
         clusters.c.desired,
@@ -92,10 +157,10 @@ async def let_in_again(connection: AsyncConnection, cluster: UUID, acceptance: s
 
 async def living_credentials(
     connection: AsyncConnection, cluster: UUID, *where: ColumnElement[bool]
-) -> list[Row[Any]]:
+) -> list[CredentialRecord]:
     """Credentials of a cluster that are not revoked, newest first."""
     statement = _LIVING.where(*where) if where else _LIVING
-    return list(await connection.execute(statement, {"of_cluster": cluster}))
+    return [CredentialRecord._make(row) for row in await connection.execute(statement, {"of_cluster": cluster})]
 
 
 async def add_credential(
@@ -148,7 +213,7 @@ async def drop_unproven(
     )
 
 
-async def revoke_older(connection: AsyncConnection, credential: Row[Any]) -> int:
+async def revoke_older(connection: AsyncConnection, credential: CredentialRecord) -> int:
     """A proven credential replaces all earlier ones of its role and generation; returns how many."""
     older = (
         (credentials.c.cluster == credential.cluster)

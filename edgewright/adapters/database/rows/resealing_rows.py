@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.events import record
@@ -17,6 +17,33 @@ from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
 """Of Secrets that wait for something; the others most likely wait for the same."""
+
+
+class ResealingRecord(NamedTuple):
+    """One row of ``resealings``, in the order of its columns."""
+
+    id: UUID
+    cluster: UUID
+    generation: int
+    part: int
+    asked_at: datetime
+    asked_by: str
+    reason: str
+    ended_at: datetime | None
+
+
+class ResealingSecretRecord(NamedTuple):
+    """One row of ``resealing_secrets``, in the order of its columns."""
+
+    resealing: UUID
+    secret: str
+    state: ResealState
+    tried_at: datetime | None
+    waits_for: str
+    unreadable: str
+    size: int
+    gathered: str | None
+
 
 _NEVER_TRIED = resealing_secrets.c.tried_at.is_(None)
 _WANTED = resealing_secrets.c.state == ResealState.WANTED
@@ -37,9 +64,10 @@ async def read_resealing(
     """
     if resealing is None:
         return None
-    row = (await connection.execute(select(resealings).where(resealings.c.id == resealing))).one_or_none()
-    if row is None:
+    found = (await connection.execute(select(resealings).where(resealings.c.id == resealing))).one_or_none()
+    if found is None:
         return None
+    row = ResealingRecord._make(found)
     counted = select(func.count(), func.count().filter(_WANTED)).where(of(resealing))
     secrets, left = (await connection.execute(counted)).one()
     missing = set(must_reenter)
@@ -64,7 +92,7 @@ async def unreadable_of(connection: AsyncConnection, resealing: UUID) -> list[st
     rows = await connection.execute(
         named.where(of(resealing), resealing_secrets.c.unreadable != "").order_by(resealing_secrets.c.secret)
     )
-    return [f"{row.secret}/{key}" for row in rows for key in row.unreadable.splitlines()]
+    return [f"{secret}/{key}" for secret, unreadable in rows for key in unreadable.splitlines()]
 
 
 async def wanted_of(connection: AsyncConnection, resealing: UUID, limit: int) -> Sequence[str]:
@@ -76,23 +104,27 @@ async def wanted_of(connection: AsyncConnection, resealing: UUID, limit: int) ->
 
 async def add_wanted(connection: AsyncConnection, resealing: UUID, secrets: Collection[str]) -> int:
     """Asks for Secrets, also for those that were answered for and are stale again; returns how many are new."""
-    there = {
-        row.secret: row.state
-        for row in await connection.execute(
-            select(resealing_secrets.c.secret, resealing_secrets.c.state).where(of(resealing))
-        )
-    }
+    asked = select(resealing_secrets.c.secret, resealing_secrets.c.state).where(of(resealing))
+    there = dict((await connection.execute(asked)).all())
     again = [secret for secret in secrets if there.get(secret) == ResealState.ANSWERED]
     fresh = [secret for secret in sorted(set(secrets)) if secret not in there]
     for secret in again:
         await connection.execute(delete(resealing_secrets).where(of(resealing), resealing_secrets.c.secret == secret))
-    blank = {"tried_at": None, "waits_for": "", "unreadable": "", "size": 0, "gathered": None}
     rows = [
-        {"resealing": resealing, "secret": secret, "state": ResealState.WANTED, **blank}
+        ResealingSecretRecord(
+            resealing=resealing,
+            secret=secret,
+            state=ResealState.WANTED,
+            tried_at=None,
+            waits_for="",
+            unreadable="",
+            size=0,
+            gathered=None,
+        )
         for secret in (*again, *fresh)
     ]
     if rows:
-        await connection.execute(resealing_secrets.insert(), rows)
+        await connection.execute(resealing_secrets.insert(), [row._asdict() for row in rows])
     return len(rows)
 
 
@@ -113,7 +145,7 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         staged_changes.c.state == StagedState.STAGED,
         staged_changes.c.replaces.is_not(None),
     )
-    secrets = sorted({str(SecretReference(row.namespace, row.name)) for row in await connection.execute(lost)})
+    secrets = sorted({str(SecretReference(namespace, name)) for namespace, name in await connection.execute(lost)})
     mine = select(resealings.c.id).where(resealings.c.cluster == cluster).order_by(resealings.c.asked_at.desc())
     newest = await connection.scalar(mine.limit(1))
     if not secrets or newest is None:
@@ -133,11 +165,11 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
     )
 
 
-async def gathered_of(connection: AsyncConnection, resealing: UUID) -> list[Row[Any]]:
+async def gathered_of(connection: AsyncConnection, resealing: UUID) -> list[ResealingSecretRecord]:
     """The rows that hold values to be committed."""
     gathered = resealing_secrets.c.state == ResealState.GATHERED
     statement = select(resealing_secrets).where(of(resealing), gathered).order_by(resealing_secrets.c.secret)
-    return list(await connection.execute(statement))
+    return [ResealingSecretRecord._make(row) for row in await connection.execute(statement)]
 
 
 async def gathering(connection: AsyncConnection, resealing: UUID) -> tuple[int, int, int]:
@@ -159,4 +191,4 @@ async def _waiting(connection: AsyncConnection, resealing: UUID) -> list[str]:
         .order_by(resealing_secrets.c.secret)
         .limit(MOST_SENTENCES)
     )
-    return [f"{row.secret}: {row.waits_for}" for row in rows]
+    return [f"{secret}: {waits_for}" for secret, waits_for in rows]

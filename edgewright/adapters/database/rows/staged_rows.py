@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple, TypedDict
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.portions import in_portions
@@ -16,6 +17,64 @@ from edgewright.ports.secret_staging import StagedChange, StagedState
 
 OF_REQUESTS = staged_changes.c.request.in_(bindparam("requests", expanding=True))
 INSERT = insert(staged_changes)
+
+
+class StagedRecord(NamedTuple):
+    """One row of ``staged_changes``, in the order of its columns."""
+
+    sequence: int
+    request: UUID
+    cluster: UUID
+    generation: int
+    state: StagedState
+    namespace: str
+    name: str
+    key: str
+    fingerprint: str | None
+    sealed_at: datetime
+    actor: str
+    commit: str | None
+    refusal_code: str
+    refusal: str
+    ciphertext: str | None
+    deletes: bool
+    replaces: str | None
+    template: dict[str, Any] | None
+    creates_namespace: bool | None
+
+
+class StagedColumns(TypedDict):
+    """The columns of a change that nobody has committed."""
+
+    sequence: int
+    request: UUID
+    cluster: UUID
+    generation: int
+    state: StagedState
+    namespace: str
+    name: str
+    key: str
+    fingerprint: str | None
+    sealed_at: datetime
+    actor: str
+    refusal_code: str
+    refusal: str
+    ciphertext: str | None
+    deletes: bool
+    replaces: str | None
+    template: dict[str, Any] | None
+    creates_namespace: bool
+
+
+class RefusedColumns(TypedDict):
+    """What a change says that will never be committed."""
+
+    state: StagedState
+    refusal_code: str
+    refusal: str
+    ciphertext: None
+
+
 _NO_KEY = ""
 """Stands for a key where only labels and annotations change."""
 _READ = select(staged_changes).where(OF_REQUESTS).order_by(staged_changes.c.sequence)
@@ -24,12 +83,13 @@ _READ = select(staged_changes).where(OF_REQUESTS).order_by(staged_changes.c.sequ
 async def of_requests(connection: AsyncConnection, requests: Sequence[UUID]) -> dict[UUID, list[StagedChange]]:
     """The changes of each request that is known, in order."""
     found: dict[UUID, list[StagedChange]] = {}
-    async for row in in_portions(await connection.execute(_READ, {"requests": list(requests)})):
+    rows = await connection.execute(_READ, {"requests": list(requests)})
+    async for row in in_portions(map(StagedRecord._make, rows)):
         found.setdefault(row.request, []).append(change_of(row))
     return found
 
 
-def change_of(row: Row[Any]) -> StagedChange:
+def change_of(row: StagedRecord) -> StagedChange:
     """The change that a row holds."""
     return StagedChange(
         request=row.request,
@@ -41,7 +101,7 @@ def change_of(row: Row[Any]) -> StagedChange:
         sealed_at=row.sealed_at,
         actor=row.actor,
         sequence=row.sequence,
-        state=StagedState(row.state),
+        state=row.state,
         commit=row.commit,
         refusal_code=row.refusal_code,
         refusal=row.refusal,
@@ -51,13 +111,13 @@ def change_of(row: Row[Any]) -> StagedChange:
     )
 
 
-def place_of(row: Row[Any]) -> SecretPlace:
+def place_of(row: StagedRecord) -> SecretPlace:
     """What the change that a row holds is about."""
     secret = SecretReference(row.namespace, row.name)
     return secret if row.key == _NO_KEY else SecretKey(row.namespace, row.name, row.key)
 
 
-def columns(change: StagedChange) -> dict[str, Any]:
+def columns(change: StagedChange) -> StagedColumns:
     """The row of a change that has its place in the order, and that nobody has committed."""
     return {
         "sequence": change.sequence,
@@ -84,6 +144,10 @@ def columns(change: StagedChange) -> dict[str, Any]:
 async def refuse_staged(connection: AsyncConnection, cluster: UUID, code: str, reason: str) -> int:
     """Ends all changes of a cluster that wait for a commit; returns how many. Their ciphertext goes."""
     waiting = (staged_changes.c.cluster == cluster) & (staged_changes.c.state == StagedState.STAGED)
-    ended = {"state": StagedState.REFUSED, "refusal_code": code, "refusal": reason, "ciphertext": None}
-    result = await connection.execute(update(staged_changes).where(waiting).values(**ended))
+    result = await connection.execute(update(staged_changes).where(waiting).values(**refused_columns(code, reason)))
     return result.rowcount
+
+
+def refused_columns(code: str, reason: str) -> RefusedColumns:
+    """What ends a change that waits for a commit. Its ciphertext goes."""
+    return {"state": StagedState.REFUSED, "refusal_code": code, "refusal": reason, "ciphertext": None}

@@ -19,6 +19,7 @@ from edgewright.adapters.database.events.feed import take_positions
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import present_row, refuse_old, update_row
 from edgewright.adapters.database.rows.resealing_rows import (
+    ResealingRecord,
     add_wanted,
     forget_resealings,
     gathered_of,
@@ -150,9 +151,18 @@ async def _under_way(connection: AsyncConnection, row: ClusterRecord) -> UUID | 
 
 async def _begin(connection: AsyncConnection, at: datetime, row: ClusterRecord, *, actor: str, reason: str) -> UUID:
     await forget_resealings(connection, row.uuid)
-    fresh = {"id": uuid4(), "cluster": row.uuid, "generation": row.generation, "part": 0, "ended_at": None}
-    await connection.execute(insert(resealings).values(asked_at=at, asked_by=actor, reason=reason, **fresh))
-    return UUID(str(fresh["id"]))
+    fresh = ResealingRecord(
+        id=uuid4(),
+        cluster=row.uuid,
+        generation=row.generation,
+        part=0,
+        asked_at=at,
+        asked_by=actor,
+        reason=reason,
+        ended_at=None,
+    )
+    await connection.execute(insert(resealings), fresh._asdict())
+    return fresh.id
 
 
 async def _answer(
@@ -204,10 +214,11 @@ async def _stage_if_enough(connection: AsyncConnection, at: datetime, row: Clust
     never_tried, number, size = await gathering(connection, resealing)
     if not number or (never_tried and number < MOST_SECRETS and size < MOST_BYTES):
         return
-    asked = (await connection.execute(select(resealings).where(resealings.c.id == resealing))).one()
+    found = (await connection.execute(select(resealings).where(resealings.c.id == resealing))).one()
+    asked = ResealingRecord._make(found)
     # A request of its own for each commit: by its ID, a commit is found that nobody has recorded.
     request = uuid5(resealing, str(asked.part))
-    gathered = [(each.secret, *json.loads(each.gathered)) for each in await gathered_of(connection, resealing)]
+    gathered = [(each.secret, *json.loads(each.gathered or "")) for each in await gathered_of(connection, resealing)]
     changes = [
         StagedChange(
             request=request,

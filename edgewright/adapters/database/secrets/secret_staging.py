@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 from uuid import UUID, uuid5
 
-from sqlalchemy import BigInteger, Delete, Row, bindparam, delete, exists, or_, select, update
+from sqlalchemy import BigInteger, Delete, bindparam, delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access.operators import REMEMBERED
@@ -21,7 +21,14 @@ from edgewright.adapters.database.engine.portions import execute_in_portions, in
 from edgewright.adapters.database.events.events import record, record_all
 from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import find_row, update_row
-from edgewright.adapters.database.rows.staged_rows import OF_REQUESTS, change_of, of_requests, place_of
+from edgewright.adapters.database.rows.staged_rows import (
+    OF_REQUESTS,
+    StagedRecord,
+    change_of,
+    of_requests,
+    place_of,
+    refused_columns,
+)
 from edgewright.adapters.database.secrets.staging_batcher import StagingBatcher
 from edgewright.adapters.database.tables import clusters, staged_changes
 from edgewright.domain.events import EventKind
@@ -86,6 +93,23 @@ _ASKED_BY = select(staged_changes.c.cluster, staged_changes.c.actor)
 _FRONT = _PENDING.with_only_columns(staged_changes.c.request).limit(bindparam("front", type_=BigInteger))
 
 
+class CommitParameters(TypedDict):
+    """Parameters of ``_TO_COMMIT``: of which requests, and in which states."""
+
+    requests: list[UUID]
+    states: list[StagedState]
+
+
+class OlderChanges(TypedDict):
+    """Parameters of ``_SUPERSEDE``: the waiting changes of a key before one of them."""
+
+    of_cluster: UUID
+    of_namespace: str
+    of_name: str
+    of_key: str
+    before: int
+
+
 class SqlSecretStaging:
     """Implements ``SecretStaging``."""
 
@@ -111,17 +135,18 @@ class SqlSecretStaging:
             else:
                 wanted = {**of_cluster, "requests": _whole_requests(front)}
                 found = await connection.execute(_PENDING.where(OF_REQUESTS), wanted)
-            changes = [change_of(row) async for row in in_portions(found)]
+            changes = [change_of(row) async for row in in_portions(map(StagedRecord._make, found))]
         return PendingChanges(changes, more=len(front) > limit)
 
     async def committed(self, requests: Sequence[UUID], commit: str, *, unless_refused: bool = False) -> None:
         if not requests:
             return
         states = [StagedState.STAGED] if unless_refused else list(COMMITTABLE)
-        named = {"requests": list(requests), "states": states}
+        named: CommitParameters = {"requests": list(requests), "states": states}
         while True:
             async with self._database.read() as connection:
-                rows = [row async for row in in_portions(await connection.execute(_TO_COMMIT, named))]
+                found = await connection.execute(_TO_COMMIT, named)
+                rows = [row async for row in in_portions(map(StagedRecord._make, found))]
             if not rows:
                 return
             facts = await _facts_of(rows, commit)
@@ -137,18 +162,18 @@ class SqlSecretStaging:
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
         waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)
-        ended = {"state": StagedState.REFUSED, "refusal_code": code, "refusal": reason, "ciphertext": None}
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             first = (await connection.execute(_ASKED_BY.where(waiting).with_for_update())).first()
             if first is None:
                 return
-            await connection.execute(update(staged_changes).where(waiting).values(**ended))
+            await connection.execute(update(staged_changes).where(waiting).values(**refused_columns(code, reason)))
+            cluster, actor = first
             await record(
                 connection,
                 at,
-                cluster=first.cluster,
-                actor=first.actor,
+                cluster=cluster,
+                actor=actor,
                 kind=EventKind.SECRET_REFUSED,
                 message=f"A change of secrets cannot be committed: {reason}",
                 request=str(request),
@@ -183,7 +208,7 @@ def _forget(before: datetime) -> Delete:
         .limit(FORGET_BATCH)
         .subquery()
     )
-    other: Any = staged_changes.alias("other")
+    other = staged_changes.alias("other")
     still_needed = exists().where(
         other.c.request == staged_changes.c.request,
         or_(other.c.state == StagedState.STAGED, other.c.sealed_at > before),
@@ -216,11 +241,11 @@ class _CommitFacts:
 
     sequences: Sequence[int]
     entered: Mapping[tuple[UUID, int], AbstractSet[str]]
-    older: Sequence[Mapping[str, Any]]
+    older: Sequence[OlderChanges]
     told: Sequence[NewEvent]
 
 
-async def _facts_of(rows: Sequence[Row[Any]], commit: CommitId) -> _CommitFacts:
+async def _facts_of(rows: Sequence[StagedRecord], commit: CommitId) -> _CommitFacts:
     written = [row for row in rows if row.replaces is None]
     resealed = [row for row in rows if row.replaces is not None]
     told = [_event(row, commit) async for row in in_portions(written)]
@@ -232,7 +257,7 @@ async def _facts_of(rows: Sequence[Row[Any]], commit: CommitId) -> _CommitFacts:
     )
 
 
-async def _entered(committed: Sequence[Row[Any]]) -> Mapping[tuple[UUID, int], AbstractSet[str]]:
+async def _entered(committed: Sequence[StagedRecord]) -> Mapping[tuple[UUID, int], AbstractSet[str]]:
     entered: dict[tuple[UUID, int], set[str]] = {}
     async for row in in_portions(committed):
         if isinstance(place := place_of(row), SecretKey):
@@ -241,7 +266,7 @@ async def _entered(committed: Sequence[Row[Any]]) -> Mapping[tuple[UUID, int], A
     return entered
 
 
-async def _older_than(committed: Sequence[Row[Any]]) -> Sequence[Mapping[str, Any]]:
+async def _older_than(committed: Sequence[StagedRecord]) -> Sequence[OlderChanges]:
     """Older changes of the keys just committed must never be committed after them.
 
     Labels and annotations are no key: a newer change of them does not hold what an older one names.
@@ -264,7 +289,7 @@ async def _older_than(committed: Sequence[Row[Any]]) -> Sequence[Mapping[str, An
 
 
 async def _record_commit(
-    connection: AsyncConnection, at: datetime, named: Mapping[str, Any], facts: _CommitFacts, commit: CommitId
+    connection: AsyncConnection, at: datetime, named: CommitParameters, facts: _CommitFacts, commit: CommitId
 ) -> bool:
     """Whether the facts still held: another attempt, or a removal, may have come in between."""
     owners = [await find_row(connection, uuid) for uuid in sorted(await connection.scalars(_CLUSTERS, named))]
@@ -291,9 +316,9 @@ async def _tell(
     await update_row(connection, owner.uuid, **changes)
 
 
-def _resealed_events(rows: Sequence[Row[Any]], commit: str) -> list[NewEvent]:
+def _resealed_events(rows: Sequence[StagedRecord], commit: str) -> list[NewEvent]:
     """One for each commit: nobody has chosen its values, and the commit names them."""
-    by_request: dict[UUID, list[Row[Any]]] = {}
+    by_request: dict[UUID, list[StagedRecord]] = {}
     for row in rows:
         by_request.setdefault(row.request, []).append(row)
     return [
@@ -314,7 +339,7 @@ def event_of(request: UUID, place: SecretPlace | None, sealed_at: datetime) -> U
     return uuid5(EVENT_NAMESPACE, f"{request}/{place or ''}/{sealed_at.isoformat()}")
 
 
-def _event(row: Row[Any], commit: str) -> NewEvent:
+def _event(row: StagedRecord, commit: str) -> NewEvent:
     place = place_of(row)
     if isinstance(place, SecretReference):
         return _labelled(row, place, commit)
@@ -335,7 +360,7 @@ def _event(row: Row[Any], commit: str) -> NewEvent:
     )
 
 
-def _labelled(row: Row[Any], secret: SecretReference, commit: str) -> NewEvent:
+def _labelled(row: StagedRecord, secret: SecretReference, commit: str) -> NewEvent:
     """Names what was changed: labels and annotations are not secret, but what they say is nobody's business here."""
     change = row.template or {}
     named = {texts: ", ".join(sorted(change.get(texts) or ())) for texts in ("labels", "annotations")}
