@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Integer, Row, Select, func, literal_column, select
+from sqlalchemy import Integer, Select, func, literal_column, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -79,11 +79,14 @@ class Database:
             async with self._pool.transaction(_LONG_READING if long else _READING) as connection:
                 yield connection
 
-    async def look_up(self, statement: Select[Any], parameters: Mapping[str, Any]) -> Sequence[Row[Any]]:
-        """The rows of one statement: a transaction of its own, and cheaper than ``read``."""
+    async def look_up(self, statement: Select[Any], parameters: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+        """The rows of one statement: a transaction of its own, and cheaper than ``read``.
+
+        Values in the order of the columns. Whoever asks makes a record of them, which has names and types.
+        """
         with self._translated:
             async with self._pool.transaction(_LOOKING_UP) as connection:
-                rows: Sequence[Row[Any]] = (await connection.execute(statement, parameters)).all()
+                rows: Sequence[Sequence[Any]] = (await connection.execute(statement, parameters)).all()
                 return rows
 
     @asynccontextmanager
