@@ -6,13 +6,13 @@ that pair, so that lines which come and go in between neither repeat nor hide ot
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, case, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Select, case, func, literal, select, tuple_
 
 from edgewright.adapters.database.columns import MOMENT
 from edgewright.adapters.database.engine.engine import Database
@@ -90,23 +90,29 @@ _SORTS = {
     "synced": _statuses(clusters.c.synced),
     "paused": _bad_when_true(clusters.c.paused),
 }
-_SHOWN = (
-    clusters.c.uuid,
-    clusters.c.name,
-    clusters.c.phase,
-    clusters.c.ready,
-    clusters.c.available,
-    clusters.c.labels,
-    clusters.c.generation,
-    clusters.c.created_at,
-    clusters.c.last_heard,
-    clusters.c.waiting_for,
-    clusters.c.blocked,
-    clusters.c.synced,
-    clusters.c.healthy,
-    clusters.c.paused,
-    clusters.c.closed_at,
-)
+
+
+class ListedColumns(NamedTuple):
+    """Columns of ``clusters`` that a list shows; they are selected in this order."""
+
+    uuid: UUID
+    name: str
+    phase: Phase
+    ready: bool
+    available: ConditionStatus
+    labels: dict[str, str]
+    generation: int
+    created_at: datetime
+    last_heard: datetime | None
+    waiting_for: str
+    blocked: bool
+    synced: ConditionStatus
+    healthy: ConditionStatus
+    paused: bool
+    closed_at: datetime | None
+
+
+_SHOWN = tuple(clusters.c[name] for name in ListedColumns._fields)
 
 
 async def read_page(database: Database, filter_: ClusterFilter) -> ClusterPage:
@@ -117,10 +123,12 @@ async def read_page(database: Database, filter_: ClusterFilter) -> ClusterPage:
     named = (key.label(f"sort_key_{number}") for number, key in enumerate(keys))
     statement = statement.add_columns(*named).limit(filter_.limit + 1)
     async with database.read(long=True) as connection:
-        rows = list(await connection.execute(statement))
-    shown = rows[: filter_.limit]
+        rows: list[Sequence[Any]] = list(await connection.execute(statement))
+    width = len(_SHOWN)
+    shown = [ListedColumns._make(row[:width]) for row in rows[: filter_.limit]]
     more = len(rows) > filter_.limit
-    return ClusterPage([_summary(row) for row in shown], _cursor(filter_.sort, shown[-1]) if more else None)
+    following = _cursor(filter_.sort, shown[-1].uuid, rows[filter_.limit - 1][width:]) if more else None
+    return ClusterPage([_summary(row) for row in shown], following)
 
 
 def _filtered(filter_: ClusterFilter) -> Select[Any]:
@@ -166,11 +174,12 @@ def _sorted(statement: Select[Any], filter_: ClusterFilter) -> tuple[Select[Any]
     return statement.order_by(*(key.desc() if downwards else key.asc() for key in keys)), sort.keys
 
 
-def _cursor(sort: str, last: Row[Any]) -> str:
-    by_name = _SORTS[sort.removeprefix("-")].by_name
-    value = last.sort_key_0.isoformat() if isinstance(last.sort_key_0, datetime) else last.sort_key_0
-    value = [value, last.sort_key_1] if by_name else value
-    return base64.urlsafe_b64encode(json.dumps([sort, value, str(last.uuid)]).encode()).decode()
+def _cursor(sort: str, last: UUID, keys: Sequence[Any]) -> str:
+    """Where the next page begins: behind a cluster with these sort keys."""
+    first, *names = keys
+    value = first.isoformat() if isinstance(first, datetime) else first
+    position = [sort, [value, *names] if names else value, str(last)]
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
 
 
 def _position(filter_: ClusterFilter, sort: _Sort) -> tuple[ColumnElement[Any], ...]:
@@ -189,7 +198,7 @@ def _position(filter_: ClusterFilter, sort: _Sort) -> tuple[ColumnElement[Any], 
         ) from None
 
 
-def _summary(row: Row[Any]) -> ClusterSummary:
+def _summary(row: ListedColumns) -> ClusterSummary:
     return ClusterSummary(
         uuid=row.uuid,
         name=row.name,

@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.rows.access_rows import CredentialRecord
+from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import (
+    LISTENING_SINCE,
+    WIDTH,
     certificate_from,
     lease_from,
     proposed_from,
-    record_with_lease,
 )
 from edgewright.adapters.database.rows.heartbeat_rows import fork_sentence
 from edgewright.adapters.database.rows.resealing_rows import read_resealing
@@ -28,27 +31,44 @@ CLOCKS_APART = timedelta(seconds=30)
 """How much the clocks of Temporal and of the database may differ."""
 
 
+_WAITING = (
+    select(func.count())
+    .select_from(staged_changes)
+    .where(
+        staged_changes.c.cluster == clusters.c.uuid,
+        staged_changes.c.generation == clusters.c.generation,
+        staged_changes.c.state == StagedState.STAGED,
+    )
+    .scalar_subquery()
+)
+WANTED_CLUSTER = select(clusters, LISTENING_SINCE, _WAITING.label("secrets_pending")).where(
+    clusters.c.uuid == bindparam("here")
+)
+_OF_GENERATION = (
+    select(credentials)
+    .where(credentials.c.cluster == bindparam("of_cluster"), credentials.c.generation == bindparam("of_generation"))
+    .order_by(credentials.c.sequence.desc())
+)
+
+
+class WantedColumns(NamedTuple):
+    """What is read of a cluster beside its row, in the order of ``WANTED_CLUSTER``."""
+
+    listening_since: datetime | None
+    secrets_pending: int
+
+
 async def read_wanted(database: Database, cluster: UUID) -> Wanted | None:
     """What ``ClusterSteps.read_wanted`` answers."""
-    waiting = (
-        select(func.count())
-        .select_from(staged_changes)
-        .where(
-            staged_changes.c.cluster == clusters.c.uuid,
-            staged_changes.c.generation == clusters.c.generation,
-            staged_changes.c.state == StagedState.STAGED,
-        )
-        .scalar_subquery()
-    )
-    statement = record_with_lease().add_columns(waiting.label("secrets_pending"))
     async with database.read() as connection:
-        row = (await connection.execute(statement.where(clusters.c.uuid == cluster))).one_or_none()
-        if row is None:
+        found = (await connection.execute(WANTED_CLUSTER, {"here": cluster})).one_or_none()
+        if found is None:
             return None
+        row, beside = ClusterRecord._make(found[:WIDTH]), WantedColumns._make(found[WIDTH:])
         held = await _of_generation(connection, cluster, row.generation)
         resealing = await read_resealing(connection, row.resealing, row.must_reenter)
         at = await database.now(connection)
-    return _wanted(row, held, at).model_copy(update={"resealing": _unfinished(resealing)})
+    return _wanted(row, beside, held, at).model_copy(update={"resealing": _unfinished(resealing)})
 
 
 def _unfinished(resealing: Resealing | None) -> Resealing | None:
@@ -57,14 +77,13 @@ def _unfinished(resealing: Resealing | None) -> Resealing | None:
     return None if over else resealing
 
 
-async def _of_generation(connection: AsyncConnection, cluster: UUID, generation: int) -> list[Row[Any]]:
+async def _of_generation(connection: AsyncConnection, cluster: UUID, generation: int) -> list[CredentialRecord]:
     """Every credential that was ever registered for this hardware, revoked ones too."""
-    mine = (credentials.c.cluster == cluster) & (credentials.c.generation == generation)
-    statement = select(credentials).where(mine).order_by(credentials.c.sequence.desc())
-    return list(await connection.execute(statement))
+    found = await connection.execute(_OF_GENERATION, {"of_cluster": cluster, "of_generation": generation})
+    return [CredentialRecord._make(row) for row in found]
 
 
-def _rotation_problem(held: Sequence[Row[Any]], at: datetime) -> str | None:
+def _rotation_problem(held: Sequence[CredentialRecord], at: datetime) -> str | None:
     """Why a rotation has not ended, if one should have."""
     active = {credential.role for credential in held if credential.state == CredentialState.ACTIVE}
     for credential in held:
@@ -74,38 +93,38 @@ def _rotation_problem(held: Sequence[Row[Any]], at: datetime) -> str | None:
             return f"The new {credential.role} credential of {since} was never used; the one before stays valid."
     followed = {credential.role for credential in held if credential.state == CredentialState.PENDING}
     for credential in held:
-        if _is_awaited(credential) and credential.role not in followed:
-            asked: datetime = credential.rotation_asked_at
-            if at - asked > PROOF_DUE:
-                since = asked.strftime("%Y-%m-%dT%H:%M:%SZ")
-                return f"A new {credential.role} credential is wanted since {since}; the edge has made none so far."
+        asked = _awaited_since(credential)
+        if asked is not None and credential.role not in followed and at - asked > PROOF_DUE:
+            since = asked.strftime("%Y-%m-%dT%H:%M:%SZ")
+            return f"A new {credential.role} credential is wanted since {since}; the edge has made none so far."
     return None
 
 
-def _is_awaited(credential: Row[Any]) -> bool:
-    return credential.state == CredentialState.ACTIVE and credential.rotation_asked_at is not None
+def _awaited_since(credential: CredentialRecord) -> datetime | None:
+    """Since when a successor of a credential in use is wanted; None: none is."""
+    return credential.rotation_asked_at if credential.state == CredentialState.ACTIVE else None
 
 
-def _proof_review(held: Sequence[Row[Any]], at: datetime) -> datetime | None:
+def _proof_review(held: Sequence[CredentialRecord], at: datetime) -> datetime | None:
     """When ``_rotation_problem`` may have more to say, by a clock that may be a little late; None: not by time."""
     waiting = [c for c in held if c.state == CredentialState.PENDING and c.proven_at is None]
     due = [credential.created_at + PROOF_DUE for credential in waiting]
-    due += [credential.rotation_asked_at + PROOF_DUE for credential in held if _is_awaited(credential)]
+    due += [asked + PROOF_DUE for asked in map(_awaited_since, held) if asked is not None]
     return min((moment + CLOCKS_APART for moment in due if moment > at), default=None)
 
 
-def _can_answer(held: Sequence[Row[Any]]) -> bool:
+def _can_answer(held: Sequence[CredentialRecord]) -> bool:
     return any(c.role == Role.AGENT and c.state == CredentialState.ACTIVE for c in held)
 
 
-def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
+def _wanted(row: ClusterRecord, beside: WantedColumns, held: Sequence[CredentialRecord], at: datetime) -> Wanted:
     windows = timetable_of(ClusterSettings.model_validate(row.settings))
     turn = None if windows is None else windows.next_turn(at)
     reviews = (_proof_review(held, at), None if turn is None else turn + CLOCKS_APART)
     return Wanted(
         uuid=row.uuid,
         name=row.name,
-        namespace=row.spec.get("namespace", ""),
+        namespace=str(row.spec.get("namespace", "")),
         generation=row.generation,
         change=row.change,
         commissioning=row.commissioning,
@@ -117,12 +136,12 @@ def _wanted(row: Row[Any], held: Sequence[Row[Any]], at: datetime) -> Wanted:
         acceptance=row.acceptance,
         short_code=row.short_code,
         edge_reported_at=row.edge_reported_at,
-        lease=lease_from(row),
+        lease=lease_from(row, beside.listening_since),
         certificate=certificate_from(row),
         certificate_problem=row.certificate_problem,
         certificate_proposed=proposed_from(row),
         observed_revision=row.observed_revision,
-        secrets_pending=row.secrets_pending,
+        secrets_pending=beside.secrets_pending,
         secrets_commit=row.secrets_commit,
         must_reenter=tuple(row.must_reenter),
         paused=row.paused,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import Select, bindparam, exists, select, update
@@ -39,8 +39,8 @@ from edgewright.adapters.database.rows.lease_rows import (
     note_joined,
     renewed_lease,
 )
-from edgewright.adapters.database.tables import clusters, credentials, gateway_presence
-from edgewright.adapters.database.upkeep.presence import Presence, listens
+from edgewright.adapters.database.tables import clusters, credentials
+from edgewright.adapters.database.upkeep.presence import Presence, listens, read_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState, Role
 from edgewright.domain.conditions import KEY_AGE_LIMIT
 from edgewright.domain.edge_status import read_edge_status
@@ -65,6 +65,17 @@ class RenewalColumns(SaidChanges, RenewedLease, RoomColumns):
     beating: UUID
     change: int
     news_at: datetime | None
+
+
+class ElsewhereColumns(NamedTuple):
+    """Columns of ``clusters`` that tell where an edge reaches the centre; they are selected in this order."""
+
+    uuid: UUID
+    name: str
+    last_heard: datetime | None
+    centre_url: str | None
+    centre_ca: str | None
+    centre_problem: str | None
 
 
 _RENEW = update(clusters).where(clusters.c.uuid == bindparam("beating"))
@@ -156,15 +167,12 @@ class SqlEdgeReports(Presence):
             door.ca_sha256
         )
         statement = (
-            select(
-                *(columns.uuid, columns.name, columns.last_heard),
-                *(columns.centre_url, columns.centre_ca, columns.centre_problem),
-            )
+            select(*(columns[name] for name in ElsewhereColumns._fields))
             .where(columns.closed_at.is_(None), columns.desired == Desired.PRESENT, _ATTACHED, ~there)
             .order_by(columns.name_key)
         )
         async with self._database.read(long=True) as connection:
-            rows = list(await connection.execute(statement))
+            rows = [ElsewhereColumns._make(row) for row in await connection.execute(statement)]
         return [
             Elsewhere(
                 row.uuid,
@@ -185,7 +193,8 @@ class SqlEdgeReports(Presence):
             overdue = await self._overdue(connection)
             if overdue is None:
                 return []
-            rows = list(await connection.execute(overdue.limit(BATCH).with_for_update()))
+            found = await connection.execute(overdue.limit(BATCH).with_for_update())
+            rows = [ClusterRecord._make(row) for row in found]
             await make_expired(connection, await self._database.now(connection), rows)
             return [row.uuid for row in rows]
 
@@ -239,7 +248,7 @@ class SqlEdgeReports(Presence):
     async def _overdue(self, connection: AsyncConnection) -> Select[Any] | None:
         """Current leases whose time has passed while a gateway was listening; None: nobody listens."""
         at = await self._database.now(connection)
-        presence = (await connection.execute(select(gateway_presence))).one_or_none()
+        presence = await read_presence(connection)
         if presence is None or not listens(presence.listening_since, presence.listening_until, at):
             return None
         return (

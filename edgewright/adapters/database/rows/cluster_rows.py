@@ -1,12 +1,12 @@
 """Rows of ``clusters``: finding and locking them, changing them, and reading them into types."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, Unpack
+from typing import Any, Final, NamedTuple, TypedDict, Unpack
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Update, bindparam, select, update
+from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
@@ -25,8 +25,9 @@ from edgewright.domain.cluster import (
     ProposedCertificate,
     Role,
 )
-from edgewright.domain.edge_status import EdgeStatus, read_edge_status
+from edgewright.domain.edge_status import read_edge_status
 from edgewright.domain.ended import cluster_deleted
+from edgewright.domain.json import JsonObject
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
@@ -48,7 +49,7 @@ async def find_row(connection: AsyncConnection, cluster: UUID) -> ClusterRecord 
     return record_from((await connection.execute(_LOCKED, {"here": cluster})).one_or_none())
 
 
-def record_from(row: Row[Any] | None) -> ClusterRecord | None:
+def record_from(row: Sequence[Any] | None) -> ClusterRecord | None:
     """A row of ``clusters`` as a type."""
     return None if row is None else ClusterRecord._make(row)
 
@@ -185,21 +186,42 @@ async def refuse_doubled_identity(connection: AsyncConnection, cluster: UUID, ku
 
 _configuration = entries.alias("configuration")
 _status = entries.alias("status")
-_LISTENING_SINCE = select(gateway_presence.c.listening_since).where(gateway_presence.c.id == 1).scalar_subquery()
+LISTENING_SINCE = (
+    select(gateway_presence.c.listening_since)
+    .where(gateway_presence.c.id == 1)
+    .scalar_subquery()
+    .label("listening_since")
+)
+"""Since when a gateway listens, which a lease depends on; null: none ever has."""
+WIDTH: Final = len(ClusterRecord._fields)
+"""Where, in a row that was read with ``clusters`` in front, the columns of other tables begin."""
 
 
-def record_with_lease() -> Select[Any]:
-    """Rows of ``clusters``, and since when a gateway listens, which a lease depends on."""
-    return select(clusters, _LISTENING_SINCE.label("listening_since"))
+class PublishedBody(TypedDict, total=False):
+    """What is looked at in a stored projection that is not read as a whole."""
+
+    order: str
+    desired_revision: str | None
 
 
-_WITHOUT_STATUS = (
+class JoinedColumns(NamedTuple):
+    """What is read of a cluster beside its row, in the order of ``WHOLE_CLUSTER``. Defaults: what may be left out."""
+
+    projection: PublishedBody | None
+    spec_etag: str | None
+    status_etag: str | None
+    listening_since: datetime | None
+    edge_status: JsonObject | None = None
+    can_answer: bool | None = None
+
+
+CLUSTER_FOR_EDGE = (
     select(
         clusters,
         projections.c.body.label("projection"),
         _configuration.c.etag.label("spec_etag"),
         _status.c.etag.label("status_etag"),
-        _LISTENING_SINCE.label("listening_since"),
+        LISTENING_SINCE,
     )
     .select_from(
         clusters.outerjoin(projections, projections.c.cluster == clusters.c.uuid)
@@ -214,23 +236,23 @@ _WITHOUT_STATUS = (
 _OF_HARDWARE = (credentials.c.cluster == clusters.c.uuid) & (credentials.c.generation == clusters.c.generation)
 _OF_AGENT = (credentials.c.role == Role.AGENT) & (credentials.c.state == CredentialState.ACTIVE)
 _CAN_ANSWER = select(credentials.c.id).where(_OF_HARDWARE, _OF_AGENT).exists()
-_WHOLE = _WITHOUT_STATUS.add_columns(_status.c.body.label("edge_status"), _CAN_ANSWER.label("can_answer"))
+WHOLE_CLUSTER = CLUSTER_FOR_EDGE.add_columns(_status.c.body.label("edge_status"), _CAN_ANSWER.label("can_answer"))
 
 
 async def read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
     """Everything of one cluster; None for a UUID that was never a cluster."""
-    row = (await connection.execute(_WHOLE, {"here": cluster})).one_or_none()
+    row = (await connection.execute(WHOLE_CLUSTER, {"here": cluster})).one_or_none()
     if row is None:
         return None
-    projection = None if row.projection is None else Projection.model_validate(row.projection)
-    status = None if row.edge_status is None else read_edge_status(row.edge_status)
-    return _cluster_row(row, status, projection=projection, can_answer=row.can_answer)
+    record, joined = _parts_of(row)
+    projection = None if joined.projection is None else Projection.model_validate(joined.projection)
+    return _cluster_row(record, joined, projection=projection)
 
 
 async def read_row_for_edge(connection: AsyncConnection, cluster: UUID) -> ClusterRow | None:
     """``read_row``, but for ``edge_status`` and ``projection``: 10,000 edges that wait each keep what was read."""
-    row = (await connection.execute(_WITHOUT_STATUS, {"here": cluster})).one_or_none()
-    return None if row is None else _cluster_row(row, None, projection=None)
+    row = (await connection.execute(CLUSTER_FOR_EDGE, {"here": cluster})).one_or_none()
+    return None if row is None else _cluster_row(*_parts_of(row), projection=None)
 
 
 async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRow:
@@ -241,14 +263,12 @@ async def must_read_row(connection: AsyncConnection, cluster: UUID) -> ClusterRo
     return row
 
 
-def _cluster_row(
-    row: Row[Any],
-    edge_status: EdgeStatus | None,
-    *,
-    projection: Projection | None,
-    can_answer: bool | None = None,
-) -> ClusterRow:
-    projected = row.projection or {}
+def _parts_of(row: Sequence[Any]) -> tuple[ClusterRecord, JoinedColumns]:
+    return ClusterRecord._make(row[:WIDTH]), JoinedColumns(*row[WIDTH:])
+
+
+def _cluster_row(row: ClusterRecord, joined: JoinedColumns, *, projection: Projection | None) -> ClusterRow:
+    published: PublishedBody = joined.projection or {}
     return ClusterRow(
         uuid=row.uuid,
         generation=row.generation,
@@ -257,7 +277,7 @@ def _cluster_row(
         desired=row.desired,
         closed=row.closed_at is not None,
         spec=ClusterSpec.model_validate(row.spec),
-        spec_etag=row.spec_etag,
+        spec_etag=joined.spec_etag,
         settings=ClusterSettings.model_validate(row.settings),
         created_at=row.created_at,
         created_by=row.created_by,
@@ -267,15 +287,15 @@ def _cluster_row(
         paused_reason=row.paused_reason,
         projection=projection,
         projected_at=row.projected_at,
-        order=Order(projected.get("order", Order.NONE)),
-        desired_revision=projected.get("desired_revision"),
-        lease=lease_from(row),
+        order=Order(published.get("order", Order.NONE)),
+        desired_revision=published.get("desired_revision"),
+        lease=lease_from(row, joined.listening_since),
         certificate=certificate_from(row),
         certificate_pem=row.certificate_pem,
         proposed=proposed_from(row),
         proposed_pem=row.proposed_pem,
-        edge_status=edge_status,
-        status_etag=row.status_etag,
+        edge_status=None if joined.edge_status is None else read_edge_status(joined.edge_status),
+        status_etag=joined.status_etag,
         observed_revision=row.observed_revision,
         must_reenter=tuple(row.must_reenter),
         resealing=row.resealing,
@@ -287,7 +307,7 @@ def _cluster_row(
         asks_flux=bool(row.asks_flux),
         closed_at=row.closed_at,
         purge=purge_from(row),
-        can_answer=can_answer,
+        can_answer=joined.can_answer,
         drift=row.drift or "",
         secrets_commit=row.secrets_commit or "",
         rendered_commit=row.rendered_commit or "",
@@ -295,11 +315,11 @@ def _cluster_row(
     )
 
 
-def lease_from(row: Row[Any]) -> Lease:
-    """The lease of a row that was read with ``listening_since``."""
-    expires_at: datetime | None = row.lease_expires_at
+def lease_from(row: ClusterRecord, listening_since: datetime | None) -> Lease:
+    """The lease of a row that was read together with ``LISTENING_SINCE``."""
+    expires_at = row.lease_expires_at
     if expires_at is not None:
-        since: datetime = row.listening_since or datetime.min.replace(tzinfo=UTC)
+        since = listening_since or datetime.min.replace(tzinfo=UTC)
         expires_at = max(expires_at, since + timedelta(seconds=row.lease_seconds))
     return Lease(
         state=row.lease_state,
@@ -310,10 +330,11 @@ def lease_from(row: Row[Any]) -> Lease:
     )
 
 
-def certificate_from(row: Row[Any]) -> CertificateFacts | None:
-    """The sealing certificate in use, or None."""
+def certificate_from(row: ClusterRecord) -> CertificateFacts | None:
+    """The sealing certificate in use, or None. All of its columns are written at once."""
     if row.certificate_fingerprint is None:
         return None
+    assert row.certificate_not_before and row.certificate_not_after and row.certificate_taken_at  # noqa: S101 - see above
     return CertificateFacts(
         fingerprint=row.certificate_fingerprint,
         not_before=row.certificate_not_before,
@@ -322,10 +343,11 @@ def certificate_from(row: Row[Any]) -> CertificateFacts | None:
     )
 
 
-def proposed_from(row: Row[Any]) -> ProposedCertificate | None:
-    """The sealing certificate that a signal proposed, or None."""
+def proposed_from(row: ClusterRecord) -> ProposedCertificate | None:
+    """The sealing certificate that a signal proposed, or None. All of its columns are written at once."""
     if row.proposed_fingerprint is None:
         return None
+    assert row.proposed_not_after and row.proposed_at  # noqa: S101 - see above
     return ProposedCertificate(
         fingerprint=row.proposed_fingerprint, not_after=row.proposed_not_after, proposed_at=row.proposed_at
     )

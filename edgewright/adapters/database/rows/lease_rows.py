@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import TypedDict
 from uuid import uuid4
 
-from sqlalchemy import Row, update
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.events import record, record_all
@@ -38,7 +38,7 @@ def lease_end(heard: datetime, settings: ClusterSettings) -> datetime:
     return heard + lease if windows is None else windows.lease_end(heard, lease)
 
 
-async def make_expired(connection: AsyncConnection, at: datetime, rows: Sequence[Row[Any]]) -> None:
+async def make_expired(connection: AsyncConnection, at: datetime, rows: Sequence[ClusterRecord]) -> None:
     """Turns current leases to expired. ``rows``: locked, so that none has moved since it was read."""
     if not rows:
         return
@@ -47,7 +47,8 @@ async def make_expired(connection: AsyncConnection, at: datetime, rows: Sequence
     await record_all(connection, at, [_expired(row) for row in rows])
 
 
-def _expired(row: Row[Any]) -> NewEvent:
+def _expired(row: ClusterRecord) -> NewEvent:
+    assert row.last_heard is not None  # noqa: S101 - a lease is current from the first sign of life on
     heard = row.last_heard.strftime("%Y-%m-%dT%H:%M:%SZ")
     return NewEvent(
         id=uuid4(),

@@ -1,14 +1,10 @@
 """What a row says of a purge: whether a deletion takes what seals from the edge, and what came of it."""
 
-from typing import Any
-
-from sqlalchemy import Row
-
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.domain.ended import Purge, left_on_edge
 
 
-def purge_from(row: ClusterRecord | Row[Any]) -> Purge:
+def purge_from(row: ClusterRecord) -> Purge:
     """As it is stored."""
     return Purge(asked=bool(row.purge), done=row.purged, problem=row.purge_problem or "")
 

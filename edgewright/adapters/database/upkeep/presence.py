@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,6 +14,17 @@ from edgewright.adapters.database.upkeep.stored_moments import AHEAD, mend_momen
 LISTENING_GAP = timedelta(seconds=15)
 """A gateway that said so longer ago does not listen any more; one that says so from the future never did."""
 
+_HERE = select(gateway_presence)
+_HERE_AND_LOCKED = _HERE.with_for_update()
+
+
+class PresenceRecord(NamedTuple):
+    """The row of ``gateway_presence``, in the order of its columns."""
+
+    id: int
+    listening_since: datetime
+    listening_until: datetime
+
 
 class Presence:
     """The part of ``EdgeReports`` that silence is judged by."""
@@ -22,7 +34,7 @@ class Presence:
     async def keep_listening(self) -> None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
-            presence = (await connection.execute(select(gateway_presence).with_for_update())).one_or_none()
+            presence = await read_presence(connection, lock=True)
             if presence is None:
                 await connection.execute(
                     insert(gateway_presence).values(id=1, listening_since=at, listening_until=at)
@@ -30,7 +42,7 @@ class Presence:
                 return
             gap = not listens(presence.listening_since, presence.listening_until, at)
             since = at if gap else presence.listening_since
-            until: datetime = at if gap else max(at, presence.listening_until)
+            until = at if gap else max(at, presence.listening_until)
             await connection.execute(update(gateway_presence).values(listening_since=since, listening_until=until))
 
     async def sweep_ended(self) -> None:
@@ -59,9 +71,15 @@ def listens(since: datetime, until: datetime, at: datetime) -> bool:
     return abs(at - until) <= LISTENING_GAP and since <= at + LISTENING_GAP
 
 
+async def read_presence(connection: AsyncConnection, *, lock: bool = False) -> PresenceRecord | None:
+    """Since when and until when a gateway has listened; None: none ever has."""
+    row = (await connection.execute(_HERE_AND_LOCKED if lock else _HERE)).one_or_none()
+    return None if row is None else PresenceRecord._make(row)
+
+
 async def age_of_sweep(connection: AsyncConnection, at: datetime) -> timedelta | None:
     """For how long the sweep might have run and has not; None: nobody can tell, because no gateway has listened."""
-    presence = (await connection.execute(select(gateway_presence))).one_or_none()
+    presence = await read_presence(connection)
     if presence is None or presence.listening_since > at + AHEAD:
         return None
     swept = await connection.scalar(select(last_sweep.c.ended_at))
