@@ -1,6 +1,6 @@
 """The Config Store."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -142,8 +142,8 @@ class SqlConfigStore:
     async def changes(self, *, after: int, limit: int = 1000) -> Sequence[Change]:
         wanted = select(changes).where(changes.c.position > after).order_by(changes.c.position).limit(limit)
         async with self._database.read(long=True) as connection:
-            rows = await connection.execute(wanted)
-            return [Change(row.position, row.app, row.object, row.etag, row.at) for row in rows]
+            rows: Iterable[Sequence[Any]] = await connection.execute(wanted)
+            return [Change(*row) for row in rows]
 
     @again_after_collision
     async def install(self, entries: Sequence[NewEntry]) -> int:

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import bindparam, delete, insert, select, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.feed import insert_if_absent, take_positions
 from edgewright.adapters.database.tables import changes, entries, objects
-from edgewright.domain.json import same_json
+from edgewright.domain.json import Json, same_json
 from edgewright.domain.wellknown import APPLICATIONS, CLASS_NAMES, allows_class
 from edgewright.errors import Conflict, NotFound, PreconditionFailed
 from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
@@ -22,6 +22,17 @@ _READ_EACH = select(entries).where(tuple_(entries.c.app, entries.c.object).in_(b
 _READ_AND_LOCK = _READ.with_for_update()
 _CLASS = select(objects.c.klass).where(objects.c.uuid == bindparam("of_object"))
 _INSERT, _TELL = insert(entries), insert(changes)
+
+
+class EntryRecord(NamedTuple):
+    """One row of ``entries``, in the order of its columns."""
+
+    app: UUID
+    object: UUID
+    etag: str
+    position: int
+    modified_at: datetime
+    body: Json
 
 
 def check_precondition(precondition: Precondition, entry: Entry | None) -> None:
@@ -39,18 +50,19 @@ async def read_entry(connection: AsyncConnection, app: UUID, object_: UUID, *, l
     """The entry, or None. ``lock``: nobody else changes it before this transaction ends."""
     place = {"of_app": app, "of_object": object_}
     row = (await connection.execute(_READ_AND_LOCK if lock else _READ, place)).one_or_none()
-    return None if row is None else _entry(row)
+    return None if row is None else _entry(EntryRecord._make(row))
 
 
 async def read_entries(
     connection: AsyncConnection, places: Sequence[tuple[UUID, UUID]]
 ) -> Mapping[tuple[UUID, UUID], Entry]:
     """The entries that there are at some places, (Application, object) each."""
-    rows = await connection.execute(_READ_EACH, {"places": list(places)})
+    found = await connection.execute(_READ_EACH, {"places": list(places)})
+    rows = [EntryRecord._make(row) for row in found]
     return {(row.app, row.object): _entry(row) for row in rows}
 
 
-def _entry(row: Row[Any]) -> Entry:
+def _entry(row: EntryRecord) -> Entry:
     return Entry(row.app, row.object, row.body, row.etag, row.position, row.modified_at)
 
 
@@ -92,10 +104,10 @@ async def write_entry(
     [position] = await take_positions(connection)
     entry = Entry(app, object_, body, str(uuid4()), position, at)
     if new:
-        await connection.execute(_INSERT, _columns(entry))
+        await connection.execute(_INSERT, _record(entry)._asdict())
     else:
         here = (entries.c.app == app) & (entries.c.object == object_)
-        await connection.execute(update(entries).where(here).values(**_columns(entry)))
+        await connection.execute(update(entries).where(here).values(**_record(entry)._asdict()))
     await _tell(connection, Change(position, app, object_, entry.etag, at))
     return entry
 
@@ -129,21 +141,14 @@ async def install_entries(connection: AsyncConnection, at: datetime, new: Sequen
         Entry(app, object_, body, str(uuid4()), position, at)
         for ((app, object_), body), position in zip(missing.items(), positions, strict=True)
     ]
-    await connection.execute(insert(entries), [_columns(entry) for entry in written])
+    await connection.execute(insert(entries), [_record(entry)._asdict() for entry in written])
     told = [Change(entry.position, entry.app, entry.object, entry.etag, at) for entry in written]
     await connection.execute(insert(changes), [asdict(change) for change in told])
     return len(written)
 
 
-def _columns(entry: Entry) -> dict[str, Any]:
-    return {
-        "app": entry.app,
-        "object": entry.object,
-        "body": entry.body,
-        "etag": entry.etag,
-        "position": entry.position,
-        "modified_at": entry.modified_at,
-    }
+def _record(entry: Entry) -> EntryRecord:
+    return EntryRecord(entry.app, entry.object, entry.etag, entry.position, entry.modified_at, entry.body)
 
 
 async def _tell(connection: AsyncConnection, change: Change) -> None:
