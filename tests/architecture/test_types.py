@@ -57,6 +57,13 @@ MISSPELLED = {
     "rows/staged_rows": ("actor=row.actor", "actor=row.acotr", "StagedRecord"),
     "secrets/resealing": ("actor=asked.asked_by", "actor=asked.askde_by", "ResealingRecord"),
     "secrets/secret_staging": ('"fingerprint": row.fingerprint', '"fingerprint": row.fingerpint', "StagedRecord"),
+    "clusters/wanted_reading": ("desired=row.desired", "desired=row.desierd", "ClusterRecord"),
+    "clusters/cluster_lists": ("phase=row.phase", "phase=row.phaes", "ListedColumns"),
+    "rows/cluster_rows": ("desired=row.desired", "desired=row.desierd", "ClusterRecord"),
+    "rows/lease_rows": ('"before": row.lease_state}', '"before": row.lease_sate}', "ClusterRecord"),
+    "access/edge_access": ("desired=of.desired", "desired=of.desierd", "OrdersColumns"),
+    "config_store/entries": ("row.body, row.etag", "row.body, row.eatg", "EntryRecord"),
+    "upkeep/presence": ("at if gap else presence.listening_since", "at if gap else presence.since", "PresenceRecord"),
 }
 """Module of the database → what stands there once, the same misspelled, and the record that has no such column."""
 
