@@ -18,8 +18,8 @@ from bench import measures
 from bench.creation_costs import creation_lines
 from bench.database_costs import database_lines
 from bench.edge_lines import edge_lines, fleet_of_edges_lines, held_lines
-from bench.fleets import Fleet, fleets
-from bench.lines import Line, ms
+from bench.fleets import FleetFigures, fleets
+from bench.lines import TableLine, ms
 from bench.many_rows import slowest_list
 from bench.native_load import load
 from bench.production_centre import production_centre
@@ -40,7 +40,7 @@ PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "hel
 `held`, and without `creation`, which compares."""
 
 
-class Centre(Protocol):
+class MeasuredCentre(Protocol):
     """What is measured over HTTP. ``verify``: as httpx takes it."""
 
     url: str
@@ -57,7 +57,7 @@ class Centre(Protocol):
         """Memory of each part."""
 
 
-def client_of(centre: Centre) -> httpx.AsyncClient:
+def client_of(centre: MeasuredCentre) -> httpx.AsyncClient:
     limits = httpx.Limits(max_connections=64)
     return httpx.AsyncClient(
         base_url=centre.url,
@@ -69,11 +69,11 @@ def client_of(centre: Centre) -> httpx.AsyncClient:
     )
 
 
-async def creations(centre: Centre, crowds: tuple[int, ...]) -> list[Line]:
+async def creations(centre: MeasuredCentre, crowds: tuple[int, ...]) -> list[TableLine]:
     async with client_of(centre) as client:
         await measures.created_alone(client, 3)
         alone = await measures.created_alone(client, 20)
-        lines = [Line("create -> `ready: true` seen, alone, p50", ms(measures.p50(alone)), "11.9 s", "100 ms")]
+        lines = [TableLine("create -> `ready: true` seen, alone, p50", ms(measures.p50(alone)), "11.9 s", "100 ms")]
         for count in crowds:
             enough = asyncio.Event()
             watching = asyncio.create_task(measures.slowest_answers(client, enough))
@@ -84,20 +84,22 @@ async def creations(centre: Centre, crowds: tuple[int, ...]) -> list[Line]:
                 count, ("-", "100 s")
             )
             lines.append(
-                Line(f"{count:,} at once, all ready", f"{seconds:.1f} s; gateway p99 {ms(slow)}", before, goal)
+                TableLine(f"{count:,} at once, all ready", f"{seconds:.1f} s; gateway p99 {ms(slow)}", before, goal)
             )
         repositories, accounts = centre.counted()
         clusters = 23 + sum(crowds)
         assert (repositories, accounts) == (clusters, 2 * clusters), "something was doubled or lost"
         lines.append(
-            Line("exactly one repository and two accounts each", f"{repositories:,} and {accounts:,}", "-", "exact")
+            TableLine(
+                "exactly one repository and two accounts each", f"{repositories:,} and {accounts:,}", "-", "exact"
+            )
         )
         return lines
 
 
-async def secrets(centre: Centre, sizes: tuple[int, ...]) -> list[Line]:
+async def secrets(centre: MeasuredCentre, sizes: tuple[int, ...]) -> list[TableLine]:
     before = {10: "135 ms", 100: "165 ms", 1000: "1,062 ms"}
-    lines: list[Line] = []
+    lines: list[TableLine] = []
     async with client_of(centre) as client:
         uuid, filled = await measures.with_certificate(client), 0
         for size in sizes:
@@ -106,15 +108,17 @@ async def secrets(centre: Centre, sizes: tuple[int, ...]) -> list[Line]:
             taken = measures.p50(await measures.put_secrets(client, uuid, 30))
             git = measures.p50(measures.clone_commit_push(size, 5))
             figure = f"{ms(taken)}; by clone, commit, push here {ms(git)}: ratio {taken / git:.1f}"
-            lines.append(Line(f"secret PUT, {size:,} secrets in the repository, p50", figure, before[size], "25 ms"))
+            lines.append(
+                TableLine(f"secret PUT, {size:,} secrets in the repository, p50", figure, before[size], "25 ms")
+            )
     url = f"{centre.url}/v1/cluster/{uuid}/secret/default"
     rate = await asyncio.to_thread(load, url, clients=32, headers=centre.headers, script=PUT_SECRETS)
     figure = f"{rate.per_second:.0f}/s, p99 {ms(rate.p99)}, none failed"
-    lines.append(Line("secret PUT, 32 clients, one cluster", figure, "21 of 24 fail at 8", "120/s, p99 600 ms"))
+    lines.append(TableLine("secret PUT, 32 clients, one cluster", figure, "21 of 24 fail at 8", "120/s, p99 600 ms"))
     return lines
 
 
-async def reads(centre: Centre) -> list[Line]:
+async def reads(centre: MeasuredCentre) -> list[TableLine]:
     async with client_of(centre) as client:
         uuid, _ = await measures.create(client, "read-often")
         script = await measures.bootstrap_url(client, uuid)
@@ -126,14 +130,14 @@ async def reads(centre: Centre) -> list[Line]:
         ("status GET, 16 clients", status, 16, centre.headers, "812/s, p99 94 ms", "900/s, p99 50 ms"),
         ("Git poll, 16 clients", poll, 16, edge.as_flux, "-", "500/s, p99 100 ms"),
     )
-    lines: list[Line] = []
+    lines: list[TableLine] = []
     for measure, url, clients, headers, before, goal in asked:
         rate = await asyncio.to_thread(load, url, clients=clients, headers=headers)
-        lines.append(Line(measure, f"{rate.per_second:.0f}/s, p99 {ms(rate.p99)}", before, goal))
+        lines.append(TableLine(measure, f"{rate.per_second:.0f}/s, p99 {ms(rate.p99)}", before, goal))
     return lines
 
 
-async def killed(centre: RunningCentre) -> Line:
+async def killed(centre: RunningCentre) -> TableLine:
     """Everything dies by -9 while a cluster is commissioned; the clock runs from the new start."""
     async with client_of(centre) as client:
         uuid = (await client.post("/v1/cluster", json={"name": "interrupted"})).raise_for_status().json()["uuid"]
@@ -143,48 +147,50 @@ async def killed(centre: RunningCentre) -> Line:
     async with client_of(centre) as client:
         await measures.ready(client, uuid)
     seconds = f"{time.perf_counter() - begun:.1f} s"
-    return Line("killed -9 during commissioning, started again, ready", seconds, "15-53 s", "5 s")
+    return TableLine("killed -9 during commissioning, started again, ready", seconds, "15-53 s", "5 s")
 
 
-def weights(centre: Centre, clusters: int) -> Line:
+def weights(centre: MeasuredCentre, clusters: int) -> TableLine:
     figure = weighed(centre.megabytes())
-    return Line(f"gateway + worker, {clusters:,} clusters", figure, "-", "350 MB at 1,000, 700 at 10,000")
+    return TableLine(f"gateway + worker, {clusters:,} clusters", figure, "-", "350 MB at 1,000, 700 at 10,000")
 
 
 def weighed(megabytes: Mapping[str, float]) -> str:
     return " + ".join(f"{megabytes[name]:.0f}" for name in OURS) + " MB"
 
 
-def fleet_lines(sizes: tuple[int, ...]) -> Iterator[Line]:
+def fleet_lines(sizes: tuple[int, ...]) -> Iterator[TableLine]:
     """The first size is what the others are compared with."""
-    first: Fleet | None = None
+    first: FleetFigures | None = None
     for fleet in fleets(sizes):
         first = first or fleet
         of, goal = f"with {fleet.clusters:,} clusters running", "1.5 times that of 100"
         goals = {1000: "350 MB", 10_000: "700 MB"}
-        yield Line(f"gateway + worker, {of}", weighed(fleet.megabytes), "-", goals.get(fleet.clusters, "-"))
-        yield Line(f"Temporal's server, {of}", f"{fleet.megabytes['temporal']:.0f} MB", "-", "-")
+        yield TableLine(f"gateway + worker, {of}", weighed(fleet.megabytes), "-", goals.get(fleet.clusters, "-"))
+        yield TableLine(f"Temporal's server, {of}", f"{fleet.megabytes['temporal']:.0f} MB", "-", "-")
         cores = ", ".join(f"{part} {busy * 100:.1f}%" for part, busy in fleet.busy.items())
-        yield Line(f"of a core at rest, {of}", cores, "-", "-")
+        yield TableLine(f"of a core at rest, {of}", cores, "-", "-")
         files = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in fleet.files.items())
-        yield Line(f"files, {of}", files, "-", "-")
-        yield Line(f"`edgewright up` until all workflows rest, {of}", f"{fleet.started:.0f} s", "-", "-")
-        yield Line(f"create, {of}, p50", compared(fleet.created, first.created), "-", goal)
-        yield Line(f"secret PUT, {of}, p50", compared(fleet.put, first.put), "-", goal)
+        yield TableLine(f"files, {of}", files, "-", "-")
+        yield TableLine(f"`edgewright up` until all workflows rest, {of}", f"{fleet.started:.0f} s", "-", "-")
+        yield TableLine(f"create, {of}, p50", compared(fleet.created, first.created), "-", goal)
+        yield TableLine(f"secret PUT, {of}, p50", compared(fleet.put, first.put), "-", goal)
         for question, seconds in fleet.listed.items():
-            yield Line(f"list `{question}`, {of}, p50", compared(seconds, first.listed[question]), "-", goal)
+            yield TableLine(f"list `{question}`, {of}, p50", compared(seconds, first.listed[question]), "-", goal)
 
 
 def compared(seconds: float, with_first: float) -> str:
     return f"{ms(seconds)}: {seconds / with_first:.1f} times"
 
 
-def lists(rows: int) -> Line:
+def lists(rows: int) -> TableLine:
     seconds, question = slowest_list(rows)
-    return Line(f"list of {rows:,}, page of 100, slowest kind, p50", f"{ms(seconds)} (`{question}`)", "-", "50 ms")
+    return TableLine(
+        f"list of {rows:,}, page of 100, slowest kind, p50", f"{ms(seconds)} (`{question}`)", "-", "50 ms"
+    )
 
 
-def measure(part: str, *, full: bool, beside: Path | None = None) -> Iterator[Line]:
+def measure(part: str, *, full: bool, beside: Path | None = None) -> Iterator[TableLine]:
     """All measures of a part, or of all parts, in the order of the table."""
     if part in {"centre", "all"}:
         yield from of_a_centre(full=full)
@@ -206,20 +212,20 @@ def measure(part: str, *, full: bool, beside: Path | None = None) -> Iterator[Li
         yield from fleet_lines((100, 1000, 10_000) if full else (100, 1000))
 
 
-def of_a_centre(*, full: bool) -> Iterator[Line]:
+def of_a_centre(*, full: bool) -> Iterator[TableLine]:
     """What is measured on one `edgewright up`."""
     with running_centre() as centre:
         yield from over_http(centre, full=full)
         yield asyncio.run(killed(centre))
 
 
-def of_production(*, full: bool) -> Iterator[Line]:
+def of_production(*, full: bool) -> Iterator[TableLine]:
     """The same on the topology of docker-compose.yml, through its proxy; it has goals of its own."""
     with production_centre() as centre:
         yield from over_http(centre, full=full)
 
 
-def over_http(centre: Centre, *, full: bool) -> Iterator[Line]:
+def over_http(centre: MeasuredCentre, *, full: bool) -> Iterator[TableLine]:
     """What is measured of a centre from its first cluster on, wherever it runs."""
     crowds = (20, 100, 1000) if full else (20, 100)
     yield from asyncio.run(creations(centre, crowds))
@@ -244,7 +250,7 @@ def main() -> None:
     options = parser.parse_args()
     print("| measure | here | the system before | goal |")
     print("|---|---|---|---|", flush=True)
-    lines: list[Line] = []
+    lines: list[TableLine] = []
     for line in measure(options.part, full=options.full, beside=options.beside and options.beside.absolute()):
         lines.append(line)
         print(f"| {line.measure} | {line.figure} | {line.before} | {line.goal} |", flush=True)

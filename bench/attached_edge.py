@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from edge_cluster.agent import AgentPod
+from edge_cluster.agent import AgentProcess
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.controllers import SealedSecrets, install_flux
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from edge_cluster.site import running_flux
 from embedded import EmbeddedEdgewright
 
@@ -40,7 +40,7 @@ _CALLS = re.compile(r'edgewright_http_requests_total\{[^}]*route="/v1/agent/[^}]
 
 
 @dataclass(frozen=True)
-class Attached:
+class AttachTimes:
     """Seconds from Enter until the script ended, the centre said *Available*, a secret was decrypted on the edge.
 
     Args:
@@ -72,20 +72,20 @@ class Idle:
     kubernetes: float
 
 
-class Edge:
+class MeasuredEdge:
     """A Kubernetes cluster with sealed-secrets and Flux, beside a centre with a cluster for it."""
 
     def __init__(self, folder: Path, centre: EmbeddedEdgewright, cluster: Cluster) -> None:
         self._folder, self._centre, self._cluster = folder, centre, cluster
         sealed_secrets = SealedSecrets(cluster)
         sealed_secrets.start()
-        self.agent = AgentPod(cluster, sealing_url=sealed_secrets.url, look_seconds=LOOK_SECONDS)
+        self.agent = AgentProcess(cluster, sealing_url=sealed_secrets.url, look_seconds=LOOK_SECONDS)
         self._uuid = centre.create("edge")
         _until(lambda: centre.is_ready("edge"))
 
-    def attach(self) -> Attached:
+    def attach(self) -> AttachTimes:
         """Pastes the line."""
-        line = Line(self._centre, self._cluster, self._uuid, self._folder)
+        line = BootstrapLine(self._centre, self._cluster, self._uuid, self._folder)
         begun = time.perf_counter()
         done = line.run()
         assert done.returncode == 0, done.stdout + done.stderr
@@ -99,7 +99,7 @@ class Edge:
             decrypted = there() - begun
         seen = watch_deliveries(self._cluster.http)
         times = [self._delivered(f"secret-{number}") for number in range(1, SECRETS)]
-        return Attached(
+        return AttachTimes(
             script=script,
             available=available,
             accepted=accepted,
@@ -166,7 +166,7 @@ class Edge:
 
 
 @contextmanager
-def new_edge() -> Iterator[Edge]:
+def new_edge() -> Iterator[MeasuredEdge]:
     """One that is not attached yet, and its centre; both are stopped and removed at the end."""
     with tempfile.TemporaryDirectory(prefix="edgewright-bench-") as made, edge_cluster(_silent) as cluster:
         folder = Path(made)
@@ -177,7 +177,7 @@ def new_edge() -> Iterator[Edge]:
             centre.up()
             install_flux(cluster)
             with running_flux(cluster, folder / "fetched"):
-                edge = Edge(folder, centre, cluster)
+                edge = MeasuredEdge(folder, centre, cluster)
                 agent = edge.agent
                 yield edge
         finally:

@@ -15,7 +15,7 @@ from uuid import uuid4
 import httpx
 
 from bench import measures
-from bench.lines import Line, ms, seconds
+from bench.lines import TableLine, ms, seconds
 from bench.running_centre import running_centre
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.ports.git_server import CommitMessage
@@ -35,7 +35,7 @@ class Side(NamedTuple):
     worked: float
 
 
-def creation_lines(beside: Path | None) -> Iterator[Line]:
+def creation_lines(beside: Path | None) -> Iterator[TableLine]:
     """``beside``: the files of another version; None: only repositories are compared."""
     yield from _repository_lines()
     if beside is not None:
@@ -45,7 +45,7 @@ def creation_lines(beside: Path | None) -> Iterator[Line]:
 # --- repositories --------------------------------------------------------------------------------------------------
 
 
-def _repository_lines() -> Iterator[Line]:
+def _repository_lines() -> Iterator[TableLine]:
     """As many files as a cluster has, of the same sizes; ``before``: a second commit, whose objects are loose."""
     files = _files()
     with tempfile.TemporaryDirectory(prefix="edgewright-bench-git-") as folder:
@@ -59,7 +59,7 @@ def _repository_lines() -> Iterator[Line]:
     for what, place in (("of the clock, p50", 0), ("of a core, p50", 1)):
         here, there = (median(each[place] for each in side) for side in (packed, loose))
         figure = f"{here * 1000:.1f} ms; ratio {there / here:.1f}"
-        yield Line(f"first commit as one pack, {what}", figure, f"loose: {there * 1000:.1f} ms", "-")
+        yield TableLine(f"first commit as one pack, {what}", figure, f"loose: {there * 1000:.1f} ms", "-")
 
 
 def _files() -> Mapping[str, bytes]:
@@ -81,7 +81,7 @@ def _written(server: BareGitServer, files: Mapping[str, bytes], *, loose: bool) 
 # --- a whole creation ----------------------------------------------------------------------------------------------
 
 
-def _beside(other: Path) -> Iterator[Line]:
+def _beside(other: Path) -> Iterator[TableLine]:
     turns = [(_side(Path.cwd()), _side(other)) for _ in range(TURNS)]
     here, there = (Side(*map(min, zip(*side, strict=True))) for side in zip(*turns, strict=True))
     for what, ours, theirs, shown in (
@@ -89,7 +89,7 @@ def _beside(other: Path) -> Iterator[Line]:
         (f"{AT_ONCE} at once, all ready", here.crowd, there.crowd, seconds),
         (f"processor time of one of {AT_ONCE}", here.worked, there.worked, ms),
     ):
-        yield Line(what, f"{shown(ours)}; ratio {theirs / ours:.2f}", f"{shown(theirs)} ({other.name})", "-")
+        yield TableLine(what, f"{shown(ours)}; ratio {theirs / ours:.2f}", f"{shown(theirs)} ({other.name})", "-")
 
 
 def _side(code: Path) -> Side:

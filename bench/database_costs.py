@@ -16,7 +16,7 @@ from sqlalchemy import Connection, bindparam, event, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from bench.lines import Line
+from bench.lines import TableLine
 from edgewright.adapters.database.engine.engine import Database, open_database
 from edgewright.adapters.database.engine.sqlite_connection import LoopConnection
 from edgewright.adapters.database.events.events import record
@@ -51,7 +51,7 @@ async def writes(write: Opening, database: Database) -> None:
         )
 
 
-async def costs(url: str, name: str, times: int) -> list[Line]:
+async def costs(url: str, name: str, times: int) -> list[TableLine]:
     """Processor and wall-clock time of this process for each transaction, the best of some turns."""
     async with open_database(url) as database, plain_engine(url) as plain:
         await database.migrate()
@@ -62,12 +62,14 @@ async def costs(url: str, name: str, times: int) -> list[Line]:
             ("look-up by a new statement", lambda: asks_anew(database.read), lambda: asks_anew(reading), times),
             ("write", lambda: writes(database.write, database), lambda: writes(writing, database), times // 4),
         ]
-        lines: list[Line] = []
+        lines: list[TableLine] = []
         for what, ours, theirs, count in measured:
             turns = [(await taken(ours, count), await taken(theirs, count)) for _ in range(TURNS)]
             ours_best, theirs_best = (tuple(map(min, zip(*sides, strict=True))) for sides in zip(*turns, strict=True))
             ratio = theirs_best[0] / ours_best[0]
-            lines.append(Line(f"{name}, {what}", f"{_shown(ours_best)}; ratio {ratio:.1f}", _shown(theirs_best), "-"))
+            lines.append(
+                TableLine(f"{name}, {what}", f"{_shown(ours_best)}; ratio {ratio:.1f}", _shown(theirs_best), "-")
+            )
     return lines
 
 
@@ -124,7 +126,7 @@ def _shown(seconds: tuple[float, ...]) -> str:
     return f"{worked * 1000:.3f} ms ({waited * 1000:.3f} ms of the clock)"
 
 
-def database_lines(times: int = 2_000) -> list[Line]:
+def database_lines(times: int = 2_000) -> list[TableLine]:
     """Both stores. ``before`` is SQLAlchemy alone."""
     with tempfile.TemporaryDirectory() as folder:
         lines = asyncio.run(costs(f"sqlite+aiosqlite:///{folder}/edgewright.db", "SQLite", times))

@@ -29,7 +29,7 @@ RUNNING = "WorkflowType = 'ManagedCluster' AND ExecutionStatus = 'Running'"
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetFigures:
     """One size.
 
     Args:
@@ -50,7 +50,7 @@ class Fleet:
     files: Mapping[str, int]
 
 
-def fleets(sizes: Sequence[int]) -> Iterator[Fleet]:
+def fleets(sizes: Sequence[int]) -> Iterator[FleetFigures]:
     """Measures each size, the smallest first."""
     with running_centre() as centre:
         original, there = asyncio.run(_first(centre)), 1
@@ -67,7 +67,7 @@ def fleets(sizes: Sequence[int]) -> Iterator[Fleet]:
             megabytes, files, busy = centre.megabytes(), files_of(centre.home), cores_of(centre, REST_SECONDS)
             created, put, listed, more = asyncio.run(_ask(centre))
             there += more
-            yield Fleet(size, started, created, put, listed, megabytes, busy, files)
+            yield FleetFigures(size, started, created, put, listed, megabytes, busy, files)
 
 
 async def _first(centre: RunningCentre) -> UUID:

@@ -30,7 +30,7 @@ QUIET_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldFigures:
     """What came of one size.
 
     Args:
@@ -50,7 +50,7 @@ class Held:
     alone: dict[str, Weighed]
 
 
-def held(sizes: Sequence[int]) -> Iterator[Held]:
+def held(sizes: Sequence[int]) -> Iterator[HeldFigures]:
     """Measures each size, the smallest first, on one home that grows."""
     raise_descriptor_limit()
     with running_centre() as centre:
@@ -68,7 +68,7 @@ def held(sizes: Sequence[int]) -> Iterator[Held]:
             yield replace(told, alone=held_alone(centre.home))
 
 
-async def _waiting(centre: RunningCentre) -> Held:
+async def _waiting(centre: RunningCentre) -> HeldFigures:
     before = centre.megabytes()
     async with waiting(centre.url, clusters_of(centre.home)) as edges:
         await asyncio.sleep(WAIT)  # until their ends are spread as they were opened
@@ -76,7 +76,7 @@ async def _waiting(centre: RunningCentre) -> Held:
         during = centre.megabytes()
         told = await _told(centre, edges)
         all_told = await _all_told(centre, edges)
-    return Held(len(edges), before, during, cores, told, all_told, {})
+    return HeldFigures(len(edges), before, during, cores, told, all_told, {})
 
 
 async def _told(centre: RunningCentre, edges: list[WaitingEdge]) -> list[float]:

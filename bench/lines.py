@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Line:
+class TableLine:
     """One measure. ``before``: the system before, as it was measured on a machine of the same size."""
 
     measure: str

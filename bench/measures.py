@@ -75,26 +75,26 @@ async def created_at_once(client: httpx.AsyncClient, count: int) -> float:
 
 
 @dataclass(frozen=True)
-class Attached:
+class AttachedCluster:
     """A cluster with the credentials of its edge; as headers, those with which its Flux reads Git."""
 
     cluster: str
     as_flux: Mapping[str, str]
 
 
-async def attach(client: httpx.AsyncClient, uuid: str) -> Attached:
+async def attach(client: httpx.AsyncClient, uuid: str) -> AttachedCluster:
     """Registers an edge for a cluster."""
     return await register(client, uuid, (await bootstrap_url(client, uuid)).partition("token=")[2])
 
 
-async def register(client: httpx.AsyncClient, uuid: str, token: str) -> Attached:
+async def register(client: httpx.AsyncClient, uuid: str, token: str) -> AttachedCluster:
     """The same with a registration token, as the bootstrap line does."""
     secrets = {role: secret_of(UUID(uuid), role) for role in Role}
     body = {"kube_system_uid": str(uuid4()), "kubernetes_version": "v1.33.13"}
     body |= {f"{role}_secret": secret for role, secret in secrets.items()}
     (await client.post("/v1/register", json=body, headers={"Authorization": f"Bearer {token}"})).raise_for_status()
     word = base64.b64encode(f"{uuid}:{secrets[Role.FLUX]}".encode()).decode()
-    return Attached(uuid, {"Authorization": f"Basic {word}"})
+    return AttachedCluster(uuid, {"Authorization": f"Basic {word}"})
 
 
 async def with_certificate(client: httpx.AsyncClient) -> str:

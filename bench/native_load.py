@@ -21,7 +21,7 @@ class Rate:
     p99: float
 
 
-class Refused(Exception):
+class FailedLoad(Exception):
     """Not every answer was a success: such a figure means nothing."""
 
 
@@ -32,7 +32,7 @@ def load(url: str, *, clients: int, headers: Mapping[str, str] | None = None, sc
         script: in Lua, makes the requests; None: each is a GET of the URL.
 
     Raises:
-        Refused: an answer was no success, or none came.
+        FailedLoad: an answer was no success, or none came.
     """
     tree = debian_tree("wrk")
     command = [str(tree / "usr/bin/wrk"), "-t1", f"-c{clients}", f"-d{SECONDS}s", "--timeout", "30s", "--latency"]
@@ -43,5 +43,5 @@ def load(url: str, *, clients: int, headers: Mapping[str, str] | None = None, sc
     rate = re.search(r"Requests/sec:\s+([\d.]+)", shown)
     slow = re.search(r"99%\s+([\d.]+)(us|ms|s|m)\b", shown)
     if rate is None or slow is None or "Non-2xx" in shown or "Socket errors" in shown:
-        raise Refused(shown)
+        raise FailedLoad(shown)
     return Rate(float(rate[1]), float(slow[1]) * UNITS[slow[2]])

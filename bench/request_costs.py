@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gateway_centre import Edge, GatewayCentre, gateway_centre, make_database
+from gateway_centre import EdgeCredentials, GatewayCentre, gateway_centre, make_database
 
 from edgewright.event_loop import new_event_loop, spare_what_is_loaded
 from edgewright.logs import configure_logs
@@ -36,14 +36,14 @@ KINDS = ("heartbeat", "heartbeat that offers to wait", "Git poll")
 
 
 @dataclass(frozen=True)
-class Asked:
+class AsgiRequest:
     """One request, as a server hands it to the application."""
 
     scope: Mapping[str, Any]
     body: bytes = b""
 
 
-async def ask(app: Any, asked: Asked) -> bytes:
+async def ask(app: Any, asked: AsgiRequest) -> bytes:
     """The body of the answer, which has to be 200."""
     unread, status, answer = [{"type": "http.request", "body": asked.body}], 0, bytearray()
 
@@ -61,7 +61,7 @@ async def ask(app: Any, asked: Asked) -> bytes:
     return bytes(answer)
 
 
-def request(method: str, path: str, headers: Mapping[str, str], *, query: str = "", body: bytes = b"") -> Asked:
+def request(method: str, path: str, headers: Mapping[str, str], *, query: str = "", body: bytes = b"") -> AsgiRequest:
     told = {"host": "127.0.0.1:8484", "user-agent": "bench", "accept": "*/*", **headers}
     if body:
         told |= {"content-type": "application/json", "content-length": str(len(body))}
@@ -79,10 +79,10 @@ def request(method: str, path: str, headers: Mapping[str, str], *, query: str = 
         "query_string": query.encode(),
         "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in told.items()],
     }
-    return Asked(scope, body)
+    return AsgiRequest(scope, body)
 
 
-def requests_of(edge: Edge, digest: str) -> dict[str, Asked]:
+def requests_of(edge: EdgeCredentials, digest: str) -> dict[str, AsgiRequest]:
     """What an edge asks, each of ``KINDS``.
 
     Args:
@@ -108,7 +108,7 @@ def requests_of(edge: Edge, digest: str) -> dict[str, Asked]:
 
 
 @asynccontextmanager
-async def asked_edge(folder: Path) -> AsyncIterator[tuple[GatewayCentre, dict[str, Asked]]]:
+async def asked_edge(folder: Path) -> AsyncIterator[tuple[GatewayCentre, dict[str, AsgiRequest]]]:
     """A gateway, and the requests of an edge that is accepted, has reported and uses both of its credentials."""
     await make_database(folder / "edgewright.db")
     async with gateway_centre(folder / "edgewright.db", folder / "repositories") as centre:
@@ -121,7 +121,7 @@ async def asked_edge(folder: Path) -> AsyncIterator[tuple[GatewayCentre, dict[st
         yield centre, requests
 
 
-async def spent(app: Any, asked: Asked, times: int) -> float:
+async def spent(app: Any, asked: AsgiRequest, times: int) -> float:
     """Seconds of this process's processor time for one request; one after the other."""
     worked = time.process_time()
     for _ in range(times):
@@ -144,7 +144,7 @@ async def play() -> None:
                 print(json.dumps(seconds), flush=True)
 
 
-class Player:
+class CheckoutPlayer:
     """The process that measures one checkout."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -167,7 +167,7 @@ class Player:
 
 
 @contextmanager
-def player(checkout: Path) -> Iterator[Player]:
+def player(checkout: Path) -> Iterator[CheckoutPlayer]:
     """A process on the modules of a checkout."""
     command = [sys.executable, "-P", __file__, "--play"]
     paths = os.pathsep.join(map(str, (checkout, checkout / "tests" / "support")))
@@ -182,7 +182,7 @@ def player(checkout: Path) -> Iterator[Player]:
         text=True,
     ) as process:
         try:
-            yield Player(process)
+            yield CheckoutPlayer(process)
         finally:
             process.kill()
 

@@ -19,7 +19,7 @@ from bench.siege.field import Field, MemoryWatch, field
 from bench.siege.loop_lag import HELD_SECONDS, LoopWatch
 from bench.siege.losses import losses
 from bench.siege.target import Target
-from bench.siege.verdict import Phase, troubles
+from bench.siege.verdict import SiegePhase, troubles
 
 NICENESS = 19
 LONGEST = 60.0
@@ -58,7 +58,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None]] | None") -> Phase:
+def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None]] | None") -> SiegePhase:
     watch, target, over = LoopWatch(ground.centre), replace(ground.target, met=Counter()), threading.Event()
     with Bystanders(ground.task) as bystanders, MemoryWatch(ground.centre) as memory, watch:
         bystanders.begin()
@@ -74,7 +74,7 @@ def _played(ground: Field, name: str, attack: "Callable[[Target], Awaitable[None
             finally:
                 over.set()
             hostile.result()
-    return Phase(name, noticed, memory.most, watch.ticks, watch.held, target.met)
+    return SiegePhase(name, noticed, memory.most, watch.ticks, watch.held, target.met)
 
 
 def noticed_until(arrived: Callable[[], bool], *, first: Noticed, another: Callable[[], Noticed]) -> Noticed:
@@ -117,7 +117,7 @@ async def _beside(
             await hostile
 
 
-def _line(phase: Phase) -> str:
+def _line(phase: SiegePhase) -> str:
     times = ", ".join(
         f"{kind} {phase.noticed.p50[kind] * 1000:.0f}/{phase.noticed.p99[kind] * 1000:.0f} ms"
         f" ({phase.noticed.answered[kind]})"

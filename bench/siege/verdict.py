@@ -26,7 +26,7 @@ GIT_MEGABYTES = PUSH_MEMORY / 1e6
 
 
 @dataclass(frozen=True)
-class Phase:
+class SiegePhase:
     """One attack, or none, and what came of it.
 
     Args:
@@ -41,7 +41,7 @@ class Phase:
     met: Mapping[str, int]
 
 
-def troubles(phase: Phase, quiet: Phase, *, ratios: bool) -> list[str]:
+def troubles(phase: SiegePhase, quiet: SiegePhase, *, ratios: bool) -> list[str]:
     """What should not have come of an attack, in sentences.
 
     Args:

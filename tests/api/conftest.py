@@ -8,7 +8,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import Edge, GatewayCentre, gateway_centre, make_database
+from gateway_centre import EdgeCredentials, GatewayCentre, gateway_centre, make_database
 
 from edgewright.ports.operators import Permission
 
@@ -45,5 +45,5 @@ async def cluster(centre: GatewayCentre) -> UUID:
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre, cluster: UUID) -> Edge:
+async def edge(centre: GatewayCentre, cluster: UUID) -> EdgeCredentials:
     return await centre.register(cluster)

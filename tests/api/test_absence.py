@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway_centre import Edge, GatewayCentre
+from gateway_centre import EdgeCredentials, GatewayCentre
 from reporting_agent import certificate
 from resealing_edge import ResealingEdge
 from temporalio.testing import ActivityEnvironment
@@ -23,12 +23,12 @@ UNWRITABLE = {"what": "secrets/flux-secrets", "right": "patch on secrets/flux-se
 DB = "default/db"
 
 
-async def report(centre: GatewayCentre, edge: Edge, **said: Any) -> None:
+async def report(centre: GatewayCentre, edge: EdgeCredentials, **said: Any) -> None:
     answer = await centre.client(edge.as_agent).put("/v1/agent/status", json={**HOSTS, **said})
     assert answer.status_code == 204, answer.text
 
 
-async def reading(centre: GatewayCentre, edge: Edge) -> Wanted:
+async def reading(centre: GatewayCentre, edge: EdgeCredentials) -> Wanted:
     """What the workflow reads of the cluster."""
     inputs = RenderInputs(centre.ports.config, "http://127.0.0.1:8484")
     activities = ClusterActivities(
@@ -53,7 +53,7 @@ async def reading(centre: GatewayCentre, edge: Edge) -> Wanted:
     ],
 )
 async def test_what_drives_the_edge_and_is_gone_is_read_until_it_is_back(
-    centre: GatewayCentre, edge: Edge, said: dict[str, Any], reason: str
+    centre: GatewayCentre, edge: EdgeCredentials, said: dict[str, Any], reason: str
 ) -> None:
     flux: dict[str, Any] = {"flux": {"sources": [], "kustomizations": []}}
     await report(centre, edge, **flux, **said)
@@ -67,7 +67,7 @@ async def test_what_drives_the_edge_and_is_gone_is_read_until_it_is_back(
 
 
 async def test_a_missing_secret_of_the_agent_is_told_of_an_edge_that_says_nothing_of_flux(
-    centre: GatewayCentre, edge: Edge
+    centre: GatewayCentre, edge: EdgeCredentials
 ) -> None:
     await report(centre, edge)
     assert (await reading(centre, edge)).edge_health is None
@@ -78,7 +78,7 @@ async def test_a_missing_secret_of_the_agent_is_told_of_an_edge_that_says_nothin
 
 
 async def test_a_rotation_that_cannot_work_is_refused_with_what_heals_it(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     path = f"/v1/cluster/{edge.cluster}/credential/rotate"
     for said in ({"missing": ["Secret flux-secrets"]}, {"unknown": [UNWRITABLE]}):
@@ -93,7 +93,7 @@ async def test_a_rotation_that_cannot_work_is_refused_with_what_heals_it(
     assert (await admin.post(path, json={"roles": ["flux"]})).status_code == 202
 
 
-async def put(operator: httpx.AsyncClient, edge: Edge, **values: bytes) -> None:
+async def put(operator: httpx.AsyncClient, edge: EdgeCredentials, **values: bytes) -> None:
     changes = [
         {"namespace": "default", "name": "db", "key": key, "value_base64": b64encode(value).decode()}
         for key, value in values.items()
@@ -102,19 +102,19 @@ async def put(operator: httpx.AsyncClient, edge: Edge, **values: bytes) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def listed(operator: httpx.AsyncClient, edge: Edge) -> tuple[dict[str, Any], list[str]]:
+async def listed(operator: httpx.AsyncClient, edge: EdgeCredentials) -> tuple[dict[str, Any], list[str]]:
     document = (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()
     return {each["key"]: each["opens"] for each in document["items"]}, document["must_reenter"]
 
 
-def unopened(centre: GatewayCentre, edge: Edge, *keys: str) -> list[dict[str, str]]:
+def unopened(centre: GatewayCentre, edge: EdgeCredentials, *keys: str) -> list[dict[str, str]]:
     """What an agent says of values that the repository holds."""
     held = ResealingEdge(centre.git, edge.cluster).ciphertexts(DB)
     return [{"secret": DB, "key": key, "sha256": hashlib.sha256(held[key].encode()).hexdigest()} for key in keys]
 
 
 async def test_a_value_that_no_key_opens_is_marked_until_it_is_entered_again(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     pem = certificate()
     await report(centre, edge, kubeseal_cert=pem)
@@ -139,7 +139,7 @@ async def test_a_value_that_no_key_opens_is_marked_until_it_is_entered_again(
 
 
 async def test_values_that_no_key_opens_and_that_the_edge_has_not_named_are_counted(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     pem = certificate()
     await report(centre, edge, kubeseal_cert=pem)
@@ -157,7 +157,7 @@ async def test_values_that_no_key_opens_and_that_the_edge_has_not_named_are_coun
 
 
 async def test_what_an_edge_says_of_values_that_are_none_counts_nothing(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     pem = certificate()
     await report(centre, edge, kubeseal_cert=pem)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import httpx
 import pytest
 from fastapi.routing import APIRoute
-from gateway_centre import STATUS_APP, Edge, GatewayCentre, basic, bearer
+from gateway_centre import STATUS_APP, EdgeCredentials, GatewayCentre, basic, bearer
 
 from api.app import ROUTERS, create_app
 from edgewright.domain.cluster import CredentialState, Role
@@ -120,11 +120,13 @@ async def test_admin_opens_everything_but_the_edges_own_doors(admin: httpx.Async
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre) -> Edge:
+async def edge(centre: GatewayCentre) -> EdgeCredentials:
     return await centre.register(await centre.create("edge"))
 
 
-async def test_a_clusters_credentials_open_no_route_of_operators(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_clusters_credentials_open_no_route_of_operators(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     for headers in (edge.as_agent, edge.as_flux):
         client = centre.client(headers)
         for method, path, _ in PROTECTED:
@@ -137,7 +139,9 @@ async def test_a_clusters_credentials_open_no_route_of_operators(centre: Gateway
                 assert answer.status_code == 403, (method, path, answer.text)
 
 
-async def test_the_session_of_an_edge_opens_its_own_status_alone(centre: GatewayCentre, edge: Edge) -> None:
+async def test_the_session_of_an_edge_opens_its_own_status_alone(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     opened = await centre.client(edge.as_agent).post("/token")
     session = centre.client(bearer(opened.json()["token"]))
     for method, path, _ in PROTECTED:
@@ -153,7 +157,7 @@ async def test_the_session_of_an_edge_opens_its_own_status_alone(centre: Gateway
 
 
 async def test_the_session_of_an_edge_ends_with_its_credential(
-    centre: GatewayCentre, edge: Edge, admin: httpx.AsyncClient
+    centre: GatewayCentre, edge: EdgeCredentials, admin: httpx.AsyncClient
 ) -> None:
     opened = await centre.client(edge.as_agent).post("/token")
     session = centre.client(bearer(opened.json()["token"]))
@@ -289,7 +293,7 @@ async def test_the_first_use_of_a_credential_proves_it_and_spends_its_token(cent
 
 
 async def test_credentials_of_earlier_hardware_are_wrong(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await admin.post(f"/v1/cluster/{edge.cluster}/recreate", json={"new_hardware": True})
     assert (await centre.client(edge.as_agent).post("/v1/agent/heartbeat")).status_code == 401
@@ -297,7 +301,7 @@ async def test_credentials_of_earlier_hardware_are_wrong(
 
 
 async def test_revoking_ends_both_credentials_at_once(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     answer = await admin.delete(f"/v1/cluster/{edge.cluster}/credential")
     assert (answer.status_code, answer.json()) == (200, {"revoked": 2})
@@ -305,7 +309,9 @@ async def test_revoking_ends_both_credentials_at_once(
         assert (await centre.client(headers).post("/v1/agent/heartbeat")).status_code == 401
 
 
-async def test_the_successor_of_a_credential_takes_over_at_its_first_use(centre: GatewayCentre, edge: Edge) -> None:
+async def test_the_successor_of_a_credential_takes_over_at_its_first_use(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     successor = cluster_secret(Role.AGENT, random.token_bytes(32)).text
     old, new = centre.client(edge.as_agent), centre.client(basic(str(edge.cluster), successor))
     assert (await old.post("/v1/agent/heartbeat")).json()["state"] == "active"
@@ -316,7 +322,7 @@ async def test_the_successor_of_a_credential_takes_over_at_its_first_use(centre:
     assert (await old.post("/v1/agent/heartbeat")).status_code == 401
 
 
-async def test_a_secret_of_the_other_role_is_refused(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_secret_of_the_other_role_is_refused(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     secret = cluster_secret(Role.FLUX, random.token_bytes(32)).text
     agent = centre.client(edge.as_agent)
     refused = await agent.post("/v1/agent/credential", json={"role": "agent", "secret": secret})

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer
+from gateway_centre import STATUS_APP, EdgeCredentials, GatewayCentre, bearer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +47,7 @@ class Hand:
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre) -> Edge:
+async def edge(centre: GatewayCentre) -> EdgeCredentials:
     return await centre.register(await centre.create("edge"))
 
 
@@ -89,7 +89,9 @@ async def test_a_dead_token_spends_nothing_of_its_clusters_allowances(
     assert (await anybody.post("/v1/register", json=body, headers=bearer(fresh))).status_code == 200
 
 
-async def test_resealed_values_that_nobody_asked_for_are_not_read(centre: GatewayCentre, edge: Edge) -> None:
+async def test_resealed_values_that_nobody_asked_for_are_not_read(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     body = Watched()
     answer = await centre.client(edge.as_agent).post("/v1/agent/resealed", content=body)
     assert (code_of(answer), body.read) == ((409, "nothing_to_reseal"), 0)
@@ -97,7 +99,7 @@ async def test_resealed_values_that_nobody_asked_for_are_not_read(centre: Gatewa
 
 @pytest.mark.parametrize(("method", "path"), AGENT_DOORS)
 async def test_an_edge_sends_no_more_than_it_has_to_say(
-    centre: GatewayCentre, edge: Edge, method: str, path: str
+    centre: GatewayCentre, edge: EdgeCredentials, method: str, path: str
 ) -> None:
     limits = STATUS_JSON if path.endswith("status") else SMALL_JSON
     agent = centre.client(edge.as_agent)
@@ -110,7 +112,7 @@ async def test_an_edge_sends_no_more_than_it_has_to_say(
 
 
 async def test_a_status_through_the_config_store_has_the_same_limits(
-    centre: GatewayCentre, edge: Edge, admin: httpx.AsyncClient
+    centre: GatewayCentre, edge: EdgeCredentials, admin: httpx.AsyncClient
 ) -> None:
     for caller in (centre.client(edge.as_agent), admin):
         too_long = b" " * (STATUS_JSON.octets + 1)
@@ -118,7 +120,7 @@ async def test_a_status_through_the_config_store_has_the_same_limits(
         assert code_of(answer) == (413, "too_large")
 
 
-async def test_refusals_for_a_limit_are_counted(centre: GatewayCentre, edge: Edge) -> None:
+async def test_refusals_for_a_limit_are_counted(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     agent = centre.client(edge.as_agent)
     await agent.post("/v1/agent/heartbeat", content=b"[" * 1000)  # not JSON, which nobody finds out
     await agent.post("/v1/agent/heartbeat", content=b" " * (SMALL_JSON.octets + 1))
@@ -180,7 +182,9 @@ async def test_a_large_body_is_parsed_off_the_event_loop(
     assert threads == [True, False]
 
 
-async def test_an_edge_that_sends_too_much_slows_down_itself_alone(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_edge_that_sends_too_much_slows_down_itself_alone(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     clock = Hand()
     allowance = Allowance(
         burst=4 * LEAST_CHARGE, per_second=LEAST_CHARGE, code="body_allowance_spent", sentence="Slowly.", clock=clock
@@ -222,7 +226,9 @@ def test_an_allowance_remembers_a_bounded_number_of_callers() -> None:
         allowance.spend(2, 1)
 
 
-async def test_an_edge_that_reports_too_often_is_told_when_to_come_again(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_edge_that_reports_too_often_is_told_when_to_come_again(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     allowance = Allowance(burst=2, per_second=0.1, code="status_too_often", sentence="Slowly.", clock=Hand())
     centre.app.state.live = replace(centre.app.state.live, edge_statuses=allowance)
     centre.change()
@@ -237,7 +243,9 @@ async def test_an_edge_that_reports_too_often_is_told_when_to_come_again(centre:
     assert (await agent.post("/v1/agent/heartbeat", json={})).status_code == 200
 
 
-async def test_an_edge_that_makes_credentials_without_end_has_to_wait(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_edge_that_makes_credentials_without_end_has_to_wait(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     allowance = Allowance(burst=1, per_second=0.1, code="credentials_too_often", sentence="Slowly.", clock=Hand())
     centre.app.state.live = replace(centre.app.state.live, edge_secrets=allowance)
     centre.change()
@@ -248,7 +256,7 @@ async def test_an_edge_that_makes_credentials_without_end_has_to_wait(centre: Ga
 
 
 async def test_a_caller_opens_a_bounded_number_of_sessions(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     clock = Hand()
     allowance = Allowance(burst=3, per_second=0.1, code="sessions_too_often", sentence="Slowly.", clock=clock)

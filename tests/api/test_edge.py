@@ -6,7 +6,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer
+from gateway_centre import STATUS_APP, EdgeCredentials, GatewayCentre, bearer
 from reporting_agent import beat, certificate
 
 from edgewright.domain.cluster import Acceptance, LeaseState, Role
@@ -54,7 +54,7 @@ async def test_a_bound_token_lets_no_other_cluster_in(centre: GatewayCentre, clu
     assert (refused.status_code, refused.json()["code"]) == (403, "token_bound_elsewhere")
 
 
-async def test_one_kubernetes_cluster_is_not_two_managed_ones(centre: GatewayCentre, edge: Edge) -> None:
+async def test_one_kubernetes_cluster_is_not_two_managed_ones(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     other = await centre.create("other")
     client = centre.client(bearer(await centre.bootstrap_token(other)))
     refused = await client.post("/v1/register", json=registration("uid-1"))
@@ -117,7 +117,9 @@ async def test_rejection_kills_the_credential_and_frees_the_binding(
     assert (await beat(centre, right))["state"] == "pending"
 
 
-async def test_heartbeats_are_written_in_batches_and_renew_the_lease(centre: GatewayCentre, edge: Edge) -> None:
+async def test_heartbeats_are_written_in_batches_and_renew_the_lease(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     commit = "a" * 40
     sent = (datetime.now(UTC) + timedelta(seconds=90)).isoformat()
     told = await beat(centre, edge, sent_at=sent, observed_revision=f"main@sha1:{commit}")
@@ -138,13 +140,15 @@ async def test_heartbeats_are_written_in_batches_and_renew_the_lease(centre: Gat
     assert row.observed_revision == commit
 
 
-async def test_the_interval_follows_the_lease(centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge) -> None:
+async def test_the_interval_follows_the_lease(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
+) -> None:
     for lease, interval in ((3600, 1200), (10, 5)):
         await admin.patch(f"/v1/cluster/{edge.cluster}", json={"lease_seconds": lease})
         assert (await beat(centre, edge))["interval"] == interval
 
 
-async def test_heartbeats_wait_while_the_database_is_away(centre: GatewayCentre, edge: Edge) -> None:
+async def test_heartbeats_wait_while_the_database_is_away(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     batch = centre.app.state.live.heartbeats
     await beat(centre, edge)
     assert len(batch) <= 1
@@ -152,7 +156,7 @@ async def test_heartbeats_wait_while_the_database_is_away(centre: GatewayCentre,
     assert len(batch) == 0
 
 
-async def test_a_status_is_due_until_the_centre_has_the_agents(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_status_is_due_until_the_centre_has_the_agents(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     status = {"hosts": [{"hostname": "n1"}], "kubeseal_cert": certificate(), "observed_revision": "b" * 40}
     stored = await centre.client(edge.as_agent).put("/v1/agent/status", json=status)
     assert stored.status_code == 204
@@ -164,7 +168,7 @@ async def test_a_status_is_due_until_the_centre_has_the_agents(centre: GatewayCe
     assert (await centre.row(edge.cluster)).observed_revision == "b" * 40
 
 
-async def test_an_unchanged_status_does_nothing(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_unchanged_status_does_nothing(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     agent, status = centre.client(edge.as_agent), {"hosts": [], "kubeseal_cert": certificate()}
     await agent.put("/v1/agent/status", json=status)
     before = await centre.ports.audit.last_position()
@@ -175,7 +179,7 @@ async def test_an_unchanged_status_does_nothing(centre: GatewayCentre, edge: Edg
 
 
 async def test_an_attached_edge_keeps_its_namespace_unless_the_hardware_is_new(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     shown = f"/v1/cluster/{edge.cluster}"
     entry = f"/v1/app/bdb13634-0b3d-4e38-a065-9d88c12ee78d/object/{edge.cluster}"
@@ -218,7 +222,7 @@ async def test_a_namespace_may_change_before_an_edge_is_attached_and_kills_lines
     assert (await centre.client().get(script)).status_code == 403
 
 
-async def test_a_status_that_is_none_is_refused(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_status_that_is_none_is_refused(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     agent = centre.client(edge.as_agent)
     assert (await agent.put("/v1/agent/status", json=[])).status_code == 422
     assert (await agent.put("/v1/agent/status", json={"hosts": "many"})).status_code == 422
@@ -226,7 +230,7 @@ async def test_a_status_that_is_none_is_refused(centre: GatewayCentre, edge: Edg
 
 
 async def test_an_agent_writes_the_status_of_its_own_cluster_through_both_doors(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     other = await centre.create("other")
     agent = centre.client(edge.as_agent)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import STATUS_APP, Edge, GatewayCentre
+from gateway_centre import STATUS_APP, EdgeCredentials, GatewayCentre
 from reporting_agent import beat, certificate
 
 from api.edge_status import confirm_certificate
@@ -19,7 +19,7 @@ from edgewright.ports.operators import OperatorToken, Permission
 
 
 async def test_a_refused_certificate_keeps_the_old_one_and_says_why(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     agent = centre.client(edge.as_agent)
     await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": certificate()})
@@ -36,7 +36,7 @@ async def test_a_refused_certificate_keeps_the_old_one_and_says_why(
 
 
 async def test_the_status_entry_never_says_a_certificate_that_is_not_in_use(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     agent, entry = centre.client(edge.as_agent), f"/v1/app/{STATUS_APP}/object/{edge.cluster}"
     first = await agent.put("/v1/agent/status", json={"hosts": [], "kubeseal_cert": "nonsense"})
@@ -77,7 +77,7 @@ async def test_a_certificate_that_cannot_be_used_is_refused_if_an_operator_sends
     assert "certificate.refused" not in {event["kind"] for event in timeline}
 
 
-async def test_a_certificate_comes_from_the_agent_or_an_admin(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_certificate_comes_from_the_agent_or_an_admin(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     door = f"/v2/app/{STATUS_APP}/object/{edge.cluster}"
     operator, admin = await centre.operator(Permission.CLUSTERS), await centre.operator(Permission.ADMIN)
     assert (await operator.put(door, json={"hosts": []})).status_code == 201
@@ -92,7 +92,7 @@ async def test_a_certificate_comes_from_the_agent_or_an_admin(centre: GatewayCen
 
 
 async def test_a_certificate_by_signal_is_not_used_before_an_admin_confirms_it(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     agent, door = centre.client(edge.as_agent), f"/v1/cluster/{edge.cluster}"
     reported = {"hosts": [], "kubeseal_cert": certificate()}
@@ -134,7 +134,7 @@ class ReportedMeanwhile:
 
 
 async def test_a_confirmed_certificate_is_laid_over_what_the_edge_has_reported_meanwhile(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     agent, door = centre.client(edge.as_agent), f"/v1/cluster/{edge.cluster}"
 
@@ -158,7 +158,7 @@ async def test_a_confirmed_certificate_is_laid_over_what_the_edge_has_reported_m
 
 
 async def test_a_proposed_certificate_is_forgotten_when_the_edge_reports_another(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await signalled(centre, edge, {"kubeseal_cert": certificate(3072)})
     shown = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
@@ -170,7 +170,7 @@ async def test_a_proposed_certificate_is_forgotten_when_the_edge_reports_another
 
 
 async def test_a_bad_certificate_by_signal_is_refused_and_changes_nothing(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     before = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
     with pytest.raises(Invalid):
@@ -178,7 +178,7 @@ async def test_a_bad_certificate_by_signal_is_refused_and_changes_nothing(
     assert (await admin.get(f"/v1/cluster/{edge.cluster}")).json() == before
 
 
-async def signalled(centre: GatewayCentre, edge: Edge, body: dict[str, Any]) -> None:
+async def signalled(centre: GatewayCentre, edge: EdgeCredentials, body: dict[str, Any]) -> None:
     """What a worker does with the signal `edge_status`."""
     ports = centre.ports
     door = EdgeStatusDoor(ports.directory, ports.edge_reports, ports.config)

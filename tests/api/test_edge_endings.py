@@ -1,7 +1,7 @@
 """What the agent of a removed or deleted cluster is told."""
 
 import httpx
-from gateway_centre import Edge, GatewayCentre, fence_of
+from gateway_centre import EdgeCredentials, GatewayCentre, fence_of
 from reporting_agent import beat
 
 from edgewright.domain.cluster import Order, Phase, StepName
@@ -9,7 +9,7 @@ from edgewright.domain.projection import Projection
 
 
 async def test_a_removed_cluster_rests_and_goes_on_after_its_recreation(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     entry = f"/v1/app/bdb13634-0b3d-4e38-a065-9d88c12ee78d/object/{edge.cluster}"
     body = (await admin.get(entry)).json()
@@ -26,7 +26,7 @@ async def test_a_removed_cluster_rests_and_goes_on_after_its_recreation(
 
 
 async def test_a_deletion_asks_the_agent_step_by_step(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     agent = centre.client(edge.as_agent)
     early = await agent.post("/v1/agent/detached")
@@ -60,7 +60,7 @@ async def test_a_deletion_asks_the_agent_step_by_step(
 
 
 async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_nothing_else(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await admin.delete(f"/v1/cluster/{edge.cluster}", params={"force": "true"})
     row = await centre.row(edge.cluster)
@@ -88,7 +88,7 @@ async def test_an_edge_that_comes_back_after_its_deletion_is_told_to_detach_and_
     assert (await admin.get(f"/v1/cluster/{edge.cluster}/timeline")).json()["items"]
 
 
-async def test_an_order_that_nobody_wants_any_more_is_none(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_order_that_nobody_wants_any_more_is_none(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     await centre.project(edge.cluster, phase=Phase.ACTIVE, order=Order.DETACH)
     told = await beat(centre, edge)
     assert told["detach"] is False and "detach_order" not in told
@@ -96,7 +96,7 @@ async def test_an_order_that_nobody_wants_any_more_is_none(centre: GatewayCentre
 
 
 async def test_the_order_says_what_becomes_of_the_workloads(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await admin.delete(f"/v1/cluster/{edge.cluster}", params={"workloads": "keep"})
     await centre.project(edge.cluster, phase=Phase.DETACHING, order=Order.REPORT_EMPTY, desired_revision="a" * 40)
@@ -107,7 +107,7 @@ async def test_the_order_says_what_becomes_of_the_workloads(
 
 
 async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     path = f"/v1/cluster/{edge.cluster}"
     for wrong in ({"force": "true"}, {"workloads": "keep"}):
@@ -128,7 +128,9 @@ async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
     assert kinds[-2:] == ["edge.not_purged", "edge.goodbye"]
 
 
-async def test_a_projection_is_no_answer_to_the_agent_of_another(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_projection_is_no_answer_to_the_agent_of_another(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     other = await centre.create("other")
     await centre.steps.project(
         other, Projection(sequence=99, phase=Phase.DETACHING, ready=False, order=Order.DETACH), []

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import uvicorn
 from flux_file import flux_file, sha256_of
-from gateway_centre import Edge, GatewayCentre, basic, bearer
+from gateway_centre import EdgeCredentials, GatewayCentre, basic, bearer
 
 from api.git_guests import AT_ONCE, OF_ONE_TOKEN, OF_OPERATORS
 from edgewright.adapters.git.http_backend import GitHttp
@@ -210,7 +210,7 @@ async def test_an_unknown_repository_is_404_for_those_who_may_read(centre: Gatew
 @pytest.mark.usefixtures("charts")
 async def test_flux_reads_its_own_repository_and_shared_ones_only(centre: GatewayCentre, cluster: UUID) -> None:
     other = await centre.create("other")
-    edge: Edge = await centre.register(cluster)
+    edge: EdgeCredentials = await centre.register(cluster)
     flux, agent = centre.client(edge.as_flux), centre.client(edge.as_agent)
     allowed = (
         f"/uuid/{cluster}",
@@ -247,7 +247,7 @@ async def test_one_cluster_cannot_keep_the_others_from_git(centre: GatewayCentre
     )
     kind = {"Content-Type": "application/x-git-upload-pack-request"}
 
-    async def fetch(edge: Edge) -> int:
+    async def fetch(edge: EdgeCredentials) -> int:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=edge.as_flux) as client:
             answer = await client.post(f"/uuid/{edge.cluster}/git-upload-pack", content=b"0000", headers=kind)
             return answer.status_code

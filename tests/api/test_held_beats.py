@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from fastapi.dependencies.utils import SolvedDependency
-from gateway_centre import Edge, GatewayCentre, gateway_centre
+from gateway_centre import EdgeCredentials, GatewayCentre, gateway_centre
 from reporting_agent import beat, certificate
 from starlette.requests import Request
 from structlog.testing import capture_logs
@@ -34,7 +34,7 @@ BY_TEST = CommitMessage("Change files", "token:test")
 LONG = 50.0
 
 
-async def known(centre: GatewayCentre, edge: Edge, **body: Any) -> dict[str, Any]:
+async def known(centre: GatewayCentre, edge: EdgeCredentials, **body: Any) -> dict[str, Any]:
     """What an agent sends that knows all that is wanted, and offers to wait."""
     told = await beat(centre, edge, wait=LONG, **body)
     offer: dict[str, Any] = {"wait": LONG, "wants_digest": told["wants_digest"], "revisions": told.get("revisions")}
@@ -42,7 +42,9 @@ async def known(centre: GatewayCentre, edge: Edge, **body: Any) -> dict[str, Any
 
 
 @asynccontextmanager
-async def held(centre: GatewayCentre, edge: Edge, **body: Any) -> AsyncIterator["asyncio.Task[dict[str, Any]]"]:
+async def held(
+    centre: GatewayCentre, edge: EdgeCredentials, **body: Any
+) -> AsyncIterator["asyncio.Task[dict[str, Any]]"]:
     """A heartbeat whose answer is held back."""
     live = centre.app.state.live
     before = len(live.held_beats)
@@ -62,14 +64,14 @@ async def answered(task: "asyncio.Task[dict[str, Any]]") -> dict[str, Any]:
     return await asyncio.wait_for(task, 20)
 
 
-async def put_secret(centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge) -> str:
+async def put_secret(centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials) -> str:
     put = await admin.put(f"/v1/cluster/{edge.cluster}/secret/default/db/password", content=b"s3cret")
     assert put.status_code == 204, put.text
     return put.headers["Edgewright-Commit"]
 
 
 async def test_a_committed_secret_is_told_at_once(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await centre.client(edge.as_agent).put("/v1/agent/status", json={"kubeseal_cert": certificate()})
     async with held(centre, edge) as task:
@@ -78,7 +80,7 @@ async def test_a_committed_secret_is_told_at_once(
     assert told["revisions"]["self-link"] == commit
 
 
-async def test_a_push_is_told_as_well(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_push_is_told_as_well(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     async with held(centre, edge) as task:
         head = await asyncio.to_thread(centre.git.head, edge.cluster)
         pushed = await asyncio.to_thread(
@@ -88,7 +90,7 @@ async def test_a_push_is_told_as_well(centre: GatewayCentre, edge: Edge) -> None
         assert (await answered(task))["revisions"]["self-link"] == pushed
 
 
-async def test_new_charts_are_told_to_everybody(centre: GatewayCentre, edge: Edge) -> None:
+async def test_new_charts_are_told_to_everybody(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     other = await centre.register(await centre.create("other"), uid="uid-2")
     put = centre.git.commit
     first = await asyncio.to_thread(lambda: put(REPOSITORY_HELM_CHARTS, {"a": b"1"}, BY_TEST, expected_head=None))
@@ -102,7 +104,7 @@ async def test_new_charts_are_told_to_everybody(centre: GatewayCentre, edge: Edg
 
 
 async def test_a_rotation_that_is_asked_for_is_told(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     flux = "0" * 64
     async with held(centre, edge, **await known(centre, edge, flux_sha256=flux)) as task:
@@ -151,7 +153,7 @@ async def test_what_goes_wrong_while_an_edge_waits_is_told_as_ever(
     assert line["status"] == 401
 
 
-async def test_an_answer_that_was_held_back_is_like_any_other(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_answer_that_was_held_back_is_like_any_other(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     agent = centre.client({**edge.as_agent, "Origin": "https://console.example"})
     offer = {**await known(centre, edge), "wait": 0.2}
     at_once = await agent.post("/v1/agent/heartbeat", json={**offer, "wants_digest": None})
@@ -163,7 +165,9 @@ async def test_an_answer_that_was_held_back_is_like_any_other(centre: GatewayCen
     }
 
 
-async def test_while_an_edge_waits_nothing_that_led_to_its_route_is_kept(centre: GatewayCentre, edge: Edge) -> None:
+async def test_while_an_edge_waits_nothing_that_led_to_its_route_is_kept(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     """It took almost half of the memory of an edge that waits."""
     led_to_it = {AgentCaller, EdgeOrders, EdgeCaller, ClusterRow, SolvedDependency, Request}
     async with held(centre, edge) as task, asyncio.timeout(20):  # the first look has it asked again, for a moment
@@ -173,7 +177,7 @@ async def test_while_an_edge_waits_nothing_that_led_to_its_route_is_kept(centre:
 
 
 async def test_an_edge_that_new_hardware_replaces_meanwhile_is_refused(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     async with held(centre, edge) as task:
         moved = await admin.post(f"/v1/cluster/{edge.cluster}/recreate", json={"new_hardware": True})
@@ -182,7 +186,9 @@ async def test_an_edge_that_new_hardware_replaces_meanwhile_is_refused(
             await answered(task)
 
 
-async def test_a_status_that_is_reported_meanwhile_is_not_asked_for(centre: GatewayCentre, edge: Edge) -> None:
+async def test_a_status_that_is_reported_meanwhile_is_not_asked_for(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     agent = centre.client(edge.as_agent)
     first = await agent.put("/v1/agent/status", json={"kubeseal_cert": certificate()})
     digest = first.headers["Edgewright-Status-Digest"]
@@ -194,7 +200,7 @@ async def test_a_status_that_is_reported_meanwhile_is_not_asked_for(centre: Gate
 
 
 async def test_what_happens_to_others_is_not_told(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     other = await centre.register(await centre.create("other"), uid="uid-2")
     async with held(centre, edge) as task, held(centre, other) as told:
@@ -203,13 +209,15 @@ async def test_what_happens_to_others_is_not_told(
         assert not task.done()
 
 
-async def test_the_time_is_over(centre: GatewayCentre, edge: Edge) -> None:
+async def test_the_time_is_over(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     offer = {**await known(centre, edge), "wait": 0.3}
     told = await beat(centre, edge, **offer)
     assert (told["revisions"], told["wants_digest"]) == (offer["revisions"], offer["wants_digest"])
 
 
-async def test_another_heartbeat_of_the_same_edge_frees_the_first(centre: GatewayCentre, edge: Edge) -> None:
+async def test_another_heartbeat_of_the_same_edge_frees_the_first(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     offer = await known(centre, edge)
     async with held(centre, edge, **offer) as first:
         second = asyncio.create_task(beat(centre, edge, **offer))
@@ -218,12 +226,12 @@ async def test_another_heartbeat_of_the_same_edge_frees_the_first(centre: Gatewa
         second.cancel()
 
 
-async def test_an_agent_that_offers_nothing_is_answered_as_ever(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_agent_that_offers_nothing_is_answered_as_ever(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     told = await beat(centre, edge)
     assert not {"revisions", "wants_digest"} & told.keys()
 
 
-async def test_the_end_of_the_gateway_answers_all(centre: GatewayCentre, edge: Edge) -> None:
+async def test_the_end_of_the_gateway_answers_all(centre: GatewayCentre, edge: EdgeCredentials) -> None:
     async with held(centre, edge) as task:
         centre.app.state.live.closing.set()
         assert (await answered(task))["state"] == "active"
@@ -243,7 +251,7 @@ async def test_who_finds_no_room_is_answered_at_once(tmp_path: Path, fresh_datab
 
 
 async def test_what_an_edge_waits_for_is_no_slow_answer(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await beat(centre, edge, **{**await known(centre, edge), "wait": 0.6})
     shown = (await admin.get("/metrics")).text

@@ -2,7 +2,7 @@
 
 import httpx
 import pytest
-from gateway_centre import Edge, GatewayCentre, bearer
+from gateway_centre import EdgeCredentials, GatewayCentre, bearer
 
 from api import operator_time
 from edgewright.ports.operators import Permission
@@ -14,7 +14,7 @@ async def overdraw(centre: GatewayCentre, secret: str, seconds: float) -> None:
 
 
 async def test_a_token_that_owes_much_time_is_refused_and_nobody_else(
-    centre: GatewayCentre, edge: Edge, monkeypatch: pytest.MonkeyPatch
+    centre: GatewayCentre, edge: EdgeCredentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(operator_time, "LONGEST_WAIT", 0.0)  # a test that waits for nothing
     busy, other = await centre.token(Permission.READ), await centre.token(Permission.READ)

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway_centre import Edge, GatewayCentre
+from gateway_centre import EdgeCredentials, GatewayCentre
 
 from edgewright.application.rendering import RenderInputs
 from edgewright.domain.identity import FORK_BREAKS
@@ -17,11 +17,11 @@ OLD, NEW, PEM = "https://old.example.com", "https://new.example.com", "-----BEGI
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre) -> Edge:
+async def edge(centre: GatewayCentre) -> EdgeCredentials:
     return await centre.register(await centre.create("edge"))
 
 
-async def beat(centre: GatewayCentre, edge: Edge, **said: Any) -> dict[str, Any]:
+async def beat(centre: GatewayCentre, edge: EdgeCredentials, **said: Any) -> dict[str, Any]:
     answer = await centre.client(edge.as_agent).post("/v1/agent/heartbeat", json=said)
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json()
@@ -29,12 +29,12 @@ async def beat(centre: GatewayCentre, edge: Edge, **said: Any) -> dict[str, Any]
     return told
 
 
-async def shown(admin: httpx.AsyncClient, edge: Edge) -> dict[str, Any]:
+async def shown(admin: httpx.AsyncClient, edge: EdgeCredentials) -> dict[str, Any]:
     document: dict[str, Any] = (await admin.get(f"/v1/cluster/{edge.cluster}")).json()
     return document
 
 
-async def kinds(admin: httpx.AsyncClient, edge: Edge) -> list[str]:
+async def kinds(admin: httpx.AsyncClient, edge: EdgeCredentials) -> list[str]:
     return [each["kind"] for each in (await admin.get(f"/v1/cluster/{edge.cluster}/timeline")).json()["items"]]
 
 
@@ -43,7 +43,7 @@ def wants(centre: GatewayCentre, door: Door | None) -> None:
 
 
 async def test_an_agent_is_told_where_to_go_until_it_is_there(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     wants(centre, Door(OLD))
     assert "move_to" not in await beat(centre, edge, centre_url=OLD)
@@ -65,14 +65,16 @@ async def test_an_agent_is_told_where_to_go_until_it_is_there(
     assert "forget_former" not in await beat(centre, edge, **{**there, "holds_former": False})
 
 
-async def test_other_certificates_at_the_same_url_are_a_move_too(centre: GatewayCentre, edge: Edge) -> None:
+async def test_other_certificates_at_the_same_url_are_a_move_too(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     wants(centre, Door(OLD, PEM))
     assert (await beat(centre, edge, centre_url=OLD))["move_to"] == {"url": OLD, "ca_bundle": PEM}
     assert "move_to" not in await beat(centre, edge, centre_url=OLD, centre_ca_sha256=ca_digest(f"\n{PEM}\n"))
 
 
 async def test_flux_looks_seldom_by_itself_where_the_agent_asks_it_to(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     async def interval() -> set[str]:
         row = await centre.gateway.directory.get(edge.cluster)
@@ -89,7 +91,7 @@ async def test_flux_looks_seldom_by_itself_where_the_agent_asks_it_to(
 
 
 async def test_what_is_rendered_follows_no_url_that_the_centre_has_not_named(
-    centre: GatewayCentre, edge: Edge
+    centre: GatewayCentre, edge: EdgeCredentials
 ) -> None:
     wants(centre, Door(OLD))
     await beat(centre, edge, centre_url="https://evil.example.com")
@@ -97,7 +99,9 @@ async def test_what_is_rendered_follows_no_url_that_the_centre_has_not_named(
     assert row is not None and row.proven_url is None
 
 
-async def test_an_agent_that_does_not_say_where_it_is_is_not_told(centre: GatewayCentre, edge: Edge) -> None:
+async def test_an_agent_that_does_not_say_where_it_is_is_not_told(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     wants(centre, Door(NEW))
     assert "move_to" not in await beat(centre, edge, nonce="n")
     for wrong in ("ftp://x", "https://a b", "https://a\nb"):
@@ -109,7 +113,7 @@ async def test_an_agent_that_does_not_say_where_it_is_is_not_told(centre: Gatewa
 
 
 async def test_check_in_windows_are_set_shown_told_and_taken_back(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     path = f"/v1/cluster/{edge.cluster}"
     assert "check_in" not in await beat(centre, edge)
@@ -139,7 +143,7 @@ async def test_check_in_windows_are_set_shown_told_and_taken_back(
     ],
 )
 async def test_what_is_no_window_is_refused_in_words(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge, wrong: Any, where: str
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials, wrong: Any, where: str
 ) -> None:
     refused = await admin.patch(f"/v1/cluster/{edge.cluster}", json={"check_in": wrong})
     assert refused.status_code == 422, refused.text
@@ -150,7 +154,7 @@ async def test_what_is_no_window_is_refused_in_words(
 
 
 async def test_two_agents_with_one_identity_are_in_the_timeline(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     await beat(centre, edge, nonce="n0")
     for number in range(FORK_BREAKS):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import Edge, GatewayCentre
+from gateway_centre import EdgeCredentials, GatewayCentre
 from resealing_edge import ResealingEdge, digest, sealed, status
 
 from api.routes import resealing
@@ -19,7 +19,7 @@ DB = "default/db"
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre) -> Edge:
+async def edge(centre: GatewayCentre) -> EdgeCredentials:
     """An edge that has reported its first certificate."""
     edge = await centre.register(await centre.create("press-shop"))
     await report(centre, edge, 1)
@@ -27,7 +27,7 @@ async def edge(centre: GatewayCentre) -> Edge:
 
 
 @pytest.fixture
-def controller(centre: GatewayCentre, edge: Edge) -> ResealingEdge:
+def controller(centre: GatewayCentre, edge: EdgeCredentials) -> ResealingEdge:
     """What runs on it: a second key has come."""
     return ResealingEdge(centre.git, edge.cluster)
 
@@ -37,7 +37,7 @@ async def operator(centre: GatewayCentre) -> httpx.AsyncClient:
     return await centre.operator(Permission.SECRETS, Permission.READ)
 
 
-async def report(centre: GatewayCentre, edge: Edge, number: int) -> None:
+async def report(centre: GatewayCentre, edge: EdgeCredentials, number: int) -> None:
     answer = await centre.client(edge.as_agent).put("/v1/agent/status", json=status(number))
     assert answer.status_code == 204, answer.text
 
@@ -59,14 +59,14 @@ async def ask(operator: httpx.AsyncClient, cluster: UUID) -> dict[str, Any]:
     return begun
 
 
-async def asked_for(centre: GatewayCentre, edge: Edge) -> list[str]:
+async def asked_for(centre: GatewayCentre, edge: EdgeCredentials) -> list[str]:
     """What the next answer to a heartbeat names."""
     answer = await centre.client(edge.as_agent).post("/v1/agent/heartbeat", json={"nonce": "n"})
     named: list[str] = answer.json()["reseal"]
     return named
 
 
-async def hand_in(centre: GatewayCentre, edge: Edge, body: dict[str, Any]) -> dict[str, Any]:
+async def hand_in(centre: GatewayCentre, edge: EdgeCredentials, body: dict[str, Any]) -> dict[str, Any]:
     answer = await centre.client(edge.as_agent).post("/v1/agent/resealed", json=body)
     assert answer.status_code == 200, answer.text
     told: dict[str, Any] = answer.json()
@@ -84,7 +84,7 @@ async def listed(operator: httpx.AsyncClient, cluster: UUID) -> dict[str, str]:
 
 
 async def test_stale_values_are_sealed_anew_in_one_commit(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, user=b"ann", password=b"s3cr3t")
     await put(operator, edge.cluster, "other/more", token=b"\x00\xff")
@@ -115,7 +115,7 @@ async def test_stale_values_are_sealed_anew_in_one_commit(
 
 
 async def test_nothing_is_resealed_unasked(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, password=b"s3cr3t")
     await report(centre, edge, 2)
@@ -124,7 +124,7 @@ async def test_nothing_is_resealed_unasked(
 
 
 async def test_a_value_that_was_put_meanwhile_wins(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, before=b"old", between=b"old", after=b"old")
     await report(centre, edge, 2)
@@ -147,7 +147,7 @@ async def timeline(operator: httpx.AsyncClient, cluster: UUID) -> list[dict[str,
 
 
 async def test_an_edge_that_is_behind_is_asked_again(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, password=b"old")
     early = controller.body([DB])
@@ -180,7 +180,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_a_lie_that_has_not_the_form_of_the_truth_changes_nothing(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge, lie: str
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge, lie: str
 ) -> None:
     await put(operator, edge.cluster, password=b"s3cr3t")
     await report(centre, edge, 2)
@@ -196,7 +196,7 @@ async def test_a_lie_that_has_not_the_form_of_the_truth_changes_nothing(
 
 
 async def test_a_lie_destroys_only_what_its_own_commit_names_and_can_be_reverted(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     neighbour = await centre.register(await centre.create("neighbour"), uid="uid-2")
     await report(centre, neighbour, 1)
@@ -228,7 +228,7 @@ async def test_a_lie_destroys_only_what_its_own_commit_names_and_can_be_reverted
 
 
 async def test_what_no_key_opens_is_named_and_blocks_nothing_else(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, user=b"ann", password=b"s3cr3t")
     await put(operator, edge.cluster, "other/more", token=b"t")
@@ -252,7 +252,7 @@ async def test_what_no_key_opens_is_named_and_blocks_nothing_else(
 
 
 async def test_a_value_that_was_never_unreadable_is_not_called_so(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, password=b"old")
     old = controller.ciphertexts(DB)["password"]
@@ -269,7 +269,7 @@ async def test_a_value_that_was_never_unreadable_is_not_called_so(
 
 async def test_what_is_entered_while_an_answer_is_judged_is_not_called_unreadable(
     centre: GatewayCentre,
-    edge: Edge,
+    edge: EdgeCredentials,
     operator: httpx.AsyncClient,
     controller: ResealingEdge,
     monkeypatch: pytest.MonkeyPatch,
@@ -294,7 +294,7 @@ async def test_what_is_entered_while_an_answer_is_judged_is_not_called_unreadabl
 
 
 async def test_values_for_another_certificate_than_the_one_in_use_are_refused(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, controller: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, controller: ResealingEdge
 ) -> None:
     await put(operator, edge.cluster, password=b"s3cr3t")
     await report(centre, edge, 2)
@@ -316,7 +316,7 @@ async def test_values_for_another_certificate_than_the_one_in_use_are_refused(
     ],
 )
 async def test_a_body_that_is_none_is_refused(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, body: dict[str, Any]
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
     await put(operator, edge.cluster, password=b"s3cr3t")
     await report(centre, edge, 2)
@@ -328,7 +328,7 @@ async def test_a_body_that_is_none_is_refused(
 
 async def test_each_answer_names_a_bounded_number(
     centre: GatewayCentre,
-    edge: Edge,
+    edge: EdgeCredentials,
     operator: httpx.AsyncClient,
     controller: ResealingEdge,
     monkeypatch: pytest.MonkeyPatch,
@@ -348,7 +348,9 @@ async def test_each_answer_names_a_bounded_number(
     assert set((await listed(operator, edge.cluster)).values()) == {"current"}
 
 
-async def test_who_may_ask_and_when(centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient) -> None:
+async def test_who_may_ask_and_when(
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient
+) -> None:
     path = f"/v1/cluster/{edge.cluster}/reseal"
     assert (await (await centre.operator(Permission.CLUSTERS)).post(path)).status_code == 403
     young = await centre.create("young")

@@ -9,7 +9,7 @@ import httpx
 import pytest
 import yaml
 from flux_file import CONTROLLERS, flux_file, sha256_of
-from gateway_centre import Edge, GatewayCentre, bearer, fence_of
+from gateway_centre import EdgeCredentials, GatewayCentre, bearer, fence_of
 from pod_environment import variables_of
 from resealing_edge import ResealingEdge, status, to_put
 
@@ -34,7 +34,7 @@ PLANTED = {
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre) -> Edge:
+async def edge(centre: GatewayCentre) -> EdgeCredentials:
     """An edge whose own namespace is `edgewright`; it has reported its first sealing certificate."""
     edge = await centre.register(await centre.create("press-shop", namespace="edgewright"))
     await report(centre, edge, 1)
@@ -47,7 +47,7 @@ async def operator(centre: GatewayCentre) -> httpx.AsyncClient:
 
 
 @pytest.fixture
-async def earlier(centre: GatewayCentre, edge: Edge) -> ResealingEdge:
+async def earlier(centre: GatewayCentre, edge: EdgeCredentials) -> ResealingEdge:
     """The edge's controller, with a value of an earlier version in the cluster's own namespace."""
     await centre.ports.staging.stage(to_put(edge.cluster, EARLIER, {"password": b"s3cr3t"}, 1))
     await centre.workflow.commit(edge.cluster, [])
@@ -56,7 +56,7 @@ async def earlier(centre: GatewayCentre, edge: Edge) -> ResealingEdge:
     return controller
 
 
-async def report(centre: GatewayCentre, edge: Edge, number: int) -> None:
+async def report(centre: GatewayCentre, edge: EdgeCredentials, number: int) -> None:
     answer = await centre.client(edge.as_agent).put("/v1/agent/status", json=status(number))
     assert answer.status_code == 204, answer.text
 
@@ -82,7 +82,7 @@ def refusal(answer: httpx.Response) -> tuple[int, str]:
 
 @pytest.mark.parametrize("namespace", RESERVED)
 async def test_every_door_refuses_a_reserved_namespace_and_stores_nothing(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, namespace: str
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, namespace: str
 ) -> None:
     before, many = centre.git.head(edge.cluster), f"/v1/cluster/{edge.cluster}/secret"
     both = {"changes": [change("press", "db", b"x"), change(namespace, "db", b"x")]}
@@ -123,7 +123,7 @@ async def test_a_cluster_that_names_anothers_namespace_for_its_own_opens_nothing
 
 
 async def test_the_namespace_of_the_flux_that_edges_get_is_reserved(
-    edge: Edge, operator: httpx.AsyncClient, admin: httpx.AsyncClient
+    edge: EdgeCredentials, operator: httpx.AsyncClient, admin: httpx.AsyncClient
 ) -> None:
     elsewhere = place(edge.cluster, "gitops")
     assert (await operator.put(elsewhere, content=b"x")).status_code == 204
@@ -135,7 +135,7 @@ async def test_the_namespace_of_the_flux_that_edges_get_is_reserved(
 
 
 async def test_what_is_there_already_is_listed_and_can_be_deleted(
-    edge: Edge, operator: httpx.AsyncClient, earlier: ResealingEdge
+    edge: EdgeCredentials, operator: httpx.AsyncClient, earlier: ResealingEdge
 ) -> None:
     listed = (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()["items"]
     assert [(each["namespace"], each["name"], each["key"]) for each in listed] == [
@@ -153,7 +153,7 @@ async def test_what_is_there_already_is_listed_and_can_be_deleted(
 
 
 async def test_what_is_there_already_is_resealed(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient, earlier: ResealingEdge
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient, earlier: ResealingEdge
 ) -> None:
     await report(centre, edge, 2)
     assert (await operator.post(f"/v1/cluster/{edge.cluster}/reseal", json={})).status_code == 202
@@ -167,7 +167,7 @@ async def test_what_is_there_already_is_resealed(
 
 
 async def test_what_can_never_be_entered_again_is_given_up_by_deleting_it(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient
 ) -> None:
     lost = ["default/db/password", f"{EARLIER}/password"]
     await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=lost)
@@ -239,7 +239,9 @@ async def manifests(centre: GatewayCentre, cluster: UUID) -> list[str]:
     return [answer.text for answer in answers]
 
 
-async def environments(centre: GatewayCentre, edge: Edge, planted: Mapping[str, str]) -> dict[str, dict[str, str]]:
+async def environments(
+    centre: GatewayCentre, edge: EdgeCredentials, planted: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
     """What the container of each Deployment is given, by its name, where the Secret with the proxies holds this."""
     data = {key: b64encode(value.encode()).decode() for key, value in planted.items()}
     found: dict[str, dict[str, str]] = {}
@@ -255,7 +257,7 @@ async def environments(centre: GatewayCentre, edge: Edge, planted: Mapping[str, 
 
 
 async def test_a_file_that_is_to_be_entered_again_as_a_whole_stops_no_other_secret(
-    centre: GatewayCentre, edge: Edge, operator: httpx.AsyncClient
+    centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient
 ) -> None:
     """Nobody could read it, so nobody knows its keys: the list has the Secret itself."""
     await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=["default/broken"])

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from gateway_centre import Edge, GatewayCentre
+from gateway_centre import EdgeCredentials, GatewayCentre
 
 from api import rotation
 from api.rotation import has_its_turn
@@ -17,7 +17,7 @@ from edgewright.domain.credentials import cluster_secret, sha256_of
 
 
 @pytest.fixture
-async def edge(centre: GatewayCentre) -> Edge:
+async def edge(centre: GatewayCentre) -> EdgeCredentials:
     """Attached, and both of its credentials were used."""
     edge = await centre.register(await centre.create("edge"))
     assert await rotate(centre, edge) == []
@@ -25,7 +25,7 @@ async def edge(centre: GatewayCentre) -> Edge:
     return edge
 
 
-async def rotate(centre: GatewayCentre, edge: Edge, **said: Any) -> list[str]:
+async def rotate(centre: GatewayCentre, edge: EdgeCredentials, **said: Any) -> list[str]:
     """What the answer to a heartbeat asks for."""
     body = {"flux_sha256": sha256_of(edge.flux).hex(), **said}
     answer = await centre.client(edge.as_agent).post("/v1/agent/heartbeat", json=body)
@@ -34,12 +34,12 @@ async def rotate(centre: GatewayCentre, edge: Edge, **said: Any) -> list[str]:
     return roles
 
 
-async def fetch(centre: GatewayCentre, edge: Edge) -> int:
+async def fetch(centre: GatewayCentre, edge: EdgeCredentials) -> int:
     path = f"/uuid/{edge.cluster}/info/refs?service=git-upload-pack"
     return (await centre.client(edge.as_flux).get(path)).status_code
 
 
-async def register(centre: GatewayCentre, edge: Edge, role: Role) -> Edge:
+async def register(centre: GatewayCentre, edge: EdgeCredentials, role: Role) -> EdgeCredentials:
     """The edge after a rotation of one role."""
     secret = cluster_secret(role, secrets.token_bytes(32)).text
     wish = {"role": role, "secret": secret}
@@ -49,7 +49,7 @@ async def register(centre: GatewayCentre, edge: Edge, role: Role) -> Edge:
 
 
 async def test_what_an_operator_asks_for_is_wanted_until_the_successor_is_used(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     path = f"/v1/cluster/{edge.cluster}/credential/rotate"
     answer = await admin.post(path)
@@ -73,7 +73,9 @@ async def test_what_an_operator_asks_for_is_wanted_until_the_successor_is_used(
     assert timeline.count("credential.rotated") == 2
 
 
-async def test_one_role_alone_can_be_asked_for(centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge) -> None:
+async def test_one_role_alone_can_be_asked_for(
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
+) -> None:
     path = f"/v1/cluster/{edge.cluster}/credential/rotate"
     assert (await admin.post(path, json={"roles": ["flux"]})).json() == {"roles": ["flux"]}
     assert await rotate(centre, edge) == ["flux"]
@@ -84,7 +86,7 @@ async def test_one_role_alone_can_be_asked_for(centre: GatewayCentre, admin: htt
 
 
 async def test_a_cluster_without_an_edge_has_nothing_to_replace(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     alone = await centre.create("alone")
     refused = await admin.post(f"/v1/cluster/{alone}/credential/rotate")
@@ -94,7 +96,9 @@ async def test_a_cluster_without_an_edge_has_nothing_to_replace(
     assert refused.json()["code"] == "nothing_to_rotate"
 
 
-async def test_what_flux_uses_and_the_centre_does_not_know_is_replaced(centre: GatewayCentre, edge: Edge) -> None:
+async def test_what_flux_uses_and_the_centre_does_not_know_is_replaced(
+    centre: GatewayCentre, edge: EdgeCredentials
+) -> None:
     of_a_later_day = "ab" * 32
     assert await rotate(centre, edge, flux_sha256=of_a_later_day) == ["flux"]
     successor = await register(centre, edge, Role.FLUX)
@@ -123,7 +127,7 @@ def test_credentials_get_up_to_a_tenth_older_each_clusters_by_another_share() ->
 
 
 async def test_credentials_are_replaced_when_they_are_old(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge, monkeypatch: pytest.MonkeyPatch
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rotation, "ROUND", rotation.TURN)
     centre.offer(credential_age=timedelta(days=90))
@@ -139,7 +143,7 @@ async def test_credentials_are_replaced_when_they_are_old(
 
 
 async def test_a_cluster_that_is_deleted_is_not_asked_by_age(
-    centre: GatewayCentre, admin: httpx.AsyncClient, edge: Edge
+    centre: GatewayCentre, admin: httpx.AsyncClient, edge: EdgeCredentials
 ) -> None:
     centre.offer(credential_age=timedelta(microseconds=1))
     await admin.delete(f"/v1/cluster/{edge.cluster}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from gateway_centre import Edge, GatewayCentre, bearer
+from gateway_centre import EdgeCredentials, GatewayCentre, bearer
 from resealing_edge import status as edge_status
 from starlette.datastructures import State
 from tour import DOCUMENT, OPERATIONS
@@ -180,7 +180,7 @@ def test_each_limit_is_of_an_operation_that_takes_a_body() -> None:
     assert set(LIMITS) <= set(TAKING_BODIES)
 
 
-async def being_resealed(centre: GatewayCentre) -> Edge:
+async def being_resealed(centre: GatewayCentre) -> EdgeCredentials:
     """An edge whose re-sealed values are waited for."""
     edge = await centre.register(await centre.create("edge"))
     agent, admin = centre.client(edge.as_agent), await centre.operator(Permission.ADMIN)

@@ -19,6 +19,8 @@ import workflows
 LONGEST_FILE = 400
 TABLES = "edgewright/adapters/database/tables.py"
 """Declarations, one after the other: that file may be as long as there are columns."""
+SHARED_FOLDERS = ("bench", "tools", "tests/support", "tests/real/edge_cluster")
+"""What others import, beside the product."""
 EMPTY_WORDS = {"helper", "helpers", "manager", "managers", "misc", "util", "utils", "stuff"}
 EMPTY_NAMES = {"data", "info", "process"}
 """Fine as a part of a name, not as the whole of one."""
@@ -92,9 +94,12 @@ def _repeated_classes(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
     return {name: found for name, found in places.items() if len(found) > 1}
 
 
-def test_no_two_classes_of_the_product_share_a_name(root: Path, product_modules: list[Path]) -> None:
-    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text("utf-8")) for path in product_modules}
-    assert _repeated_classes(trees) == {}
+def test_no_two_classes_share_a_name(root: Path, product_modules: list[Path]) -> None:
+    """Classes of a test's own file are left out: nobody else imports them."""
+    shared = [path for folder in SHARED_FOLDERS for path in sorted((root / folder).rglob("*.py"))]
+    files = {path.relative_to(root).as_posix(): path for path in (*product_modules, *shared)}
+    assert all(any(name.startswith(f"{folder}/") for name in files) for folder in SHARED_FOLDERS)
+    assert _repeated_classes({name: ast.parse(path.read_text("utf-8")) for name, path in files.items()}) == {}
 
 
 def test_a_class_name_that_occurs_twice_would_be_found() -> None:

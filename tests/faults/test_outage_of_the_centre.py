@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from centre import eventually
 from embedded import EmbeddedEdgewright
-from failing.caller import AttachedEdge, Caller
+from failing.caller import Caller, CallingEdge
 from failing.records import running
 from moved_back import move_back
 from temporalio.client import Client
@@ -34,7 +34,7 @@ async def test_an_hour_without_a_centre_turns_no_edge_unknown(tmp_path: Path) ->
 
 
 async def stays_known_over_an_outage(
-    centre: EmbeddedEdgewright, operator: Caller, clusters: list[str], edge: AttachedEdge
+    centre: EmbeddedEdgewright, operator: Caller, clusters: list[str], edge: CallingEdge
 ) -> None:
     for cluster in clusters:
         await operator.until(cluster, lambda shown: available(shown) == "True", seconds=30)

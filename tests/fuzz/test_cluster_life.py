@@ -15,13 +15,13 @@ from embedded import EmbeddedEdgewright
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
-from life_model import Life
+from life_model import LifeModel
 from loopback import PLAIN
 from supervised import eventually
 
 from tools.chaos.edge_keys import EdgeKey, make_keys
 from tools.chaos.golden import CONFIGURATION, EDGE_STATUS, RELEASE_FILE, REPOSITORIES
-from tools.chaos.repositories import Repository, is_secret, read_repositories
+from tools.chaos.repositories import CheckedRepository, is_secret, read_repositories
 from tools.chaos.sealed import Opener
 
 pytestmark = pytest.mark.timeout(3600)
@@ -44,7 +44,7 @@ class ClusterLife(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.life = Life(f"life-{uuid4().hex[:8]}")
+        self.life = LifeModel(f"life-{uuid4().hex[:8]}")
         self.stamps = 0
         self.refused = False
 
@@ -281,7 +281,7 @@ class ClusterLife(RuleBasedStateMachine):
     def _until_gone(self) -> None:
         eventually(lambda: self.of_cluster("GET").status_code == 410, seconds=PATIENCE)
         self._is_gone()
-        self.life = Life(self.life.name)
+        self.life = LifeModel(self.life.name)
 
     def _is_gone(self) -> None:
         if self.life.uuid:
@@ -297,7 +297,7 @@ def said(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, "" if answer.is_success else str(answer.json()["code"])
 
 
-def opened_secrets(repository: Repository, keys: list[EdgeKey]) -> dict[str, str | None]:
+def opened_secrets(repository: CheckedRepository, keys: list[EdgeKey]) -> dict[str, str | None]:
     """``namespace/name/key`` -> value, of every sealed Secret at the head."""
     opener, found = Opener(keys), dict[str, str | None]()
     for path, blob in repository.files.items():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import at_phase, is_told, stage
 
 from edgewright.application.secret_commits import SecretCommits
@@ -41,7 +41,7 @@ class LeadingClock:
 class Walk:
     """One path under way: a centre of its own, on a server that others use after it."""
 
-    centre: Centre
+    centre: WorkflowCentre
     clock: LeadingClock
     name: str
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from embedded import EmbeddedEdgewright
-from supervised import Stage
+from supervised import SupervisedHome
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    stage = Stage(tmp_path)
+def stage(tmp_path: Path) -> Iterator[SupervisedHome]:
+    stage = SupervisedHome(tmp_path)
     yield stage
     stage.signals.count = 2
     stage.supervisor.stop()

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import psutil
 import pytest
-from supervised import DIES, SERVES, STUBBORN, Stage, eventually, living
+from supervised import DIES, SERVES, STUBBORN, SupervisedHome, eventually, living
 
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.supervisor import RestartPolicy, StopRequested
 
 
-def test_parts_are_stopped_in_the_opposite_order_of_their_start(stage: Stage) -> None:
+def test_parts_are_stopped_in_the_opposite_order_of_their_start(stage: SupervisedHome) -> None:
     for name in ("temporal", "worker", "gateway"):
         stage.start(name)
     stage.supervisor.stop()
     assert stage.diary() == ["gateway stopped", "worker stopped", "temporal stopped"]
 
 
-def test_killed_part_is_started_again_and_a_plain_line_says_so(stage: Stage) -> None:
+def test_killed_part_is_started_again_and_a_plain_line_says_so(stage: SupervisedHome) -> None:
     first = stage.start("worker")
     os.kill(first, signal.SIGKILL)
     assert stage.supervisor.wait_for(lambda: stage.supervisor.pid_of("worker") not in {first, None}, seconds=20)
@@ -29,7 +29,7 @@ def test_killed_part_is_started_again_and_a_plain_line_says_so(stage: Stage) -> 
     assert "worker.log" in line
 
 
-def test_part_that_was_restarted_is_not_ready_before_it_says_so_again(stage: Stage) -> None:
+def test_part_that_was_restarted_is_not_ready_before_it_says_so_again(stage: SupervisedHome) -> None:
     first = stage.start("worker")
     ready = stage.home / "worker.ready"
     ready.write_text("said by the first")
@@ -44,7 +44,7 @@ def test_pauses_between_restarts_grow_up_to_a_bound() -> None:
     assert [policy.pause_after(deaths) for deaths in (1, 2, 3, 4, 5)] == [0.25, 0.5, 1.0, 1.0, 1.0]
 
 
-def test_part_that_keeps_dying_ends_everything_and_names_its_log(stage: Stage) -> None:
+def test_part_that_keeps_dying_ends_everything_and_names_its_log(stage: SupervisedHome) -> None:
     healthy = stage.start("temporal")
     stage.supervisor.start(stage.part("worker", DIES))
     with pytest.raises(CliError, match=r"worker ended with exit code 3, 5 times within 60 seconds") as caught:
@@ -57,7 +57,7 @@ def test_part_that_keeps_dying_ends_everything_and_names_its_log(stage: Stage) -
 
 
 def test_deaths_that_are_far_apart_do_not_add_up(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, policy=RestartPolicy(first_pause=0.01, longest_pause=0.01, window=0.01))
+    stage = SupervisedHome(tmp_path, policy=RestartPolicy(first_pause=0.01, longest_pause=0.01, window=0.01))
     stage.supervisor.start(stage.part("worker", DIES))
     stage.stop_soon(after=lambda: len(stage.said) >= 7)
     with pytest.raises(StopRequested):
@@ -65,14 +65,14 @@ def test_deaths_that_are_far_apart_do_not_add_up(tmp_path: Path) -> None:
     stage.supervisor.stop()
 
 
-def test_part_that_does_not_get_ready_in_time_is_reported(stage: Stage) -> None:
+def test_part_that_does_not_get_ready_in_time_is_reported(stage: SupervisedHome) -> None:
     stage.supervisor.start(stage.part("gateway", "import time; print('binding'); time.sleep(60)"))
     with pytest.raises(CliError, match="gateway did not get ready") as caught:
         stage.supervisor.wait_ready("gateway", seconds=0.5)
     assert caught.value.exit_code == ExitCode.UNAVAILABLE
 
 
-def test_program_that_is_not_there_is_reported(stage: Stage) -> None:
+def test_program_that_is_not_there_is_reported(stage: SupervisedHome) -> None:
     part = stage.part("temporal")
     missing = type(part)(**{**vars(part), "command": ["/nonexistent/temporal"]})
     with pytest.raises(CliError, match="temporal cannot be started: /nonexistent/temporal"):
@@ -80,20 +80,20 @@ def test_program_that_is_not_there_is_reported(stage: Stage) -> None:
     assert stage.ledger.living() == {}
 
 
-def test_wish_to_stop_ends_any_waiting(stage: Stage) -> None:
+def test_wish_to_stop_ends_any_waiting(stage: SupervisedHome) -> None:
     stage.start("worker")
     stage.stop_soon()
     with pytest.raises(StopRequested):
         stage.supervisor.wait_for(lambda: False, seconds=30)
 
 
-def test_part_that_ignores_the_request_is_killed_after_its_grace(stage: Stage) -> None:
+def test_part_that_ignores_the_request_is_killed_after_its_grace(stage: SupervisedHome) -> None:
     pid = stage.start("worker", STUBBORN, grace=0.2)
     stage.supervisor.stop()
     assert not living(pid)
 
 
-def test_second_wish_to_stop_kills_at_once(stage: Stage) -> None:
+def test_second_wish_to_stop_kills_at_once(stage: SupervisedHome) -> None:
     pids = [stage.start(name, STUBBORN, grace=600) for name in ("worker", "gateway")]
     stage.signals.ask()
     stage.stop_soon()
@@ -101,7 +101,7 @@ def test_second_wish_to_stop_kills_at_once(stage: Stage) -> None:
     assert not any(living(pid) for pid in pids)
 
 
-def test_children_of_a_killed_part_die_with_it(stage: Stage) -> None:
+def test_children_of_a_killed_part_die_with_it(stage: SupervisedHome) -> None:
     program = STUBBORN.replace("while", "import subprocess; subprocess.Popen(['sleep', '600'])\nwhile", 1)
     pid = stage.start("gateway", program, grace=0.2)
     eventually(lambda: psutil.Process(pid).children())
@@ -110,11 +110,11 @@ def test_children_of_a_killed_part_die_with_it(stage: Stage) -> None:
     eventually(lambda: not living(grandchild.pid))
 
 
-def test_ctrl_c_in_the_terminal_reaches_no_part_directly(stage: Stage) -> None:
+def test_ctrl_c_in_the_terminal_reaches_no_part_directly(stage: SupervisedHome) -> None:
     assert os.getpgid(stage.start("worker")) != os.getpgid(0)
 
 
-def test_log_keeps_what_earlier_runs_said_and_is_private(stage: Stage) -> None:
+def test_log_keeps_what_earlier_runs_said_and_is_private(stage: SupervisedHome) -> None:
     log = stage.home / "logs" / "worker.log"
     log.write_text("earlier\n")
     stage.supervisor.start(stage.part("worker", "print('now', flush=True); import time; time.sleep(60)"))
@@ -122,40 +122,42 @@ def test_log_keeps_what_earlier_runs_said_and_is_private(stage: Stage) -> None:
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_survivors_of_a_killed_run_are_ended(stage: Stage, tmp_path: Path) -> None:
+def test_survivors_of_a_killed_run_are_ended(stage: SupervisedHome, tmp_path: Path) -> None:
     pids = [stage.start("worker"), stage.start("gateway")]
-    next_run = Stage(tmp_path)
+    next_run = SupervisedHome(tmp_path)
     assert next_run.ledger.end_survivors() == ["gateway", "worker"]
     # They are children of this very process here, so it has to take their exit codes.
     eventually(lambda: not any(living(pid) for pid in pids))
     assert next_run.ledger.end_survivors() == []
 
 
-def test_survivor_whose_record_was_never_completed_is_found_by_its_mark(stage: Stage, tmp_path: Path) -> None:
+def test_survivor_whose_record_was_never_completed_is_found_by_its_mark(
+    stage: SupervisedHome, tmp_path: Path
+) -> None:
     pid = stage.start("worker")
     ledger = tmp_path / "processes.json"
     record = ledger.read_text()
     ledger.write_text(record.replace(str(pid), "null", 1))
-    assert Stage(tmp_path).ledger.end_survivors() == ["worker"]
+    assert SupervisedHome(tmp_path).ledger.end_survivors() == ["worker"]
     eventually(lambda: not living(pid))
 
 
-def test_other_process_that_got_the_same_number_is_left_alone(stage: Stage, tmp_path: Path) -> None:
+def test_other_process_that_got_the_same_number_is_left_alone(stage: SupervisedHome, tmp_path: Path) -> None:
     pid = stage.start("worker")
     created = psutil.Process(pid).create_time()
     ledger = tmp_path / "processes.json"
     ledger.write_text(ledger.read_text().replace(str(created), str(created - 3600)))
-    assert Stage(tmp_path).ledger.end_survivors() == []
+    assert SupervisedHome(tmp_path).ledger.end_survivors() == []
     assert living(pid)
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", '[{"part": 1}]', "[3]"])
 def test_damaged_ledger_stops_nobody(tmp_path: Path, content: str) -> None:
     (tmp_path / "processes.json").write_text(content)
-    assert Stage(tmp_path).ledger.end_survivors() == []
+    assert SupervisedHome(tmp_path).ledger.end_survivors() == []
 
 
-def test_nothing_is_on_record_after_a_clean_stop(stage: Stage) -> None:
+def test_nothing_is_on_record_after_a_clean_stop(stage: SupervisedHome) -> None:
     stage.start("worker", SERVES)
     assert set(stage.ledger.living()) == {"worker"}
     stage.supervisor.stop()

@@ -16,7 +16,7 @@ import httpx
 import psutil
 import pytest
 from embedded import EmbeddedEdgewright
-from supervised import Stage, eventually, living
+from supervised import SupervisedHome, eventually, living
 
 from edgewright.cli.clusters_page import COLUMNS_KEY
 from edgewright.cli.initialise import initialise_storage
@@ -132,7 +132,9 @@ def test_down_stops_everything_from_another_terminal(edgewright: EmbeddedEdgewri
     assert not (edgewright.home / "endpoints.json").exists()
 
 
-def test_existing_temporal_server_is_used_and_left_alone(edgewright: EmbeddedEdgewright, stage: Stage) -> None:
+def test_existing_temporal_server_is_used_and_left_alone(
+    edgewright: EmbeddedEdgewright, stage: SupervisedHome
+) -> None:
     settings = with_ports(Settings(home=stage.home, gateway_port=0, temporal_port=0, temporal_ui_port=0))
     server, _ = temporal_parts(settings)
     stage.supervisor.start(server)

@@ -33,7 +33,7 @@ WHOLE = Observation(
 )
 
 
-class Edge:
+class UnreadableEdge:
     """Sees nothing: what was seen is set by the test."""
 
     async def namespaces(self, *, most: int) -> list[str]:
@@ -79,7 +79,7 @@ class NoSecrets:
         raise AssertionError("there is none")
 
 
-class Life:
+class AgentLife:
     """One agent's life.
 
     Args:
@@ -96,7 +96,7 @@ class Life:
         self.each_sleep: Callable[[], object] = lambda: None
         chance = chance or Random(7)
         self.watch = Watch(
-            Edge(),
+            UnreadableEdge(),
             self._no_certificate,
             namespace="edgewright",
             cluster="cluster",

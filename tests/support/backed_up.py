@@ -117,7 +117,7 @@ def lose(home: Path, what: str) -> None:
             shutil.rmtree(home)
 
 
-class Edge:
+class RegisteredEdge:
     """An edge that has registered: its credentials, and how it calls."""
 
     def __init__(self, centre: EmbeddedEdgewright, cluster: str, *, kube_system_uid: str | None = None) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from bootstrap_runs import Run
+from bootstrap_runs import BootstrapRun
 from stand_in_kubectl import KubectlState
 
 from edgewright.bootstrap import BootstrapInput, render_script
@@ -59,7 +59,7 @@ SHELLS = _shells()
 
 
 @dataclass
-class Centre:
+class RegistrationServer:
     """A real HTTP server that answers registrations as it is told."""
 
     answers: list[tuple[int, str] | None] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Centre:
         self.answers = [answer and (answer[0], json.dumps(answer[1])) for answer in answers]
 
 
-class Edge:
+class KubectlMachine:
     """A machine with kubectl for one Kubernetes cluster."""
 
     cluster_uuid = str(CLUSTER)
@@ -84,9 +84,9 @@ class Edge:
     kube_system_uid = KUBE_SYSTEM_UID
     flux_kinds = (*FLUX_KINDS, HELM_RELEASES)
 
-    def __init__(self, folder: Path, shell: list[str], centre: Centre) -> None:
+    def __init__(self, folder: Path, shell: list[str], centre: RegistrationServer) -> None:
         self.shell = shell
-        self.runs: list[Run] = []
+        self.runs: list[BootstrapRun] = []
         """Those that were begun beside others."""
         self.folder = folder
         self.bin = folder / "bin"

@@ -45,7 +45,7 @@ class Register:
         return 200, {"state": "accepted", "short_code": "7KQ-2MX"}
 
 
-class Run:
+class BootstrapRun:
     """One run, up to where it stands still, or is killed.
 
     Args:

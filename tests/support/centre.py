@@ -46,7 +46,7 @@ _FIRST_STARTS: list[bytes] = []
 
 
 @dataclass
-class Centre:
+class WorkflowCentre:
     """Everything that a test of the workflow touches."""
 
     database: Database
@@ -147,7 +147,7 @@ async def eventually(
 @asynccontextmanager
 async def open_centre(
     folder: Path, temporal: str, *, clock: Callable[[], datetime] | None = None
-) -> AsyncIterator[Centre]:
+) -> AsyncIterator[WorkflowCentre]:
     """A centre without a worker; the folder may hold an earlier one. ``clock`` stands in for the database's."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "edgewright.db"
@@ -162,7 +162,9 @@ async def open_centre(
         client = await connect(temporal, "default")
         ensure_webhook_key(folder / FILE_NAME)
         ports.git.create_repository(REPOSITORY_HELM_CHARTS)
-        yield Centre(database=database, client=client, ports=ports, fleet=TemporalFleet(client), sender=sender)
+        yield WorkflowCentre(
+            database=database, client=client, ports=ports, fleet=TemporalFleet(client), sender=sender
+        )
 
 
 async def _first_start() -> bytes:
@@ -185,7 +187,12 @@ async def _started(ports: OpenPorts) -> None:
 
 @asynccontextmanager
 async def working(
-    centre: Centre, *, but: str = "", fleet: Fleet | None = None, sender: WebhookSender | None = None, **replaced: Any
+    centre: WorkflowCentre,
+    *,
+    but: str = "",
+    fleet: Fleet | None = None,
+    sender: WebhookSender | None = None,
+    **replaced: Any,
 ) -> AsyncIterator[None]:
     """Runs a worker for the centre; ``fleet``, ``sender`` and ``replaced`` swap single ports for faulty ones.
 

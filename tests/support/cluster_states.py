@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from centre import Centre
+from centre import WorkflowCentre
 from loose_objects import object_file
 from sealing_keys import certificate_pem, private_key
 
@@ -36,7 +36,7 @@ def staged(cluster: UUID, name: str, key: str) -> StagedChange:
     )
 
 
-async def stage(centre: Centre, cluster: UUID, key: str) -> StagedChange:
+async def stage(centre: WorkflowCentre, cluster: UUID, key: str) -> StagedChange:
     change = staged(cluster, "db", key)
     await centre.ports.staging.stage([change])
     return change
@@ -47,7 +47,7 @@ def remove_content(repository: Path, path: str) -> None:
     object_file(repository, f"main:{path}").unlink()
 
 
-async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedelta) -> None:
+async def postpone(centre: WorkflowCentre, cluster: UUID, step: StepName, *, by: timedelta) -> None:
     """Stores that a step waits for a moment so far ahead, as a workflow leaves it whose clock was wrong."""
     projection = (await centre.row(cluster)).projection
     assert projection is not None
@@ -57,15 +57,15 @@ async def postpone(centre: Centre, cluster: UUID, step: StepName, *, by: timedel
     await centre.steps.project(cluster, later, [])
 
 
-async def states(centre: Centre, changes: Sequence[StagedChange]) -> Counter[StagedState]:
+async def states(centre: WorkflowCentre, changes: Sequence[StagedChange]) -> Counter[StagedState]:
     return Counter([row.state for change in changes for row in await centre.ports.staging.request(change.request)])
 
 
-async def kinds(centre: Centre, cluster: UUID) -> list[str]:
+async def kinds(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     return [event.kind for event in await centre.audit.timeline(cluster)]
 
 
-async def tells(centre: Centre, cluster: UUID, kind: str) -> bool:
+async def tells(centre: WorkflowCentre, cluster: UUID, kind: str) -> bool:
     """Whether the timeline has an event of a kind."""
     return kind in await kinds(centre, cluster)
 
@@ -88,11 +88,11 @@ def waits_to_try(step: StepName) -> Callable[[ClusterRow], bool]:
     )
 
 
-async def has_commits(centre: Centre, cluster: UUID, number: int) -> bool:
+async def has_commits(centre: WorkflowCentre, cluster: UUID, number: int) -> bool:
     return len(await asyncio.to_thread(centre.git.log, cluster, limit=100)) == number
 
 
-async def is_told(centre: Centre, cluster: UUID) -> bool:
+async def is_told(centre: WorkflowCentre, cluster: UUID) -> bool:
     """Whether the workflow rests and the database holds what it would say."""
     now = (await centre.handle(cluster).describe()).raw_description
     if now.pending_activities or now.HasField("pending_workflow_task"):

@@ -28,7 +28,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @dataclass
-class Clock:
+class DatabaseClock:
     """The database's clock, in the hands of a test."""
 
     at: datetime = NOON
@@ -44,12 +44,12 @@ class Clock:
 class Store(OpenPorts):
     """All ports on one database, as one process has them; no repositories and no key."""
 
-    clock: Clock
+    clock: DatabaseClock
 
     @classmethod
-    def on(cls, database: Database, clock: Clock | None = None) -> Self:
+    def on(cls, database: Database, clock: DatabaseClock | None = None) -> Self:
         nowhere = Path(os.devnull)
-        return cls(**vars(ports_on(database, BareGitServer(nowhere), nowhere)), clock=clock or Clock())
+        return cls(**vars(ports_on(database, BareGitServer(nowhere), nowhere)), clock=clock or DatabaseClock())
 
     async def write(self, cluster: UUID, name: str = "press-shop", **more: Any) -> Written:
         body = {"name": name, "namespace": "edgewright", **more}

@@ -24,7 +24,7 @@ EDGE_CLUSTER = "f24d354d-abc1-4e32-98e1-0667b3e40b61"
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandOutput:
     """How a command ended and what it printed."""
 
     code: int
@@ -54,7 +54,9 @@ class Desk:
         assert done.code == 0, done
         return done.out
 
-    def curl(self, method: str, path: str, body: object = None, *, user: tuple[str, str] | None = None) -> Said:
+    def curl(
+        self, method: str, path: str, body: object = None, *, user: tuple[str, str] | None = None
+    ) -> CommandOutput:
         """One request with curl. ``out`` is the body, ``code`` the HTTP status."""
         header = self.folder / "header"
         token = (self.centre.home / "admin-token").read_text().strip()
@@ -67,7 +69,7 @@ class Desk:
         done = self.run("curl", *options, f"{self.gateway}{path}", stdin=json.dumps(body) if given else "")
         assert done.code == 0, done
         content, _, status = done.out.rpartition("\n")
-        return Said(int(status), content, done.err)
+        return CommandOutput(int(status), content, done.err)
 
     def json(self, path: str) -> Any:
         """The JSON of a GET that succeeds."""
@@ -75,7 +77,7 @@ class Desk:
         assert answer.code == 200, answer
         return json.loads(answer.out)
 
-    def git(self, *arguments: str, user: str = "desk", password: str | None = None) -> Said:
+    def git(self, *arguments: str, user: str = "desk", password: str | None = None) -> CommandOutput:
         """Git, with the admin token unless another password is given."""
         secret = self.folder / "password"
         secret.write_text(password or (self.centre.home / "admin-token").read_text().strip())
@@ -99,7 +101,7 @@ class Desk:
         assert done.code == 0, done
         return {name: base64.b64decode(value) for name, value in json.loads(done.out)["data"].items()}
 
-    def run(self, *command: str, stdin: str = "", **variables: str) -> Said:
+    def run(self, *command: str, stdin: str = "", **variables: str) -> CommandOutput:
         """Any program, in the home of a user who has nothing of his own."""
         surroundings = {"HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1", "no_proxy": "*"}
         done = subprocess.run(
@@ -112,7 +114,7 @@ class Desk:
             check=False,
             timeout=300,
         )
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandOutput(done.returncode, done.stdout, done.stderr)
 
     def uuid_of(self, name: str) -> str:
         [uuid] = [item["uuid"] for item in self.json(f"/v1/cluster?name={name}")["items"] if item["name"] == name]

@@ -33,12 +33,12 @@ OURS = {**OF_CLUSTER, "edgewright.dev/generation": "1", "edgewright.dev/part-of"
 FLUX_FINALIZER = ("finalizers.fluxcd.io",)
 
 
-class Killed(BaseException):
+class DetacherKilled(BaseException):
     """The detacher is gone in this moment."""
 
 
 @dataclass
-class DetachableEdge:
+class BootstrappedEdge:
     """After bootstrap: Flux and its kinds, the agent, a Kustomization with a workload, a release with another.
 
     Args:
@@ -198,7 +198,7 @@ class DetachableEdge:
         self.changes.append(what)
         self.killed_in -= 1
         if self.killed_in == 0:
-            raise Killed
+            raise DetacherKilled
 
 
 def _ours() -> dict[str, Any]:

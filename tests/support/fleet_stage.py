@@ -10,7 +10,7 @@ from edgewright.ports.secret_staging import SecretStaging
 
 
 @dataclass
-class Stage:
+class FleetStage:
     """A fleet, and the stores that it stands before."""
 
     fleet: Fleet

@@ -61,7 +61,7 @@ async def make_database(file: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Edge:
+class EdgeCredentials:
     """The two credentials that an edge has made."""
 
     cluster: UUID
@@ -229,9 +229,9 @@ class GatewayCentre:
         token: str = answer.json().partition("token=")[2]
         return token
 
-    async def register(self, cluster: UUID, *, uid: str = "uid-1", token: str | None = None) -> Edge:
+    async def register(self, cluster: UUID, *, uid: str = "uid-1", token: str | None = None) -> EdgeCredentials:
         """A Kubernetes cluster that has registered; it is accepted if the policy says so."""
-        edge = Edge(
+        edge = EdgeCredentials(
             cluster,
             cluster_secret(Role.FLUX, secrets.token_bytes(32)).text,
             cluster_secret(Role.AGENT, secrets.token_bytes(32)).text,

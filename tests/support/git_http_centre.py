@@ -33,7 +33,7 @@ CONTENT = {
 
 
 @dataclass
-class Centre:
+class GitHttpCentre:
     """The server side: repositories, and their address.
 
     Attributes:
@@ -71,7 +71,7 @@ class Centre:
         return head
 
 
-def application(centre: Centre) -> Starlette:
+def application(centre: GitHttpCentre) -> Starlette:
     engine = centre.engine
 
     async def on_pushed(pushed: Pushed) -> None:
@@ -122,7 +122,7 @@ Git = Callable[..., subprocess.CompletedProcess[str]]
 class Work:
     """A clone of a populated repository."""
 
-    def __init__(self, centre: Centre, git: Git, folder: Path) -> None:
+    def __init__(self, centre: GitHttpCentre, git: Git, folder: Path) -> None:
         self.id, url = centre.repository()
         self.path = folder
         self._centre = centre

@@ -7,7 +7,7 @@ Desired = Literal["none", "present", "removed", "deleted"]
 
 
 @dataclass
-class Life:
+class LifeModel:
     """The wishes that were answered with yes, put together.
 
     Args:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import httpx
 import uvicorn
-from gateway_centre import STATUS_APP, Edge, GatewayCentre, bearer, gateway_centre, make_database
+from gateway_centre import STATUS_APP, EdgeCredentials, GatewayCentre, bearer, gateway_centre, make_database
 from loopback import PLAIN
 
 from api.connections.bounded_http import bounded_http
@@ -54,9 +54,9 @@ class Population:
 
     admin: dict[str, str]
     active: UUID
-    edge: Edge
+    edge: EdgeCredentials
     other: UUID
-    other_edge: Edge
+    other_edge: EdgeCredentials
     pending: UUID
 
 

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Held:
+class BusiestCallback:
     """The callback that did most.
 
     Args:
@@ -48,9 +48,9 @@ class Called:
 
 
 @contextmanager
-def loop_watched() -> Iterator[Held]:
+def loop_watched() -> Iterator[BusiestCallback]:
     """Looks at every callback of the running loop meanwhile."""
-    most, original = Held(), asyncio.Handle._run
+    most, original = BusiestCallback(), asyncio.Handle._run
     loop = asyncio.get_running_loop()
 
     def counted(handle: asyncio.Handle) -> None:

@@ -45,7 +45,7 @@ class Marker:
 
 
 @dataclass(frozen=True, order=True)
-class Finding:
+class FoundMarker:
     """A marker was at a place, written in one way."""
 
     place: str
@@ -126,11 +126,11 @@ class MarkerSearch:
                     assert len(needle) >= 16, f"{marker.name} as {form} is too short to be told from chance"
                     self._needles.setdefault(needle, (marker.name, form))
 
-    def through(self, places: Iterable[Place]) -> list[Finding]:
+    def through(self, places: Iterable[Place]) -> list[FoundMarker]:
         """Every finding, sorted; a form that equals another one is reported as the first of them."""
         return sorted(
             {
-                Finding(place, marker, form)
+                FoundMarker(place, marker, form)
                 for place, content in places
                 for needle, (marker, form) in self._needles.items()
                 if needle in content

@@ -48,7 +48,7 @@ class Collector:
 def otlp_collector() -> Iterator[Collector]:
     collector = Collector()
 
-    class Handler(BaseHTTPRequestHandler):
+    class CollectorHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             collector.bodies.append(gzip.decompress(body) if self.headers["Content-Encoding"] == "gzip" else body)
@@ -61,7 +61,7 @@ def otlp_collector() -> Iterator[Collector]:
         def log_message(self, *_: object) -> None:
             """Says nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), CollectorHandler) as server:
         collector.port = server.server_port
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:

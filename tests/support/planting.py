@@ -94,7 +94,7 @@ def plant_in_processes(watch: ProcessWatch, written: Mapping[str, bytes]) -> Non
 def planted_answers(written: Mapping[str, bytes]) -> Iterator[str]:
     """A gateway that says nothing else; yields its URL."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class PlantedHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             content = b"\n".join(written.values())
             self.send_response(200)
@@ -105,7 +105,7 @@ def planted_answers(written: Mapping[str, bytes]) -> Iterator[str]:
         def log_message(self, *args: object) -> None:
             """Quiet: pytest shows what matters."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PlantedHandler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from gateway_centre import Edge, GatewayCentre
+from gateway_centre import EdgeCredentials, GatewayCentre
 from sealing_keys import certificate_pem, private_key
 
 NOW = datetime.now(UTC)
@@ -15,7 +15,7 @@ def certificate(bits: int = 2048, *, days: int = 100) -> str:
     return certificate_pem(private_key(bits), not_before=begin, not_after=end)
 
 
-async def beat(centre: GatewayCentre, edge: Edge, **body: Any) -> dict[str, Any]:
+async def beat(centre: GatewayCentre, edge: EdgeCredentials, **body: Any) -> dict[str, Any]:
     """One heartbeat; returns what the agent is told."""
     answer = await centre.client(edge.as_agent).post("/v1/agent/heartbeat", json=body)
     assert answer.status_code == 200, answer.text

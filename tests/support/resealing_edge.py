@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
 
-from centre import Centre
+from centre import WorkflowCentre
 from cryptography.hazmat.primitives.asymmetric import rsa
 from sealing_keys import certificate_pem, open_envelope
 
@@ -127,7 +127,7 @@ def status(number: int) -> Mapping[str, Any]:
 # --- the same without a gateway: on the ports of a centre ----------------------------------------------------------
 
 
-async def certify(centre: Centre, cluster: UUID, number: int) -> None:
+async def certify(centre: WorkflowCentre, cluster: UUID, number: int) -> None:
     """The edge reports a key."""
     made = certificate(number)
     facts = CertificateFacts(
@@ -166,7 +166,7 @@ def to_put(cluster: UUID, secret: str, values: Mapping[str, bytes], number: int)
     ]
 
 
-async def ask(centre: Centre, cluster: UUID) -> Resealing:
+async def ask(centre: WorkflowCentre, cluster: UUID) -> Resealing:
     """What the operator's verb does."""
     row = await centre.row(cluster)
     assert row.certificate
@@ -177,7 +177,7 @@ async def ask(centre: Centre, cluster: UUID) -> Resealing:
     return begun
 
 
-async def answer(centre: Centre, edge: ResealingEdge, *, most: int = 50) -> Resealing:
+async def answer(centre: WorkflowCentre, edge: ResealingEdge, *, most: int = 50) -> Resealing:
     """What the edge hands in for what is wanted."""
     wanted = await centre.ports.resealings.wanted(edge.cluster, limit=most)
     answers = [

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from scripted_centre import Reply, Request, answer, taken
+from scripted_centre import ReceivedRequest, Reply, answer, taken
 
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
@@ -19,7 +19,7 @@ CLUSTER = "cluster"
 ROLES = ("agent", "flux")
 
 
-class Killed(BaseException):
+class AgentKilled(BaseException):
     """The agent is gone in this moment."""
 
 
@@ -60,7 +60,7 @@ class RotatingCentre:
         self.registered: list[str] = []
         self.lets_register = True
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: ReceivedRequest) -> Reply:
         spelled = base64.b64decode(request.headers["Authorization"].split()[1]).decode()
         agent = self.held["agent"]
         if not agent.use(spelled.partition(":")[2]):

@@ -16,7 +16,7 @@ DIGEST = "Edgewright-Status-Digest"
 
 
 @dataclass(frozen=True)
-class Request:
+class ReceivedRequest:
     """What came in. ``caller_port``: two requests over one connection have the same."""
 
     method: str
@@ -35,7 +35,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def answer(request: Request, **wanted: Any) -> Reply:
+def answer(request: ReceivedRequest, **wanted: Any) -> Reply:
     """What a centre answers to a heartbeat."""
     return Reply(200, {"state": "active", "interval": 100, "nonce": request.body["nonce"], **wanted})
 
@@ -45,7 +45,7 @@ def taken() -> Reply:
     return Reply(204, headers={DIGEST: "digest"})
 
 
-def well(request: Request) -> Reply:
+def well(request: ReceivedRequest) -> Reply:
     """What a centre answers on a good day."""
     return answer(request) if request.path == "/v1/agent/heartbeat" else taken()
 
@@ -55,28 +55,28 @@ class ScriptedCentre:
     """``reply`` is asked for each request, and may be changed at any time."""
 
     url: str
-    reply: Callable[[Request], Reply]
-    requests: list[Request] = field(default_factory=list)
+    reply: Callable[[ReceivedRequest], Reply]
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
-    def of(self, path: str) -> list[Request]:
+    def of(self, path: str) -> list[ReceivedRequest]:
         return [request for request in self.requests if request.path == path]
 
     @property
-    def beats(self) -> list[Request]:
+    def beats(self) -> list[ReceivedRequest]:
         return self.of("/v1/agent/heartbeat")
 
     @property
-    def statuses(self) -> list[Request]:
+    def statuses(self) -> list[ReceivedRequest]:
         return self.of("/v1/agent/status")
 
 
 @contextmanager
 def scripted_centre(
-    reply: Callable[[Request], Reply] = well, *, tls: ssl.SSLContext | None = None
+    reply: Callable[[ReceivedRequest], Reply] = well, *, tls: ssl.SSLContext | None = None
 ) -> Iterator[ScriptedCentre]:
     """Serves until the end of the context."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class ScriptedHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 1 << 16  # an answer in two packets would wait 40 ms for the other side between them
         disable_nagle_algorithm = True
@@ -85,7 +85,9 @@ def scripted_centre(
             length = int(self.headers.get("Content-Length") or 0)
             content = self.rfile.read(length)
             body = json.loads(content) if content else None
-            request = Request(self.command, self.path, dict(self.headers.items()), body, self.client_address[1])
+            request = ReceivedRequest(
+                self.command, self.path, dict(self.headers.items()), body, self.client_address[1]
+            )
             centre.requests.append(request)
             reply = centre.reply(request)
             payload = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
@@ -103,7 +105,7 @@ def scripted_centre(
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by the standard library
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ScriptedHandler)
     server.daemon_threads = True
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from centre import Centre, working
+from centre import WorkflowCentre, working
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
@@ -34,7 +34,7 @@ def staged(cluster: UUID, value: bytes | None) -> StagedChange:
     )
 
 
-class Frozen:
+class FrozenGitServer:
     """Git before whose commit something happens, once: the thread that commits was frozen so long."""
 
     def __init__(self, real: GitServer, meanwhile: Callable[[], Awaitable[object]]) -> None:
@@ -77,13 +77,13 @@ async def _await(what: Callable[[], Awaitable[object]]) -> None:
     await what()
 
 
-async def present_value(centre: Centre, cluster: UUID) -> str | None:
+async def present_value(centre: WorkflowCentre, cluster: UUID) -> str | None:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
     document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", "db").path, at=head)
     return read_values(document)["password"].ciphertext if document else None
 
 
-async def committed_cluster(centre: Centre, name: str) -> UUID:
+async def committed_cluster(centre: WorkflowCentre, name: str) -> UUID:
     async with working(centre):
         return await centre.create(name)

@@ -70,7 +70,7 @@ def living(pid: int) -> bool:
 
 
 @dataclass
-class Stage:
+class SupervisedHome:
     """One home with a supervisor. What it says is in ``said``; what parts did is in ``diary``."""
 
     home: Path

@@ -82,7 +82,7 @@ class Receiver:
     @contextmanager
     def serving(self) -> Iterator["Receiver"]:
         """Listens on its port, and on the same one when it comes back."""
-        server = _Server(("127.0.0.1", self.port), _handler_of(self))
+        server = _ReceiverServer(("127.0.0.1", self.port), _handler_of(self))
         self.port = server.server_port
         if self.tls:
             server.socket = self.tls.wrap_socket(server.socket, server_side=True)
@@ -106,13 +106,13 @@ async def set_webhook(webhooks: Webhooks, signing: SigningSecrets, url: str) -> 
     return shown(secret)
 
 
-class _Server(ThreadingHTTPServer):
+class _ReceiverServer(ThreadingHTTPServer):
     daemon_threads = False  # the end of the block waits for what is being answered
     allow_reuse_address = True
 
 
 def _handler_of(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class ReceiverHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             request = Received({name.lower(): value for name, value in self.headers.items()}, body)
@@ -132,4 +132,4 @@ def _handler_of(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: Any) -> None:
             """Says nothing."""
 
-    return Handler
+    return ReceiverHandler

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import centre as centre_module
 import pytest
-from centre import Centre, open_centre, working
+from centre import WorkflowCentre, open_centre, working
 from temporal_server import temporal_server
 from temporalio.worker import UnsandboxedWorkflowRunner
 
@@ -18,14 +18,14 @@ def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
+async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[WorkflowCentre]:
     """A centre whose worker does not run."""
     async with open_centre(tmp_path, temporal) as centre:
         yield centre
 
 
 @pytest.fixture
-async def centre(idle_centre: Centre) -> AsyncIterator[Centre]:
+async def centre(idle_centre: WorkflowCentre) -> AsyncIterator[WorkflowCentre]:
     """A centre at work."""
     async with working(idle_centre):
         yield idle_centre

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import is_told, kinds, staged
 
 from edgewright.domain.cluster import Phase
@@ -34,7 +34,7 @@ def deleted(row: ClusterRow) -> bool:
 
 
 async def test_a_secret_waits_for_no_long_pause_after_an_outage(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     patchable.setattr(policies, "FIRST_BACKOFF", timedelta(seconds=40))
     patchable.setattr(policies, "SECRET_PAUSE", timedelta(seconds=1))
@@ -62,7 +62,7 @@ async def test_a_secret_waits_for_no_long_pause_after_an_outage(
 
 
 async def test_a_nudge_ends_the_wait_for_a_database_that_is_back(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     patchable.setattr(policies, "FIRST_BACKOFF", timedelta(seconds=60))
     away = asyncio.Event()
@@ -86,7 +86,7 @@ async def test_a_nudge_ends_the_wait_for_a_database_that_is_back(
         await idle_centre.until(cluster, deleted, seconds=15)
 
 
-async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: Centre) -> None:
+async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: WorkflowCentre) -> None:
     refused = 0
 
     async def project(*arguments: Any) -> None:
@@ -102,7 +102,7 @@ async def test_a_phase_is_told_once_although_the_database_was_away(idle_centre: 
         assert (await kinds(idle_centre, cluster)).count("phase.changed") == 1
 
 
-async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_centre: Centre) -> None:
+async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_centre: WorkflowCentre) -> None:
     queue, go_on = asyncio.Event(), asyncio.Event()
 
     async def late(*arguments: Any, **more: Any) -> None:
@@ -126,7 +126,7 @@ async def test_a_first_sign_of_life_shows_while_a_step_stands_in_the_queue(idle_
 
 
 async def test_a_changed_configuration_does_not_wait_for_the_next_attempt(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     patchable.setattr(policies, "FIRST_BACKOFF", timedelta(seconds=60))
     bad = True
@@ -147,7 +147,7 @@ async def test_a_changed_configuration_does_not_wait_for_the_next_attempt(
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=15)
 
 
-async def test_what_is_mended_while_a_step_fails_is_noticed(idle_centre: Centre) -> None:
+async def test_what_is_mended_while_a_step_fails_is_noticed(idle_centre: WorkflowCentre) -> None:
     reached, failing = asyncio.Event(), asyncio.Event()
     attempts = 0
     ensure = idle_centre.ports.accounts.ensure

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import at_phase, has_commits, is_told, kinds, staged, states
 from temporalio.testing import ActivityEnvironment
 
@@ -25,7 +25,7 @@ from edgewright.ports.secret_staging import StagedState
 ONE_ACTIVITY = "read_and_commission"
 
 
-async def activities(centre: Centre, cluster: UUID) -> list[str]:
+async def activities(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     """Those of a cluster's workflow, in the order in which they were asked for."""
     return [
         event.activity_task_scheduled_event_attributes.activity_type.name
@@ -34,7 +34,7 @@ async def activities(centre: Centre, cluster: UUID) -> list[str]:
     ]
 
 
-async def waiting_in_the_bulk_queue(centre: Centre, name: str) -> UUID:
+async def waiting_in_the_bulk_queue(centre: WorkflowCentre, name: str) -> UUID:
     """A new cluster whose first activity is not begun, because nobody polls its queue."""
     cluster = uuid4()
     await centre.write(cluster, name)
@@ -42,19 +42,19 @@ async def waiting_in_the_bulk_queue(centre: Centre, name: str) -> UUID:
     return cluster
 
 
-async def is_asked_for(centre: Centre, cluster: UUID) -> bool:
+async def is_asked_for(centre: WorkflowCentre, cluster: UUID) -> bool:
     return await activities(centre, cluster) == [ONE_ACTIVITY]
 
 
-async def has_read(centre: Centre, cluster: UUID, times: int) -> bool:
+async def has_read(centre: WorkflowCentre, cluster: UUID, times: int) -> bool:
     return (await activities(centre, cluster)).count("read_wanted") >= times
 
 
-async def steps_done(centre: Centre, cluster: UUID) -> list[Any]:
+async def steps_done(centre: WorkflowCentre, cluster: UUID) -> list[Any]:
     return [event.detail["step"] for event in await centre.audit.timeline(cluster) if event.kind == "step.done"]
 
 
-async def test_nudges_do_not_cost_a_new_cluster_its_place_in_the_queue(idle_centre: Centre) -> None:
+async def test_nudges_do_not_cost_a_new_cluster_its_place_in_the_queue(idle_centre: WorkflowCentre) -> None:
     centre = idle_centre
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "patient")
@@ -70,7 +70,7 @@ async def test_nudges_do_not_cost_a_new_cluster_its_place_in_the_queue(idle_cent
     assert await steps_done(centre, cluster) == list(COMMISSIONING)
 
 
-async def test_what_is_written_while_a_new_cluster_waits_is_what_it_is_made_from(idle_centre: Centre) -> None:
+async def test_what_is_written_while_a_new_cluster_waits_is_what_it_is_made_from(idle_centre: WorkflowCentre) -> None:
     centre = idle_centre
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "rewritten")
@@ -89,7 +89,7 @@ async def test_what_is_written_while_a_new_cluster_waits_is_what_it_is_made_from
     assert b"newer" in b"".join(files)
 
 
-async def test_a_deletion_does_not_wait_for_the_first_steps(idle_centre: Centre) -> None:
+async def test_a_deletion_does_not_wait_for_the_first_steps(idle_centre: WorkflowCentre) -> None:
     centre = idle_centre
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "deleted-early")
@@ -102,7 +102,7 @@ async def test_a_deletion_does_not_wait_for_the_first_steps(idle_centre: Centre)
     assert not await asyncio.to_thread(centre.git.exists, cluster)
 
 
-async def test_a_pause_reaches_a_new_cluster_that_waits(idle_centre: Centre) -> None:
+async def test_a_pause_reaches_a_new_cluster_that_waits(idle_centre: WorkflowCentre) -> None:
     centre = idle_centre
     async with working(centre, but=names.BULK_QUEUE):
         cluster = await waiting_in_the_bulk_queue(centre, "paused-early")
@@ -117,7 +117,7 @@ async def test_a_pause_reaches_a_new_cluster_that_waits(idle_centre: Centre) -> 
     assert sorted(await steps_done(centre, cluster)) == sorted(COMMISSIONING)
 
 
-async def test_a_secret_does_not_wait_for_the_first_reading_of_a_new_run(idle_centre: Centre) -> None:
+async def test_a_secret_does_not_wait_for_the_first_reading_of_a_new_run(idle_centre: WorkflowCentre) -> None:
     centre = idle_centre
     async with working(centre):
         cluster = await centre.create("begun-anew")
@@ -141,7 +141,7 @@ async def test_a_secret_does_not_wait_for_the_first_reading_of_a_new_run(idle_ce
     ]
 
 
-async def test_a_run_that_is_begun_anew_reads_once_and_does_nothing_again(idle_centre: Centre) -> None:
+async def test_a_run_that_is_begun_anew_reads_once_and_does_nothing_again(idle_centre: WorkflowCentre) -> None:
     centre = idle_centre
     async with working(centre):
         cluster = await centre.create("rested")
@@ -171,7 +171,7 @@ class AwayAtFirst:
         return await self._real.read_wanted(cluster)
 
 
-async def test_a_first_reading_that_fails_is_tried_again(idle_centre: Centre) -> None:
+async def test_a_first_reading_that_fails_is_tried_again(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre, steps=AwayAtFirst(idle_centre.steps, 2)):
         cluster = await idle_centre.create("read-later")
         await eventually(lambda: is_told(idle_centre, cluster))
@@ -198,7 +198,7 @@ async def beginning_with(reading: Reading, *, fails: StepName | None = None) -> 
 
 
 @pytest.fixture
-async def reading(idle_centre: Centre) -> Reading:
+async def reading(idle_centre: WorkflowCentre) -> Reading:
     """Of a new cluster."""
     cluster = uuid4()
     body = {"name": "new", "namespace": "edgewright"}

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import has_commits, is_told
 
 from edgewright.application.rendering import RENDERER_IN_FORCE, RenderInputs
@@ -32,15 +32,15 @@ from edgewright.ports.config_store import NewEntry
 from workflows import policies
 
 
-async def commits(centre: Centre, cluster: UUID) -> int:
+async def commits(centre: WorkflowCentre, cluster: UUID) -> int:
     return len(await asyncio.to_thread(centre.git.log, cluster, limit=100))
 
 
-async def kinds(centre: Centre, cluster: UUID) -> list[str]:
+async def kinds(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     return [event.kind for event in await centre.audit.timeline(cluster)]
 
 
-async def test_a_written_entry_becomes_a_ready_cluster(centre: Centre) -> None:
+async def test_a_written_entry_becomes_a_ready_cluster(centre: WorkflowCentre) -> None:
     cluster = await centre.create("press-shop")
     entries = centre.ports.config
     status = await entries.get(APP_CLUSTER_SETUP_STATUS, cluster)
@@ -57,7 +57,7 @@ async def test_a_written_entry_becomes_a_ready_cluster(centre: Centre) -> None:
     assert row.projection.status_of(ConditionType.COMMISSIONED) is ConditionStatus.TRUE
 
 
-async def activities(centre: Centre, cluster: UUID) -> list[str]:
+async def activities(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     """The activities of a cluster's workflow, in the order in which they were asked for."""
     return [
         event.activity_task_scheduled_event_attributes.activity_type.name
@@ -66,7 +66,7 @@ async def activities(centre: Centre, cluster: UUID) -> list[str]:
     ]
 
 
-async def steps_in_bulk_queue(centre: Centre, cluster: UUID) -> int:
+async def steps_in_bulk_queue(centre: WorkflowCentre, cluster: UUID) -> int:
     """How many activities with steps of a cluster's workflow went to the bulk queue; none may go elsewhere."""
     events = [
         event.activity_task_scheduled_event_attributes
@@ -78,7 +78,7 @@ async def steps_in_bulk_queue(centre: Centre, cluster: UUID) -> int:
     return len(steps)
 
 
-async def test_steps_that_go_well_are_one_activity(centre: Centre) -> None:
+async def test_steps_that_go_well_are_one_activity(centre: WorkflowCentre) -> None:
     cluster = await centre.create("smooth")
     await eventually(lambda: is_told(centre, cluster))
     assert await activities(centre, cluster) == ["read_and_commission", "publish"]
@@ -87,7 +87,7 @@ async def test_steps_that_go_well_are_one_activity(centre: Centre) -> None:
 
 
 async def test_what_an_older_worker_has_scheduled_is_still_done(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     for policy in (policies.READ, policies.PUBLISH):
         patchable.setitem(policy, "task_queue", names.INTERACTIVE_QUEUE)
@@ -102,7 +102,7 @@ async def test_what_an_older_worker_has_scheduled_is_still_done(
     assert queues == {names.INTERACTIVE_QUEUE, names.BULK_QUEUE}
 
 
-async def test_a_doubled_nudge_changes_nothing(centre: Centre) -> None:
+async def test_a_doubled_nudge_changes_nothing(centre: WorkflowCentre) -> None:
     cluster = await centre.create("twice")
     before = await centre.row(cluster)
     for _ in range(5):
@@ -114,14 +114,14 @@ async def test_a_doubled_nudge_changes_nothing(centre: Centre) -> None:
     assert after.projection.steps == before.projection.steps
 
 
-async def test_twenty_at_once_are_all_ready_with_nothing_doubled(centre: Centre) -> None:
+async def test_twenty_at_once_are_all_ready_with_nothing_doubled(centre: WorkflowCentre) -> None:
     made = await asyncio.gather(*(centre.create(f"line-{number}") for number in range(20)))
     for cluster in made:
         assert await commits(centre, cluster) == 1
         assert len(await centre.ports.accounts.of_cluster(cluster)) == 2
 
 
-async def test_a_change_is_rendered_and_committed_without_unreadying(centre: Centre) -> None:
+async def test_a_change_is_rendered_and_committed_without_unreadying(centre: WorkflowCentre) -> None:
     cluster = await centre.create("changing")
     status_before = await centre.ports.config.get(APP_CLUSTER_SETUP_STATUS, cluster)
     await centre.write(cluster, "changing", values={"replicas": 3})
@@ -134,7 +134,7 @@ async def test_a_change_is_rendered_and_committed_without_unreadying(centre: Cen
 
 
 async def is_rendered(
-    centre: Centre, cluster: UUID, text: bytes, *, file: str = "edo/cluster/edge-cluster.yaml"
+    centre: WorkflowCentre, cluster: UUID, text: bytes, *, file: str = "edo/cluster/edge-cluster.yaml"
 ) -> bool:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
@@ -142,14 +142,14 @@ async def is_rendered(
     return content is not None and text in content
 
 
-async def test_the_same_entry_again_makes_no_commit(centre: Centre) -> None:
+async def test_the_same_entry_again_makes_no_commit(centre: WorkflowCentre) -> None:
     cluster = await centre.create("same")
     await centre.write(cluster, "same")
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
     assert await commits(centre, cluster) == 1
 
 
-async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Centre) -> None:
+async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: WorkflowCentre) -> None:
     cluster = await centre.create("templated")
     await eventually(lambda: is_told(centre, cluster))
     commissioning = await steps_in_bulk_queue(centre, cluster)
@@ -167,7 +167,7 @@ async def test_a_changed_template_re_renders_the_clusters_that_use_it(centre: Ce
     assert status is not None and status.body["ready"] is True
 
 
-async def test_a_shorter_interval_in_the_flux_template_reaches_the_edges(centre: Centre) -> None:
+async def test_a_shorter_interval_in_the_flux_template_reaches_the_edges(centre: WorkflowCentre) -> None:
     cluster = await centre.create("impatient")
     entries = centre.ports.config
     flux = await entries.get(APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
@@ -181,7 +181,7 @@ async def test_a_shorter_interval_in_the_flux_template_reaches_the_edges(centre:
     await eventually(lambda: is_rendered(centre, cluster, wanted, file="edo/cluster/self-link.yaml"))
 
 
-async def test_a_bad_template_blocks_in_words_and_heals_when_it_is_mended(centre: Centre) -> None:
+async def test_a_bad_template_blocks_in_words_and_heals_when_it_is_mended(centre: WorkflowCentre) -> None:
     entries = centre.ports.config
     chart = await entries.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert chart is not None
@@ -221,7 +221,7 @@ class StuckGit:
         self._real.create_repository(*args, **more)
 
 
-async def test_a_failing_step_says_what_it_waits_for_and_heals(idle_centre: Centre) -> None:
+async def test_a_failing_step_says_what_it_waits_for_and_heals(idle_centre: WorkflowCentre) -> None:
     git = StuckGit(idle_centre.git)
     async with working(idle_centre, git=git):
         cluster = uuid4()
@@ -239,7 +239,7 @@ async def test_a_failing_step_says_what_it_waits_for_and_heals(idle_centre: Cent
         assert "step.failed" in await kinds(idle_centre, cluster)
 
 
-async def test_retry_tries_now(idle_centre: Centre) -> None:
+async def test_retry_tries_now(idle_centre: WorkflowCentre) -> None:
     git = StuckGit(idle_centre.git)
     async with working(idle_centre, git=git):
         cluster = uuid4()
@@ -256,7 +256,9 @@ async def test_retry_tries_now(idle_centre: Centre) -> None:
 
 
 @pytest.mark.parametrize("verb", ["retry_step", "skip_step"])
-async def test_a_finished_step_of_commissioning_is_neither_retried_nor_skipped(centre: Centre, verb: str) -> None:
+async def test_a_finished_step_of_commissioning_is_neither_retried_nor_skipped(
+    centre: WorkflowCentre, verb: str
+) -> None:
     cluster = await centre.create(f"verb-{verb.replace('_', '-')}")
     fleet = centre.fleet
     with pytest.raises(Conflict):
@@ -266,7 +268,7 @@ async def test_a_finished_step_of_commissioning_is_neither_retried_nor_skipped(c
             await fleet.skip_step(cluster, StepName.CREATE_REPOSITORY, reason="because", actor="token:test")
 
 
-async def test_a_pause_holds_commits_until_it_ends(centre: Centre) -> None:
+async def test_a_pause_holds_commits_until_it_ends(centre: WorkflowCentre) -> None:
     cluster = await centre.create("paused")
     await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
     await centre.write(cluster, "paused", values={"held": True})
@@ -280,7 +282,7 @@ async def test_a_pause_holds_commits_until_it_ends(centre: Centre) -> None:
     await eventually(lambda: is_rendered(centre, cluster, b"held: true"))
 
 
-async def test_the_web_ui_shows_a_cluster_that_makes_sense(centre: Centre) -> None:
+async def test_the_web_ui_shows_a_cluster_that_makes_sense(centre: WorkflowCentre) -> None:
     cluster = await centre.create("visible")
 
     async def listed() -> bool:
@@ -294,7 +296,7 @@ async def test_the_web_ui_shows_a_cluster_that_makes_sense(centre: Centre) -> No
     assert "visible" in str(details) and "AwaitingBootstrap" in str(details)
 
 
-async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(centre: Centre) -> None:
+async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(centre: WorkflowCentre) -> None:
     stranger = uuid4()
     await centre.fleet.nudge(stranger)
 
@@ -305,7 +307,7 @@ async def test_a_workflow_for_something_that_was_never_a_cluster_ends_in_words(c
     await eventually(failed)
 
 
-async def test_workers_of_two_renderer_versions_do_not_render_by_turns(idle_centre: Centre) -> None:
+async def test_workers_of_two_renderer_versions_do_not_render_by_turns(idle_centre: WorkflowCentre) -> None:
     """Only the version renders that the last `admin init` has put in force; the others leave it to its workers."""
     entries, place = idle_centre.ports.config, (APP_INSTALLATION, SERVICE_CLUSTER_MANAGER)
     await entries.install([NewEntry(*place, CLASS_SERVICE, {RENDERER_IN_FORCE: RENDERER_VERSION})])

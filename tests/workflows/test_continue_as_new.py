@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import at_phase, at_step, is_told, kinds, stage, staged, states
 
 from edgewright.application.committed_requests import requests_named
@@ -27,14 +27,14 @@ def short_runs(patchable: pytest.MonkeyPatch) -> None:
     patchable.setattr(policies, "HISTORY_LIMIT", 60)
 
 
-async def runs(centre: Centre, cluster: UUID) -> int:
+async def runs(centre: WorkflowCentre, cluster: UUID) -> int:
     """How many runs the cluster's workflow has had; visibility is a little late."""
     query = f"WorkflowId = '{names.workflow_id(cluster)}'"
     return (await centre.client.count_workflows(query)).count
 
 
 @pytest.mark.usefixtures("short_runs")
-async def test_two_hundred_secrets_through_many_runs_are_committed_once_each(idle_centre: Centre) -> None:
+async def test_two_hundred_secrets_through_many_runs_are_committed_once_each(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("many-runs")
         changes = [staged(cluster, f"s{number % 10}", f"key-{number}") for number in range(200)]
@@ -67,12 +67,12 @@ async def test_two_hundred_secrets_through_many_runs_are_committed_once_each(idl
         assert (await kinds(centre, cluster)).count("phase.changed") == 1
 
 
-async def has_runs(centre: Centre, cluster: UUID, number: int) -> bool:
+async def has_runs(centre: WorkflowCentre, cluster: UUID, number: int) -> bool:
     return await runs(centre, cluster) >= number
 
 
 @pytest.mark.usefixtures("short_runs")
-async def test_a_verb_is_answered_at_once_and_applied_once_whenever_the_run_ends(idle_centre: Centre) -> None:
+async def test_a_verb_is_answered_at_once_and_applied_once_whenever_the_run_ends(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("verbs-and-runs")
         for number in range(25):  # each raises unless it is answered within policies.VERB_WAIT
@@ -85,7 +85,7 @@ async def test_a_verb_is_answered_at_once_and_applied_once_whenever_the_run_ends
         assert [number for message, number in told.items() if "shift" in message and number != 1] == []
 
 
-async def nudged_into_the_next_run(centre: Centre, cluster: UUID) -> None:
+async def nudged_into_the_next_run(centre: WorkflowCentre, cluster: UUID) -> None:
     """Nudges until the present run has continued as new; with pauses, for no run ends while signals pour in."""
     before = (await centre.handle(cluster).describe()).run_id
 
@@ -98,7 +98,7 @@ async def nudged_into_the_next_run(centre: Centre, cluster: UUID) -> None:
 
 
 @pytest.mark.usefixtures("short_runs")
-async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idle_centre: Centre) -> None:
+async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("carried")
         await centre.bootstrap(cluster)
@@ -121,7 +121,7 @@ async def test_steps_and_residue_of_a_deletion_are_carried_into_the_next_run(idl
 
 
 @pytest.mark.usefixtures("short_runs")
-async def test_a_pause_holds_secrets_through_the_end_of_a_run(idle_centre: Centre) -> None:
+async def test_a_pause_holds_secrets_through_the_end_of_a_run(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("paused-runs")
         await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
@@ -137,7 +137,7 @@ async def test_a_pause_holds_secrets_through_the_end_of_a_run(idle_centre: Centr
 
 
 async def test_a_secret_that_waits_for_the_end_of_a_pause_is_committed_though_the_run_ends_with_it(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     """The commit begins in the moment in which the run ends; it must not be the last word of that run."""
     async with working(idle_centre):
@@ -159,7 +159,7 @@ async def test_a_secret_that_waits_for_the_end_of_a_pause_is_committed_though_th
         await eventually(committed)
 
 
-async def test_a_paused_cluster_for_which_a_secret_waits_can_be_deleted(idle_centre: Centre) -> None:
+async def test_a_paused_cluster_for_which_a_secret_waits_can_be_deleted(idle_centre: WorkflowCentre) -> None:
     """The last run ends while the lane of secrets, let go at last, begins a round."""
     async with working(idle_centre):
         centre, cluster = idle_centre, await idle_centre.create("paused-and-gone")
@@ -204,7 +204,7 @@ class SlowCommits:
 
 
 @pytest.mark.usefixtures("short_runs")
-async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_centre: Centre) -> None:
+async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_centre: WorkflowCentre) -> None:
     git = SlowCommits(idle_centre.git)
     async with working(idle_centre, git=git):
         centre, cluster = idle_centre, await idle_centre.create("slow-runs")
@@ -223,7 +223,7 @@ async def test_a_slow_commit_does_not_hold_up_verbs_at_the_end_of_a_run(idle_cen
 
 @pytest.mark.usefixtures("short_runs")
 async def test_a_commit_that_the_last_run_had_no_time_to_tell_of_is_published_by_the_next(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     patchable.setattr(policies, "TELL_OF_COMMITS", timedelta(minutes=5))
     async with working(idle_centre):
@@ -242,11 +242,11 @@ async def test_a_commit_that_the_last_run_had_no_time_to_tell_of_is_published_by
         await eventually(told)
 
 
-async def current_run(centre: Centre, cluster: UUID) -> str:
+async def current_run(centre: WorkflowCentre, cluster: UUID) -> str:
     handle = centre.client.get_workflow_handle(names.workflow_id(cluster))
     return str((await handle.describe()).run_id)
 
 
-async def published_revision(centre: Centre, cluster: UUID) -> CommitId | None:
+async def published_revision(centre: WorkflowCentre, cluster: UUID) -> CommitId | None:
     row = await centre.row(cluster)
     return row.projection.desired_revision if row.projection else None

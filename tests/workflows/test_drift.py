@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import is_told, stage
 
 from activities import drift, upkeep
@@ -19,11 +19,11 @@ from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
 
 
-async def sweep(centre: Centre) -> None:
+async def sweep(centre: WorkflowCentre) -> None:
     await upkeep_of(centre.ports, centre.fleet).upkeep()
 
 
-async def told(centre: Centre, cluster: UUID) -> list[str]:
+async def told(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     return [event.message for event in await centre.audit.timeline(cluster) if event.kind == "git.drifted"]
 
 
@@ -41,7 +41,7 @@ def drifted(row: ClusterRow) -> ConditionStatus | None:
     return condition.status if condition else None
 
 
-async def enter(centre: Centre, cluster: UUID, key: str) -> None:
+async def enter(centre: WorkflowCentre, cluster: UUID, key: str) -> None:
     """Writes a secret and waits until its commit has been published."""
     change = await stage(centre, cluster, key)
     await centre.fleet.change_secrets(cluster, [change.request])
@@ -53,7 +53,7 @@ async def enter(centre: Centre, cluster: UUID, key: str) -> None:
 
 @pytest.mark.usefixtures("every_slot")
 async def test_a_repository_that_was_put_back_is_told_until_what_is_lost_was_entered_again(
-    idle_centre: Centre, tmp_path: Path
+    idle_centre: WorkflowCentre, tmp_path: Path
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("put-back", values={"replicas": 1})
@@ -99,7 +99,7 @@ async def test_a_repository_that_was_put_back_is_told_until_what_is_lost_was_ent
 
 @pytest.mark.usefixtures("every_slot")
 async def test_a_put_back_is_noticed_although_something_was_committed_since(
-    idle_centre: Centre, tmp_path: Path
+    idle_centre: WorkflowCentre, tmp_path: Path
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("committed-since")
@@ -116,7 +116,7 @@ async def test_a_put_back_is_noticed_although_something_was_committed_since(
 
 @pytest.mark.usefixtures("every_slot")
 async def test_what_is_lost_is_told_whole_although_one_request_has_made_many_events(
-    idle_centre: Centre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drift, "LOOK_BACK", 3)
     async with working(idle_centre):
@@ -134,13 +134,13 @@ async def test_what_is_lost_is_told_whole_although_one_request_has_made_many_eve
         assert set(row.must_reenter) == {f"default/db/{key}" for key in keys}
 
 
-def copy_of(centre: Centre, cluster: UUID, kept: Path) -> Path:
+def copy_of(centre: WorkflowCentre, cluster: UUID, kept: Path) -> Path:
     """Keeps the repository as it is now, to be put back later."""
     shutil.copytree(centre.git.folder(cluster), kept)
     return kept
 
 
-def put_back(centre: Centre, cluster: UUID, kept: Path) -> None:
+def put_back(centre: WorkflowCentre, cluster: UUID, kept: Path) -> None:
     """Puts a copy of the copy in the repository's place, with as short a gap as can be."""
     folder = centre.git.folder(cluster)
     new, old = kept.with_suffix(".new"), kept.with_suffix(".old")
@@ -152,7 +152,7 @@ def put_back(centre: Centre, cluster: UUID, kept: Path) -> None:
 
 @pytest.mark.usefixtures("every_slot")
 async def test_drift_ends_when_the_newer_copy_of_the_repository_is_put_back(
-    idle_centre: Centre, tmp_path: Path
+    idle_centre: WorkflowCentre, tmp_path: Path
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("newer-copy")
@@ -177,7 +177,7 @@ async def test_drift_ends_when_the_newer_copy_of_the_repository_is_put_back(
 
 @pytest.mark.usefixtures("every_slot")
 async def test_a_second_put_back_to_an_older_copy_tells_what_more_is_lost(
-    idle_centre: Centre, tmp_path: Path
+    idle_centre: WorkflowCentre, tmp_path: Path
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("twice")
@@ -199,7 +199,7 @@ async def test_a_second_put_back_to_an_older_copy_tells_what_more_is_lost(
 
 
 @pytest.mark.usefixtures("every_slot")
-async def test_the_same_copy_put_back_again_is_rendered_again(idle_centre: Centre, tmp_path: Path) -> None:
+async def test_the_same_copy_put_back_again_is_rendered_again(idle_centre: WorkflowCentre, tmp_path: Path) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("again")
         copy = copy_of(idle_centre, cluster, tmp_path / "copy")
@@ -217,7 +217,7 @@ async def test_the_same_copy_put_back_again_is_rendered_again(idle_centre: Centr
 
 
 @pytest.mark.usefixtures("every_slot")
-async def test_a_rendering_that_only_the_row_remembers_is_missed_as_well(idle_centre: Centre) -> None:
+async def test_a_rendering_that_only_the_row_remembers_is_missed_as_well(idle_centre: WorkflowCentre) -> None:
     """Its workflow would have told of it, but was put back to an older copy together with the repository."""
     async with working(idle_centre):
         cluster = await idle_centre.create("forgotten")
@@ -240,7 +240,7 @@ async def test_a_rendering_that_only_the_row_remembers_is_missed_as_well(idle_ce
 
 @pytest.mark.usefixtures("every_slot")
 async def test_a_loss_is_seen_behind_many_events_of_one_commit(
-    idle_centre: Centre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drift, "LOOK_BACK", 2)
     async with working(idle_centre):
@@ -258,7 +258,7 @@ async def test_a_loss_is_seen_behind_many_events_of_one_commit(
 class EntersMeanwhile:
     """Steps between whose reading and recording somebody enters what is lost."""
 
-    def __init__(self, centre: Centre, cluster: UUID, key: str) -> None:
+    def __init__(self, centre: WorkflowCentre, cluster: UUID, key: str) -> None:
         self._centre, self._cluster, self._key = centre, cluster, key
 
     def __getattr__(self, name: str) -> Any:
@@ -271,7 +271,7 @@ class EntersMeanwhile:
 
 
 async def test_what_is_entered_while_a_put_back_is_noticed_need_not_be_entered_again(
-    idle_centre: Centre, tmp_path: Path
+    idle_centre: WorkflowCentre, tmp_path: Path
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("meanwhile")
@@ -288,7 +288,7 @@ async def test_what_is_entered_while_a_put_back_is_noticed_need_not_be_entered_a
 
 @pytest.mark.usefixtures("every_slot")
 async def test_a_loss_that_reaches_behind_all_that_is_compared_says_that_more_may_be_lost(
-    idle_centre: Centre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(drift, "LOOK_BACK", 2)
     monkeypatch.setattr(drift, "FARTHEST", 2)
@@ -304,7 +304,7 @@ async def test_a_loss_that_reaches_behind_all_that_is_compared_says_that_more_ma
 
 
 @pytest.mark.usefixtures("every_slot")
-async def test_an_older_database_is_noticed_once_and_mends(idle_centre: Centre) -> None:
+async def test_an_older_database_is_noticed_once_and_mends(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("older")
         head = await asyncio.to_thread(idle_centre.git.head, cluster)

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.application.repository_ahead import REMOVAL_TRAILER
@@ -27,11 +27,11 @@ from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, parse_certificate, seal
 
 
-async def has_entry(centre: Centre, app: UUID, cluster: UUID) -> bool:
+async def has_entry(centre: WorkflowCentre, app: UUID, cluster: UUID) -> bool:
     return await centre.ports.config.get(app, cluster) is not None
 
 
-async def ended(centre: Centre, cluster: UUID) -> bool:
+async def ended(centre: WorkflowCentre, cluster: UUID) -> bool:
     status = (await centre.handle(cluster).describe()).status
     return status is not None and status.name == "COMPLETED"
 
@@ -51,12 +51,12 @@ def at_step(step: StepName) -> Any:
     return holds
 
 
-async def delete_by_http(centre: Centre, cluster: UUID) -> None:
+async def delete_by_http(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.wishes.request_deletion(cluster, actor="token:test")
     await centre.fleet.nudge(cluster)
 
 
-async def delete_by_signal(centre: Centre, cluster: UUID) -> None:
+async def delete_by_signal(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.handle(cluster).signal(names.SIGNAL_DELETE)
 
 
@@ -64,7 +64,7 @@ DOORS = [delete_by_http, delete_by_signal]
 
 
 @pytest.mark.parametrize("delete", DOORS)
-async def test_a_cluster_that_never_was_bootstrapped_is_gone_at_once(centre: Centre, delete: Any) -> None:
+async def test_a_cluster_that_never_was_bootstrapped_is_gone_at_once(centre: WorkflowCentre, delete: Any) -> None:
     cluster = await centre.create("gone")
     await delete(centre, cluster)
     await centre.until(cluster, phase(Phase.DELETED))
@@ -79,7 +79,7 @@ async def test_a_cluster_that_never_was_bootstrapped_is_gone_at_once(centre: Cen
     assert "cluster.deletion_requested" in events
 
 
-async def test_nothing_brings_a_deleted_cluster_back(centre: Centre) -> None:
+async def test_nothing_brings_a_deleted_cluster_back(centre: WorkflowCentre) -> None:
     cluster = await centre.create("never-again")
     await delete_by_signal(centre, cluster)
     await eventually(lambda: ended(centre, cluster))
@@ -92,7 +92,7 @@ async def test_nothing_brings_a_deleted_cluster_back(centre: Centre) -> None:
     assert not await has_entry(centre, APP_CLUSTER_SETUP_STATUS, cluster)
 
 
-async def test_the_name_is_free_after_a_deletion(centre: Centre) -> None:
+async def test_the_name_is_free_after_a_deletion(centre: WorkflowCentre) -> None:
     cluster = await centre.create("reused")
     await delete_by_http(centre, cluster)
     await eventually(lambda: ended(centre, cluster))
@@ -100,7 +100,7 @@ async def test_the_name_is_free_after_a_deletion(centre: Centre) -> None:
     assert again != cluster
 
 
-async def test_a_bootstrapped_cluster_is_asked_to_empty_and_detach_before_it_goes(centre: Centre) -> None:
+async def test_a_bootstrapped_cluster_is_asked_to_empty_and_detach_before_it_goes(centre: WorkflowCentre) -> None:
     cluster = await centre.create("polite")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -119,7 +119,9 @@ async def test_a_bootstrapped_cluster_is_asked_to_empty_and_detach_before_it_goe
     assert await centre.ports.edge_access.credentials(cluster) == []
 
 
-async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_the_edge(centre: Centre) -> None:
+async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_the_edge(
+    centre: WorkflowCentre,
+) -> None:
     cluster = await centre.create("purged")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -141,11 +143,11 @@ async def test_a_purge_by_signal_brings_its_rights_with_the_commit_that_empties_
     assert await told(centre, cluster, "edge.not_purged")
 
 
-async def told(centre: Centre, cluster: UUID, kind: str) -> bool:
+async def told(centre: WorkflowCentre, cluster: UUID, kind: str) -> bool:
     return kind in [event.kind for event in await centre.audit.timeline(cluster)]
 
 
-async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_detach(centre: Centre) -> None:
+async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_detach(centre: WorkflowCentre) -> None:
     cluster = await centre.create("dead")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -157,7 +159,7 @@ async def test_a_forced_deletion_leaves_residue_and_credentials_that_can_only_de
     assert states == {CredentialState.DETACH_ONLY}
 
 
-async def test_a_deletion_ends_at_its_deadline(centre: Centre) -> None:
+async def test_a_deletion_ends_at_its_deadline(centre: WorkflowCentre) -> None:
     cluster = await centre.create("silent")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -168,7 +170,7 @@ async def test_a_deletion_ends_at_its_deadline(centre: Centre) -> None:
     assert any("deadline" in residue.reason for residue in row.projection.residue)
 
 
-async def test_kept_workloads_stay_in_the_repository_until_the_edge_has_gone(centre: Centre) -> None:
+async def test_kept_workloads_stay_in_the_repository_until_the_edge_has_gone(centre: WorkflowCentre) -> None:
     cluster = await centre.create("kept")
     await centre.bootstrap(cluster)
     await centre.wishes.request_deletion(cluster, actor="token:test", workloads=Workloads.KEEP)
@@ -177,7 +179,7 @@ async def test_kept_workloads_stay_in_the_repository_until_the_edge_has_gone(cen
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 1
 
 
-async def test_a_deletion_step_on_another_system_can_be_skipped_with_a_reason(centre: Centre) -> None:
+async def test_a_deletion_step_on_another_system_can_be_skipped_with_a_reason(centre: WorkflowCentre) -> None:
     cluster = await centre.create("skipped")
     await centre.bootstrap(cluster)
     await delete_by_http(centre, cluster)
@@ -192,7 +194,7 @@ async def test_a_deletion_step_on_another_system_can_be_skipped_with_a_reason(ce
     assert {event.actor for event in skips} == {"token:ann"}
 
 
-async def test_an_undeleted_cluster_goes_on_as_if_nothing_had_been_said(idle_centre: Centre) -> None:
+async def test_an_undeleted_cluster_goes_on_as_if_nothing_had_been_said(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("regretted")
     await idle_centre.wishes.request_deletion(cluster, actor="token:test")
@@ -206,7 +208,7 @@ async def test_an_undeleted_cluster_goes_on_as_if_nothing_had_been_said(idle_cen
         assert row.projection.phase is Phase.AWAITING_BOOTSTRAP
 
 
-async def test_a_central_removal_does_not_touch_the_edge(centre: Centre) -> None:
+async def test_a_central_removal_does_not_touch_the_edge(centre: WorkflowCentre) -> None:
     cluster = await centre.create("removed")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -222,11 +224,11 @@ async def test_a_central_removal_does_not_touch_the_edge(centre: Centre) -> None
         await centre.create("removed")
 
 
-async def lacks(centre: Centre, app: UUID, cluster: UUID) -> bool:
+async def lacks(centre: WorkflowCentre, app: UUID, cluster: UUID) -> bool:
     return not await has_entry(centre, app, cluster)
 
 
-async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre: Centre) -> None:
+async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre: WorkflowCentre) -> None:
     cluster = await centre.create("again")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -243,7 +245,7 @@ async def test_the_same_name_again_is_a_recreation_on_the_same_repository(centre
     assert states == {CredentialState.ACTIVE}
 
 
-async def test_a_removed_cluster_keeps_its_name(centre: Centre) -> None:
+async def test_a_removed_cluster_keeps_its_name(centre: WorkflowCentre) -> None:
     cluster = await centre.create("kept-name")
     await centre.wishes.request_removal(cluster, actor="token:test")
     with pytest.raises(Conflict) as refused:
@@ -251,7 +253,7 @@ async def test_a_removed_cluster_keeps_its_name(centre: Centre) -> None:
     assert refused.value.code == "name_immutable"
 
 
-async def test_a_recreation_during_a_deletion_is_refused(centre: Centre) -> None:
+async def test_a_recreation_during_a_deletion_is_refused(centre: WorkflowCentre) -> None:
     cluster = await centre.create("going")
     await centre.bootstrap(cluster)
     await delete_by_http(centre, cluster)
@@ -264,7 +266,7 @@ async def test_a_recreation_during_a_deletion_is_refused(centre: Centre) -> None
         assert refused.value.code == "deleting"
 
 
-async def test_a_recreation_for_new_hardware_refuses_the_old_edge(centre: Centre) -> None:
+async def test_a_recreation_for_new_hardware_refuses_the_old_edge(centre: WorkflowCentre) -> None:
     cluster = await centre.create("replaced")
     await centre.bootstrap(cluster)
     await centre.until(cluster, phase(Phase.ACTIVE))
@@ -294,7 +296,7 @@ class StuckRepositories:
 
 @pytest.mark.parametrize("delete", DOORS)
 async def test_a_deletion_wins_over_a_stuck_step_and_the_sweep_brings_nothing_back(
-    idle_centre: Centre, delete: Any
+    idle_centre: WorkflowCentre, delete: Any
 ) -> None:
     async with working(idle_centre, git=StuckRepositories(idle_centre.git)):
         cluster = uuid4()
@@ -315,7 +317,7 @@ async def test_a_deletion_wins_over_a_stuck_step_and_the_sweep_brings_nothing_ba
 
 
 async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_the_list_when_entered_again(
-    centre: Centre,
+    centre: WorkflowCentre,
 ) -> None:
     cluster = await centre.create("moved")
     await put(centre, cluster, generation=1)
@@ -332,7 +334,7 @@ async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_th
     assert list((await centre.row(cluster)).must_reenter) == []
 
 
-async def put(centre: Centre, cluster: UUID, *, generation: int) -> None:
+async def put(centre: WorkflowCentre, cluster: UUID, *, generation: int) -> None:
     now = datetime.now(UTC)
     certificate = parse_certificate(certificate_pem(private_key()), now=now)
     change = StagedChange(

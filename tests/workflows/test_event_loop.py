@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre
-from loop_watch import Called, Held, calls_of, loop_watched, thread_of
+from centre import WorkflowCentre
+from loop_watch import BusiestCallback, Called, calls_of, loop_watched, thread_of
 from sealing_keys import sealing_certificate
 
 import edgewright.application.secret_commits
@@ -41,7 +41,7 @@ def bulk(cluster: UUID, prefix: str) -> list[StagedChange]:
     return [replace(one, place=SecretKey("default", "db", f"{prefix}-{number:04d}")) for number in range(KEYS)]
 
 
-async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre: Centre) -> None:
+async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre: WorkflowCentre) -> None:
     held = await held_by_a_bulk_write(centre, "bulk-writer")
     assert held.callbacks > 0
     allowed = calls_for_yaml(bulk(uuid4(), "yaml")) // 4
@@ -49,7 +49,7 @@ async def test_a_bulk_write_holds_the_worker_for_no_longer_than_a_moment(centre:
 
 
 async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the_worker(
-    centre: Centre, monkeypatch: pytest.MonkeyPatch
+    centre: WorkflowCentre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that has waited for more than a moment may be a repetition: the log tells, and messages are long."""
     cluster = await centre.create("behind-bulk-writes")
@@ -76,7 +76,7 @@ async def test_looking_for_an_earlier_commit_among_bulk_writes_does_not_hold_the
     assert not searched.by_this_thread
 
 
-async def held_by_a_bulk_write(centre: Centre, name: str) -> Held:
+async def held_by_a_bulk_write(centre: WorkflowCentre, name: str) -> BusiestCallback:
     """What two requests do to the loop when they are committed."""
     cluster = await centre.create(name)
     requests = [bulk(cluster, prefix) for prefix in ("first", "second")]

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import at_phase, is_told, kinds, tells
 from temporal_server import temporal_server
 from temporalio import workflow
@@ -32,7 +32,7 @@ FLOOD = 5000
 AT_ONCE = 64
 
 
-async def flood(centre: Centre, cluster: UUID, number: int, body: Any) -> None:
+async def flood(centre: WorkflowCentre, cluster: UUID, number: int, body: Any) -> None:
     """Sends so many signals, several at a time."""
     handle, left = centre.handle(cluster), iter(range(number))
 
@@ -45,7 +45,7 @@ async def flood(centre: Centre, cluster: UUID, number: int, body: Any) -> None:
 
 @pytest.mark.usefixtures("patchable")
 async def test_a_flood_of_signals_is_dropped_with_one_event_and_holds_up_no_deletion(
-    idle_centre: Centre, caplog: pytest.LogCaptureFixture
+    idle_centre: WorkflowCentre, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("flooded")
@@ -58,7 +58,7 @@ async def test_a_flood_of_signals_is_dropped_with_one_event_and_holds_up_no_dele
     assert (await kinds(idle_centre, cluster)).count("signals.dropped") == 1
 
 
-async def test_a_deletion_that_comes_by_signal_gets_through_a_flood(idle_centre: Centre) -> None:
+async def test_a_deletion_that_comes_by_signal_gets_through_a_flood(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("flooded-first")
     await flood(idle_centre, cluster, 300, {"hosts": []})
@@ -76,14 +76,16 @@ DEEP = reduce(lambda inner, _: [inner], range(40), NOTHING)
     ["x" * 100_000, {"hosts": ["x" * 100_000]}, {"hosts": DEEP}, {"hosts": [0] * 11_000}],
     ids=["text", "document", "levels", "nodes"],
 )
-async def test_a_signal_larger_than_a_status_may_be_is_dropped_with_an_event(centre: Centre, body: Any) -> None:
+async def test_a_signal_larger_than_a_status_may_be_is_dropped_with_an_event(
+    centre: WorkflowCentre, body: Any
+) -> None:
     cluster = await centre.create("too-large")
     await centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, body)
     await eventually(lambda: tells(centre, cluster, "signals.dropped"))
     assert await centre.ports.config.get(APP_CLUSTER_STATUS, cluster) is None
 
 
-async def test_signals_that_are_large_together_fit_into_the_next_run(idle_centre: Centre) -> None:
+async def test_signals_that_are_large_together_fit_into_the_next_run(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("large-together")
     await flood(idle_centre, cluster, 60, {"hosts": ["x" * 60_000]})
@@ -112,7 +114,7 @@ class Gate:
         return await self._real.write_status(*args, **more)
 
 
-async def test_signals_that_were_applied_take_no_room_from_those_that_follow(idle_centre: Centre) -> None:
+async def test_signals_that_were_applied_take_no_room_from_those_that_follow(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("one-left")
     handle, body = idle_centre.handle(cluster), {"hosts": [], "note": "x" * 60_000}
@@ -128,7 +130,9 @@ async def test_signals_that_were_applied_take_no_room_from_those_that_follow(idl
     assert "signals.dropped" not in await kinds(idle_centre, cluster)
 
 
-async def test_numbers_that_take_more_room_than_was_sent_are_counted_as_they_are_carried(idle_centre: Centre) -> None:
+async def test_numbers_that_take_more_room_than_was_sent_are_counted_as_they_are_carried(
+    idle_centre: WorkflowCentre,
+) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("numbers")
     numbers = b'{"hosts":[' + b",".join([b"1e15"] * 10_000) + b"]}"
@@ -148,7 +152,7 @@ def test_no_update_is_taken_that_might_not_fit_into_the_next_run(number: int, fu
 
 
 async def test_events_that_are_too_large_for_one_publication_are_all_told_once_and_in_order(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("tells-much")
@@ -183,7 +187,7 @@ async def test_events_that_are_too_large_for_one_publication_are_all_told_once_a
 
 
 @pytest.fixture
-async def lone_centre(tmp_path: Path) -> AsyncIterator[Centre]:
+async def lone_centre(tmp_path: Path) -> AsyncIterator[WorkflowCentre]:
     """A centre whose worker does not run, on a server of its own that lets a run have half as many signals."""
     settings = [f"history.maximumSignalsPerExecution={FLOOD // 2}"]
     with temporal_server(tmp_path / "temporal.log", settings=settings) as address:
@@ -191,7 +195,7 @@ async def lone_centre(tmp_path: Path) -> AsyncIterator[Centre]:
             yield centre
 
 
-async def test_a_run_that_may_take_no_more_signals_is_begun_anew(lone_centre: Centre) -> None:
+async def test_a_run_that_may_take_no_more_signals_is_begun_anew(lone_centre: WorkflowCentre) -> None:
     centre = lone_centre
     async with working(centre):
         cluster = await centre.create("full")
@@ -207,7 +211,7 @@ async def test_a_run_that_may_take_no_more_signals_is_begun_anew(lone_centre: Ce
 
 
 async def test_a_run_that_fails_beneath_a_flood_stands_still(
-    lone_centre: Centre, patchable: pytest.MonkeyPatch
+    lone_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     centre = lone_centre
     async with working(centre):
@@ -226,7 +230,7 @@ async def test_a_run_that_fails_beneath_a_flood_stands_still(
         await eventually(still, seconds=30)
 
 
-async def test_a_run_whose_tasks_time_out_stands_still(lone_centre: Centre) -> None:
+async def test_a_run_whose_tasks_time_out_stands_still(lone_centre: WorkflowCentre) -> None:
     centre, cluster = lone_centre, uuid4()
     await centre.client.start_workflow(
         names.WORKFLOW_TYPE,

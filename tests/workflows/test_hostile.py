@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import at_step, staged
 from sealing_keys import certificate_pem, private_key
 from sqlalchemy import update
@@ -41,7 +41,7 @@ def phase(expected: Phase) -> Any:
     return holds
 
 
-async def history_length(centre: Centre, cluster: UUID) -> int:
+async def history_length(centre: WorkflowCentre, cluster: UUID) -> int:
     described = await centre.handle(cluster).describe()
     return int(described.history_length)
 
@@ -57,7 +57,7 @@ class Faulty:
         return self._replaced.get(name) or getattr(self._real, name)
 
 
-async def test_a_step_goes_on_by_itself_once_the_head_of_its_repository_is_back(centre: Centre) -> None:
+async def test_a_step_goes_on_by_itself_once_the_head_of_its_repository_is_back(centre: WorkflowCentre) -> None:
     cluster = await centre.create("headless", values={"replicas": 1})
     file = centre.git.folder(cluster) / "HEAD"
     head = file.read_text()
@@ -76,7 +76,7 @@ async def test_a_step_goes_on_by_itself_once_the_head_of_its_repository_is_back(
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=9)) == 2
 
 
-async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: Centre) -> None:
+async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: WorkflowCentre) -> None:
     def archive(repository: UUID) -> None:
         raise Stalled("The repository is damaged.", code="repository_damaged")
 
@@ -94,7 +94,7 @@ async def test_a_deletion_that_is_blocked_after_its_deadline_rests(idle_centre: 
         await eventually(rests)
 
 
-async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: Centre) -> None:
+async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: WorkflowCentre) -> None:
     entered, go_on = asyncio.Event(), asyncio.Event()
     real = idle_centre.ports.accounts
 
@@ -115,7 +115,7 @@ async def test_a_step_that_a_fence_refused_looks_again_by_itself(idle_centre: Ce
         assert await history_length(idle_centre, cluster) < 200
 
 
-async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Centre) -> None:
+async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: WorkflowCentre) -> None:
     cluster = await centre.create("labelled")
     labels = {f"example.org/label-number-{n}": "v" * 60 for n in range(64)}
     await centre.wishes.write_settings(cluster, {"labels": labels}, actor="token:test")
@@ -125,7 +125,7 @@ async def test_as_many_labels_as_there_may_be_do_not_wedge_a_cluster(centre: Cen
     )
 
 
-async def test_a_certificate_by_signal_waits_for_an_admin_and_says_so(idle_centre: Centre) -> None:
+async def test_a_certificate_by_signal_waits_for_an_admin_and_says_so(idle_centre: WorkflowCentre) -> None:
     own, foreign = (certificate_pem(private_key(bits)) for bits in (2048, 3072))
     async with working(idle_centre):
         cluster = await idle_centre.create("faithful")
@@ -150,11 +150,11 @@ def told(row: ClusterRow) -> str:
     return next((each.message for each in conditions if each.type is ConditionType.SEALING_KEY_CURRENT), "")
 
 
-async def is_told_of(centre: Centre, cluster: UUID, kind: str) -> bool:
+async def is_told_of(centre: WorkflowCentre, cluster: UUID, kind: str) -> bool:
     return kind in [event.kind for event in await centre.audit.timeline(cluster)]
 
 
-async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: Centre) -> None:
+async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: WorkflowCentre) -> None:
     cluster = await centre.create("lost-all")
     many = [f"default/secret-{number:05}/{'k' * 60}" for number in range(30_000)]
     async with centre.database.write() as connection:
@@ -168,7 +168,7 @@ async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: Centre) -
 
 
 async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     few = RetryPolicy(initial_interval=timedelta(milliseconds=10), maximum_attempts=2)
     patchable.setitem(policies.RECORD, "retry_policy", few)
@@ -185,7 +185,7 @@ async def test_a_signal_that_the_database_cannot_take_holds_up_nothing(
         assert "edge_status.refused" in kinds
 
 
-async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(idle_centre: Centre) -> None:
+async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("restored")
         old = await idle_centre.row(cluster)
@@ -213,7 +213,7 @@ async def test_a_workflow_older_than_its_projection_goes_on_from_the_projection(
 
 
 @pytest.mark.parametrize("end", ["rejected", "revoked", "never answered"])
-async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: Centre, end: str) -> None:
+async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: WorkflowCentre, end: str) -> None:
     cluster = await centre.create("mute")
     if end == "never answered":
         await centre.wishes.write_settings(cluster, {"accept": "manual"}, actor="token:test")
@@ -233,7 +233,7 @@ async def test_a_deletion_does_not_wait_for_an_edge_that_cannot_answer(centre: C
     assert all("cannot" in r.reason or "no credential" in r.reason for r in row.projection.residue)
 
 
-async def test_a_name_is_free_although_the_removal_of_its_address_was_skipped(idle_centre: Centre) -> None:
+async def test_a_name_is_free_although_the_removal_of_its_address_was_skipped(idle_centre: WorkflowCentre) -> None:
     async def remove_central_entries(fence: Fence, step: StepName) -> None:
         if step is StepName.REMOVE_ADDRESS:
             raise Stalled("The directory is broken.", code="directory_broken")
@@ -255,7 +255,7 @@ async def test_a_name_is_free_although_the_removal_of_its_address_was_skipped(id
         assert await idle_centre.ports.config.get(APP_SPARKPLUG_ADDRESS, cluster) is None
 
 
-async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre: Centre) -> None:
+async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre: WorkflowCentre) -> None:
     cluster = await centre.create("chatty")
     await centre.ports.edge_reports.write_status(
         cluster, {"version": "1"}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
@@ -283,7 +283,7 @@ async def test_the_sweep_tells_news_once_and_leaves_paused_clusters_alone(centre
     await eventually(committed, seconds=10)
 
 
-async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre: Centre) -> None:
+async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre: WorkflowCentre) -> None:
     cluster = await centre.create("skewed")
     for offset, expected in ((0.0, ConditionStatus.TRUE), (500.0, ConditionStatus.FALSE)):
         beat = Heartbeat(cluster=cluster, generation=1, clock_offset=offset)
@@ -297,7 +297,7 @@ async def test_a_clock_that_goes_wrong_shows_although_nothing_else_is_new(centre
         await centre.until(cluster, shown, seconds=10)
 
 
-async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_first(centre: Centre) -> None:
+async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_first(centre: WorkflowCentre) -> None:
     cluster = await centre.create("moved-chart")
     default = await centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert default
@@ -311,7 +311,7 @@ async def test_a_cluster_follows_its_new_chart_although_that_said_the_same_at_fi
     await eventually(follows, seconds=10)
 
 
-async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_centre: Centre) -> None:
+async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("rotating")
     await idle_centre.bootstrap(cluster)
@@ -325,7 +325,7 @@ async def test_an_unproven_rotation_is_looked_at_again_when_it_is_overdue(idle_c
     assert next_review(wanted, now) == wanted.review_at
 
 
-async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_given(centre: Centre) -> None:
+async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_given(centre: WorkflowCentre) -> None:
     cluster = await centre.create("patient")
     await centre.bootstrap(cluster)
     first = await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(days=7))
@@ -334,14 +334,14 @@ async def test_asking_again_by_signal_does_not_shorten_the_deadline_that_was_giv
     assert (row.deadline, row.change) == (first.deadline, first.change)
 
 
-async def test_a_reason_that_no_database_takes_becomes_one_that_every_database_takes(centre: Centre) -> None:
+async def test_a_reason_that_no_database_takes_becomes_one_that_every_database_takes(centre: WorkflowCentre) -> None:
     cluster = await centre.create("odd-reason")
     await centre.fleet.pause(cluster, reason="line 4\x00 is\n\tdown " + "x" * 5000, actor="token:test")
     row = await centre.row(cluster)
     assert row.paused_reason == "line 4 is down " + "x" * 985
 
 
-async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replaces_it(centre: Centre) -> None:
+async def test_a_repository_that_was_lost_is_said_to_be_and_a_recreation_replaces_it(centre: WorkflowCentre) -> None:
     cluster = await centre.create("lost")
     await asyncio.to_thread(shutil.rmtree, centre.git.folder(cluster))
     await centre.write(cluster, "lost", values={"a": 1})

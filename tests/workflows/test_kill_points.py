@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import psutil
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import has_commits, staged
 from free_ports import free_port
 from killable_worker import Death, KillableWorker, dying_in_turn, killable_worker
@@ -74,7 +74,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillableWorker]
 class Stage:
     """A centre whose worker is one that can be killed."""
 
-    centre: Centre
+    centre: WorkflowCentre
     worker: KillableWorker
     folder: Path
     temporal: str
@@ -84,14 +84,16 @@ class Stage:
 
 
 @pytest.fixture
-async def stage(idle_centre: Centre, worker: KillableWorker, temporal: str, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(
+    idle_centre: WorkflowCentre, worker: KillableWorker, temporal: str, tmp_path: Path
+) -> AsyncIterator[Stage]:
     """A centre with a worker at work."""
     await worker.start(tmp_path, temporal)
     yield Stage(idle_centre, worker, tmp_path, temporal)
     await worker.kill()
 
 
-async def settled(centre: Centre, cluster: UUID) -> ClusterRow:
+async def settled(centre: WorkflowCentre, cluster: UUID) -> ClusterRow:
     """The row, once the cluster is ready and its workflow has told everything that it knows."""
 
     async def nothing_left_to_tell() -> bool:
@@ -109,13 +111,13 @@ async def settled(centre: Centre, cluster: UUID) -> ClusterRow:
     return await centre.row(cluster)
 
 
-async def steps_done(centre: Centre, cluster: UUID) -> Counter[str]:
+async def steps_done(centre: WorkflowCentre, cluster: UUID) -> Counter[str]:
     """How often the timeline tells of each step."""
     told = [event for event in await centre.audit.timeline(cluster) if event.kind == "step.done"]
     return Counter(str(event.detail["step"]) for event in told)
 
 
-async def doubled(centre: Centre, cluster: UUID) -> dict[tuple[str, str], int]:
+async def doubled(centre: WorkflowCentre, cluster: UUID) -> dict[tuple[str, str], int]:
     """Events of the timeline that say the same thing more than once; a step is told of apart."""
     told = Counter(
         (event.kind, event.message)
@@ -125,23 +127,23 @@ async def doubled(centre: Centre, cluster: UUID) -> dict[tuple[str, str], int]:
     return {event: number for event, number in told.items() if number > 1}
 
 
-async def phases(centre: Centre, cluster: UUID) -> list[str]:
+async def phases(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     return [
         str(event.detail["phase"]) for event in await centre.audit.timeline(cluster) if event.kind == "phase.changed"
     ]
 
 
-async def revisions(centre: Centre, app: UUID, cluster: UUID) -> int:
+async def revisions(centre: WorkflowCentre, app: UUID, cluster: UUID) -> int:
     """How often an entry was written, deletions included; the feed keeps what is newest, so revisions are counted."""
     changes = await centre.ports.config.changes(after=0)
     return sum(1 for change in changes if (change.app, change.object) == (app, cluster))
 
 
-async def commits(centre: Centre, cluster: UUID) -> int:
+async def commits(centre: WorkflowCentre, cluster: UUID) -> int:
     return len(await asyncio.to_thread(centre.git.log, cluster, limit=100))
 
 
-async def is_commissioned_once(centre: Centre, cluster: UUID) -> None:
+async def is_commissioned_once(centre: WorkflowCentre, cluster: UUID) -> None:
     """Everything central is there, and there once; judged by the stores alone."""
     assert await commits(centre, cluster) == 1
     assert len(await centre.ports.accounts.of_cluster(cluster)) == 2
@@ -190,7 +192,7 @@ async def test_a_change_survives_a_death_at_every_point(stage: Stage) -> None:
     assert await doubled(centre, cluster) == {}
 
 
-async def all_committed(centre: Centre, requests: Sequence[UUID]) -> bool:
+async def all_committed(centre: WorkflowCentre, requests: Sequence[UUID]) -> bool:
     rows = [row for request in requests for row in await centre.ports.staging.request(request)]
     return all(row.state is StagedState.COMMITTED for row in rows)
 
@@ -245,7 +247,7 @@ async def test_a_resealing_survives_a_death_at_every_point(stage: Stage) -> None
     assert row.projection and row.projection.resealing is None
 
 
-async def answer_as_the_edge(centre: Centre, cluster: UUID) -> None:
+async def answer_as_the_edge(centre: WorkflowCentre, cluster: UUID) -> None:
     """Does what the agent does while its cluster is deleted."""
     generation = (await centre.row(cluster)).generation
     for order, answer in (
@@ -289,7 +291,7 @@ async def test_a_deletion_survives_a_death_at_every_point(stage: Stage) -> None:
     assert (await phases(centre, cluster))[-2:] == [Phase.DETACHING, Phase.DELETED]
 
 
-async def has_ended(centre: Centre, cluster: UUID) -> bool:
+async def has_ended(centre: WorkflowCentre, cluster: UUID) -> bool:
     status = (await centre.handle(cluster).describe()).status
     return status is not None and status.name == "COMPLETED"
 
@@ -318,7 +320,7 @@ async def test_removal_and_new_hardware_survive_a_death_at_every_point(stage: St
     assert await doubled(centre, cluster) == {}
 
 
-async def lacks_setup_status(centre: Centre, cluster: UUID) -> bool:
+async def lacks_setup_status(centre: WorkflowCentre, cluster: UUID) -> bool:
     return await centre.ports.config.get(APP_CLUSTER_SETUP_STATUS, cluster) is None
 
 
@@ -338,12 +340,12 @@ async def test_ten_clusters_outlive_a_killed_temporal_server(tmp_path: Path) -> 
                 await is_commissioned_once(centre, cluster)
 
 
-async def one_is_half_way(centre: Centre) -> bool:
+async def one_is_half_way(centre: WorkflowCentre) -> bool:
     """Whether a cluster has an address, so that the steps are under way."""
     return any(change.app == APP_SPARKPLUG_ADDRESS for change in await centre.ports.config.changes(after=0))
 
 
-async def is_ready(centre: Centre, cluster: UUID) -> bool:
+async def is_ready(centre: WorkflowCentre, cluster: UUID) -> bool:
     row = await centre.row(cluster)
     return bool(row.projection and row.projection.ready)
 

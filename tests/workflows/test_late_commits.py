@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import at_phase, at_step, is_told, stage
 
 from edgewright.adapters.git.refs import FENCE
@@ -65,12 +65,12 @@ def is_current(row: ClusterRow) -> bool:
     return row.projection is not None and row.projection.change_done == row.change
 
 
-async def rests(centre: Centre, cluster: UUID) -> None:
+async def rests(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.until(cluster, is_current)
     await eventually(lambda: is_told(centre, cluster))
 
 
-async def rendered(centre: Centre, cluster: UUID) -> bytes:
+async def rendered(centre: WorkflowCentre, cluster: UUID) -> bytes:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
     files = await asyncio.to_thread(centre.git.list, cluster, "edo/cluster", at=head)
@@ -87,7 +87,7 @@ async def wakes(disk: StallingDisk, git: Watched) -> None:
 
 
 async def test_a_change_that_was_taken_back_is_not_delivered_when_its_disk_goes_on(
-    idle_centre: Centre, disk: StallingDisk
+    idle_centre: WorkflowCentre, disk: StallingDisk
 ) -> None:
     git = Watched(idle_centre.git)
     async with working(idle_centre, git=git):
@@ -106,7 +106,7 @@ async def test_a_change_that_was_taken_back_is_not_delivered_when_its_disk_goes_
 
 
 async def test_a_template_that_was_taken_back_is_not_delivered_when_its_disk_goes_on(
-    idle_centre: Centre, disk: StallingDisk
+    idle_centre: WorkflowCentre, disk: StallingDisk
 ) -> None:
     """The cluster's own wish is the same all the time, and so is its change."""
     git = Watched(idle_centre.git)
@@ -137,7 +137,7 @@ async def test_a_template_that_was_taken_back_is_not_delivered_when_its_disk_goe
     assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
 
 
-async def freeze_a_secret(centre: Centre, cluster: UUID, disk: StallingDisk) -> str:
+async def freeze_a_secret(centre: WorkflowCentre, cluster: UUID, disk: StallingDisk) -> str:
     """Has a commit of a secret stall; returns the head that it is built upon."""
     before = await asyncio.to_thread(centre.git.head, cluster)
     assert before
@@ -148,12 +148,12 @@ async def freeze_a_secret(centre: Centre, cluster: UUID, disk: StallingDisk) -> 
     return before
 
 
-async def fence_is_raised(centre: Centre, cluster: UUID, above: int) -> bool:
+async def fence_is_raised(centre: WorkflowCentre, cluster: UUID, above: int) -> bool:
     return await asyncio.to_thread(centre.git.fence_number, cluster) > above
 
 
 async def test_a_secret_that_a_pause_has_overtaken_is_not_committed_when_its_disk_goes_on(
-    idle_centre: Centre, disk: StallingDisk
+    idle_centre: WorkflowCentre, disk: StallingDisk
 ) -> None:
     git = Watched(idle_centre.git)
     async with working(idle_centre, git=git):
@@ -168,7 +168,7 @@ async def test_a_secret_that_a_pause_has_overtaken_is_not_committed_when_its_dis
 
 
 async def test_a_secret_that_a_removal_has_overtaken_is_not_committed_when_its_disk_goes_on(
-    idle_centre: Centre, disk: StallingDisk
+    idle_centre: WorkflowCentre, disk: StallingDisk
 ) -> None:
     git = Watched(idle_centre.git)
     async with working(idle_centre, git=git):
@@ -184,7 +184,7 @@ async def test_a_secret_that_a_removal_has_overtaken_is_not_committed_when_its_d
 
 
 async def test_a_secret_that_a_deletion_has_overtaken_is_not_committed_when_its_disk_goes_on(
-    idle_centre: Centre, disk: StallingDisk
+    idle_centre: WorkflowCentre, disk: StallingDisk
 ) -> None:
     """One that keeps the workloads commits nothing, and waits for the edge, which goes on fetching."""
     git = Watched(idle_centre.git)
@@ -203,7 +203,7 @@ async def test_a_secret_that_a_deletion_has_overtaken_is_not_committed_when_its_
         assert await asyncio.to_thread(idle_centre.git.head, cluster) == before
 
 
-async def test_a_damaged_fence_holds_up_no_deletion(idle_centre: Centre) -> None:
+async def test_a_damaged_fence_holds_up_no_deletion(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("damaged")
         await rests(idle_centre, cluster)

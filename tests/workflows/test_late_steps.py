@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, working
+from centre import WorkflowCentre, working
 from cluster_states import StatusAway
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
@@ -29,7 +29,7 @@ def certificate_until(end: datetime) -> SealingCertificate:
 OLD, NEW = certificate_until(datetime(2035, 1, 1, tzinfo=UTC)), certificate_until(datetime(2036, 1, 1, tzinfo=UTC))
 
 
-async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, key: str) -> None:
+async def enter(centre: WorkflowCentre, cluster: UUID, certificate: SealingCertificate, key: str) -> None:
     """What a PUT of a secret comes to, and the report of the edge before it."""
     now = datetime.now(UTC)
     facts = CertificateFacts(
@@ -50,11 +50,13 @@ async def enter(centre: Centre, cluster: UUID, certificate: SealingCertificate, 
     await change(centre, cluster, key, ciphertext, certificate.fingerprint)
 
 
-async def delete(centre: Centre, cluster: UUID, key: str) -> None:
+async def delete(centre: WorkflowCentre, cluster: UUID, key: str) -> None:
     await change(centre, cluster, key, None, None)
 
 
-async def change(centre: Centre, cluster: UUID, key: str, ciphertext: str | None, fingerprint: str | None) -> None:
+async def change(
+    centre: WorkflowCentre, cluster: UUID, key: str, ciphertext: str | None, fingerprint: str | None
+) -> None:
     staged = StagedChange(
         request=uuid4(),
         cluster=cluster,
@@ -70,7 +72,7 @@ async def change(centre: Centre, cluster: UUID, key: str, ciphertext: str | None
     await ActivityEnvironment().run(secrets.commit_secrets, CommitSecrets(cluster=cluster))
 
 
-async def withdraw(centre: Centre, cluster: UUID, *, steps: Any = None) -> None:
+async def withdraw(centre: WorkflowCentre, cluster: UUID, *, steps: Any = None) -> None:
     """``steps``: a port in the place of the centre's."""
     row = await centre.row(cluster)
     inputs = RenderInputs(centre.ports.config, "http://127.0.0.1:8484")
@@ -80,7 +82,7 @@ async def withdraw(centre: Centre, cluster: UUID, *, steps: Any = None) -> None:
     await ActivityEnvironment().run(activities.withdraw_secrets, step)
 
 
-async def keys(centre: Centre, cluster: UUID) -> set[str]:
+async def keys(centre: WorkflowCentre, cluster: UUID) -> set[str]:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
     document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", "db").path, at=head)
@@ -88,13 +90,15 @@ async def keys(centre: Centre, cluster: UUID) -> set[str]:
 
 
 @pytest.fixture
-async def cluster(idle_centre: Centre) -> UUID:
+async def cluster(idle_centre: WorkflowCentre) -> UUID:
     async with working(idle_centre):
         created: UUID = await idle_centre.create("moved")
         return created
 
 
-async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(idle_centre: Centre, cluster: UUID) -> None:
+async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(
+    idle_centre: WorkflowCentre, cluster: UUID
+) -> None:
     await enter(idle_centre, cluster, OLD, "old")
     await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await withdraw(idle_centre, cluster)
@@ -110,7 +114,7 @@ async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(idle_cent
 
 
 async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_it_goes(
-    idle_centre: Centre, cluster: UUID
+    idle_centre: WorkflowCentre, cluster: UUID
 ) -> None:
     await enter(idle_centre, cluster, OLD, "old")
     await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
@@ -123,7 +127,7 @@ async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_i
 class Overtaken:
     """Clusters of which somebody changes a secret just before what was taken away is listed."""
 
-    def __init__(self, centre: Centre, change: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, centre: WorkflowCentre, change: Callable[[], Awaitable[None]]) -> None:
         self._centre = centre
         self._change: Callable[[], Awaitable[None]] | None = change
 
@@ -140,7 +144,7 @@ class Overtaken:
 
 
 async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
-    idle_centre: Centre, cluster: UUID
+    idle_centre: WorkflowCentre, cluster: UUID
 ) -> None:
     for key in ("first", "second"):
         await enter(idle_centre, cluster, OLD, key)
@@ -153,7 +157,7 @@ async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
 
 
 async def test_a_secret_deleted_during_the_withdrawal_need_not_be_entered_again(
-    idle_centre: Centre, cluster: UUID
+    idle_centre: WorkflowCentre, cluster: UUID
 ) -> None:
     for key in ("first", "second"):
         await enter(idle_centre, cluster, OLD, key)
@@ -163,7 +167,9 @@ async def test_a_secret_deleted_during_the_withdrawal_need_not_be_entered_again(
     assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
 
 
-async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_go_too(idle_centre: Centre) -> None:
+async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_go_too(
+    idle_centre: WorkflowCentre,
+) -> None:
     """Or whose commissioning nobody knows of any more: no projection tells of it."""
     cluster = uuid4()
     async with working(idle_centre, steps=StatusAway(idle_centre.steps)):

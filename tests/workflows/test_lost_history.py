@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import StatusAway, at_phase, at_step, has_commits, is_told, kinds, stage
 from temporal_server import temporal_server
 
@@ -27,7 +27,9 @@ def other_temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def history_lost(centre: Centre, cluster: UUID, folder: Path, address: str) -> AsyncIterator[Centre]:
+async def history_lost(
+    centre: WorkflowCentre, cluster: UUID, folder: Path, address: str
+) -> AsyncIterator[WorkflowCentre]:
     """The same stores with a new Temporal; asserts that going on from the last projection makes nothing anew."""
     before = await centre.row(cluster)
     commits = await asyncio.to_thread(centre.git.log, cluster, limit=100)
@@ -51,12 +53,12 @@ def has_told_of(commit: CommitId | None) -> Callable[[ClusterRow], bool]:
     return lambda row: row.projection is not None and row.projection.desired_revision == commit
 
 
-async def written_entries(centre: Centre, cluster: UUID) -> list[int]:
+async def written_entries(centre: WorkflowCentre, cluster: UUID) -> list[int]:
     return [change.position for change in await centre.ports.config.changes(after=0) if change.object == cluster]
 
 
 async def test_a_cluster_that_awaits_its_bootstrap_outlives_temporals_history(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-awaiting")
@@ -67,7 +69,7 @@ async def test_a_cluster_that_awaits_its_bootstrap_outlives_temporals_history(
 
 
 async def test_an_active_cluster_outlives_temporals_history(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-active")
@@ -84,7 +86,7 @@ async def test_an_active_cluster_outlives_temporals_history(
 
 
 async def test_a_removed_cluster_outlives_temporals_history(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-removed")
@@ -99,7 +101,7 @@ async def test_a_removed_cluster_outlives_temporals_history(
 
 
 async def test_a_deletion_that_waits_for_its_edge_outlives_temporals_history(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-detaching")
@@ -119,7 +121,7 @@ async def test_a_deletion_that_waits_for_its_edge_outlives_temporals_history(
         assert set(told.values()) == {1}
 
 
-async def block(centre: Centre, cluster: UUID) -> None:
+async def block(centre: WorkflowCentre, cluster: UUID) -> None:
     """Writes a cluster that a bad template blocks."""
     chart = await centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
     assert chart is not None
@@ -135,7 +137,7 @@ def is_blocked(row: ClusterRow) -> bool:
 
 
 async def test_a_blocked_cluster_outlives_temporals_history(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     cluster = uuid4()
     sound = await idle_centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
@@ -152,7 +154,7 @@ async def test_a_blocked_cluster_outlives_temporals_history(
 
 
 async def test_what_blocked_a_cluster_may_be_mended_while_temporal_is_away(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     cluster = uuid4()
     sound = await idle_centre.ports.config.get(APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART)
@@ -167,7 +169,7 @@ async def test_what_blocked_a_cluster_may_be_mended_while_temporal_is_away(
 
 
 async def test_commissioning_goes_on_in_the_middle_without_temporals_history(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     cluster = uuid4()
     async with working(idle_centre, steps=StatusAway(idle_centre.steps)):
@@ -184,7 +186,7 @@ async def test_commissioning_goes_on_in_the_middle_without_temporals_history(
 
 
 async def test_what_a_lost_workflow_was_asked_before_its_first_reading_is_answered_and_told(
-    idle_centre: Centre, tmp_path: Path, other_temporal: str
+    idle_centre: WorkflowCentre, tmp_path: Path, other_temporal: str
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("lost-asked")
@@ -195,5 +197,5 @@ async def test_what_a_lost_workflow_was_asked_before_its_first_reading_is_answer
             await eventually(lambda: is_refused(found, cluster))
 
 
-async def is_refused(centre: Centre, cluster: UUID) -> bool:
+async def is_refused(centre: WorkflowCentre, cluster: UUID) -> bool:
     return "edge_status.refused" in await kinds(centre, cluster)

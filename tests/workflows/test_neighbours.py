@@ -4,13 +4,13 @@ import asyncio
 from functools import partial
 from uuid import UUID
 
-from centre import Centre, eventually
+from centre import WorkflowCentre, eventually
 from cluster_states import at_phase, has_commits, is_told, kinds
 
 from edgewright.domain.cluster import Phase
 
 
-async def test_a_change_of_one_cluster_is_nothing_to_the_others(centre: Centre) -> None:
+async def test_a_change_of_one_cluster_is_nothing_to_the_others(centre: WorkflowCentre) -> None:
     changed, *others = [await centre.create(f"neighbour-{number}") for number in range(3)]
     for cluster in (changed, *others):
         await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))
@@ -23,12 +23,12 @@ async def test_a_change_of_one_cluster_is_nothing_to_the_others(centre: Centre) 
     assert after == before
 
 
-async def runs(centre: Centre, cluster: UUID) -> int | None:
+async def runs(centre: WorkflowCentre, cluster: UUID) -> int | None:
     """Events in the history of a cluster's workflow: not even a look costs none."""
     return (await centre.handle(cluster).describe()).history_length
 
 
-async def test_deletions_at_once_all_end(centre: Centre) -> None:
+async def test_deletions_at_once_all_end(centre: WorkflowCentre) -> None:
     clusters = [await centre.create(f"doomed-{number}") for number in range(5)]
     for cluster in clusters:
         await centre.until(cluster, at_phase(Phase.AWAITING_BOOTSTRAP))

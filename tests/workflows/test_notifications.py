@@ -10,7 +10,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from killable_worker import Death, KillableWorker, dying_in_turn, killable_worker
 from standardwebhooks import WebhookVerificationError
 from temporal_server import temporal_server
@@ -35,7 +35,7 @@ def temporal(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
+async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[WorkflowCentre]:
     async with open_centre(tmp_path / "centre", temporal) as centre:
         yield centre
 
@@ -53,23 +53,23 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "LONGEST_BACKOFF", timedelta(seconds=1))
 
 
-async def sweep(centre: Centre) -> None:
+async def sweep(centre: WorkflowCentre) -> None:
     await centre.client.execute_workflow(
         names.SWEEP_TYPE, id=f"sweep-{uuid4()}", task_queue=names.CLUSTERS_QUEUE, result_type=SweepResult
     )
 
 
-async def webhook_to(centre: Centre, receiver: Receiver) -> str:
+async def webhook_to(centre: WorkflowCentre, receiver: Receiver) -> str:
     return await set_webhook(centre.ports.webhooks, centre.ports.signing, receiver.url)
 
 
-async def shown(centre: Centre) -> Webhook:
+async def shown(centre: WorkflowCentre) -> Webhook:
     webhook = await centre.ports.webhooks.get()
     assert webhook is not None
     return webhook
 
 
-async def add(centre: Centre, name: str) -> UUID:
+async def add(centre: WorkflowCentre, name: str) -> UUID:
     """A cluster in the database only: no workflow is needed for what is told of it."""
     cluster = uuid4()
     body = {"name": name, "namespace": "edgewright"}
@@ -77,7 +77,7 @@ async def add(centre: Centre, name: str) -> UUID:
     return cluster
 
 
-async def join(centre: Centre, name: str) -> UUID:
+async def join(centre: WorkflowCentre, name: str) -> UUID:
     cluster = await add(centre, name)
     await centre.ports.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=None, actor="token:test"
@@ -85,7 +85,7 @@ async def join(centre: Centre, name: str) -> UUID:
     return cluster
 
 
-async def all_taken(centre: Centre, receiver: Receiver, number: int) -> None:
+async def all_taken(centre: WorkflowCentre, receiver: Receiver, number: int) -> None:
     """Waits until so many were taken, and nothing waits any more."""
 
     async def taken() -> bool:
@@ -101,7 +101,7 @@ async def asked(receiver: Receiver, number: int) -> None:
     await eventually(reached, shows=lambda: str(len(receiver.asked)))
 
 
-async def test_what_happens_is_told_signed_and_once(idle_centre: Centre, receiver: Receiver) -> None:
+async def test_what_happens_is_told_signed_and_once(idle_centre: WorkflowCentre, receiver: Receiver) -> None:
     secret = await webhook_to(idle_centre, receiver)
     cluster = await join(idle_centre, "press-shop")
     async with working(idle_centre):
@@ -122,7 +122,7 @@ async def test_what_happens_is_told_signed_and_once(idle_centre: Centre, receive
     assert (last.status, last.attempts, last.problem) == (204, 1, "")
 
 
-async def test_a_receiver_that_is_away_gets_everything_when_it_is_back(idle_centre: Centre) -> None:
+async def test_a_receiver_that_is_away_gets_everything_when_it_is_back(idle_centre: WorkflowCentre) -> None:
     receiver = Receiver()
     with receiver.serving():
         secret = await webhook_to(idle_centre, receiver)
@@ -147,7 +147,7 @@ async def test_a_receiver_that_is_away_gets_everything_when_it_is_back(idle_cent
 
 
 async def test_a_receiver_that_hangs_holds_up_nothing_but_notifications(
-    idle_centre: Centre, receiver: Receiver
+    idle_centre: WorkflowCentre, receiver: Receiver
 ) -> None:
     receiver.answering = receiver.hangs
     await webhook_to(idle_centre, receiver)
@@ -166,7 +166,7 @@ async def test_a_receiver_that_hangs_holds_up_nothing_but_notifications(
 
 
 async def test_errors_and_redirects_are_tried_again_under_the_same_id(
-    idle_centre: Centre, receiver: Receiver
+    idle_centre: WorkflowCentre, receiver: Receiver
 ) -> None:
     answers = iter([500, 302, 404, 429])
     receiver.headers["location"] = receiver.url.replace("hook", "elsewhere")
@@ -186,7 +186,7 @@ async def test_errors_and_redirects_are_tried_again_under_the_same_id(
 
 
 async def test_one_cluster_that_is_refused_holds_up_only_itself_and_keeps_its_order(
-    idle_centre: Centre, receiver: Receiver
+    idle_centre: WorkflowCentre, receiver: Receiver
 ) -> None:
     refusing = True
     receiver.answering = lambda request: 400 if refusing and request.cluster == "poison" else 204
@@ -209,7 +209,9 @@ async def test_one_cluster_that_is_refused_holds_up_only_itself_and_keeps_its_or
     assert UUID(receiver.taken[-1].document["data"]["cluster"]["uuid"]) == poison
 
 
-async def test_a_webhook_that_is_removed_is_not_told_any_more(idle_centre: Centre, receiver: Receiver) -> None:
+async def test_a_webhook_that_is_removed_is_not_told_any_more(
+    idle_centre: WorkflowCentre, receiver: Receiver
+) -> None:
     receiver.answering = lambda _request: 503
     await webhook_to(idle_centre, receiver)
     async with working(idle_centre):
@@ -226,7 +228,7 @@ async def test_a_webhook_that_is_removed_is_not_told_any_more(idle_centre: Centr
 
 
 async def test_the_web_ui_says_for_what_it_waits(
-    idle_centre: Centre, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rules, "FIRST_BACKOFF", timedelta(minutes=1))
     monkeypatch.setattr(rules, "LONGEST_BACKOFF", timedelta(minutes=1))
@@ -247,7 +249,7 @@ async def test_the_web_ui_says_for_what_it_waits(
         await eventually(rests, shows=lambda: said)
 
 
-async def ended(centre: Centre) -> None:
+async def ended(centre: WorkflowCentre) -> None:
     async def is_over() -> bool:
         status = (await centre.client.get_workflow_handle(names.NOTIFICATIONS_ID).describe()).status
         return status is not None and status.name == "COMPLETED"
@@ -256,7 +258,7 @@ async def ended(centre: Centre) -> None:
 
 
 async def test_with_another_key_nothing_is_sent_and_the_webhook_says_why(
-    idle_centre: Centre, receiver: Receiver, tmp_path: Path
+    idle_centre: WorkflowCentre, receiver: Receiver, tmp_path: Path
 ) -> None:
     await webhook_to(idle_centre, receiver)
     key = tmp_path / "centre" / FILE_NAME
@@ -278,7 +280,7 @@ async def test_with_another_key_nothing_is_sent_and_the_webhook_says_why(
 
 
 async def test_a_worker_that_dies_after_sending_sends_the_same_again(
-    idle_centre: Centre, temporal: str, tmp_path: Path, receiver: Receiver
+    idle_centre: WorkflowCentre, temporal: str, tmp_path: Path, receiver: Receiver
 ) -> None:
     secret = await webhook_to(idle_centre, receiver)
     await join(idle_centre, "press-shop")
@@ -299,7 +301,7 @@ async def test_a_worker_that_dies_after_sending_sends_the_same_again(
 
 
 async def test_a_worker_may_die_around_all_that_a_notification_needs(
-    idle_centre: Centre, temporal: str, tmp_path: Path, receiver: Receiver
+    idle_centre: WorkflowCentre, temporal: str, tmp_path: Path, receiver: Receiver
 ) -> None:
     await webhook_to(idle_centre, receiver)
     await join(idle_centre, "press-shop")
@@ -334,7 +336,7 @@ def kills(worker: KillableWorker):  # type: ignore[no-untyped-def] # what a rece
 
 
 async def test_a_workflow_that_was_lost_is_started_again_by_the_sweep(
-    idle_centre: Centre, receiver: Receiver
+    idle_centre: WorkflowCentre, receiver: Receiver
 ) -> None:
     receiver.answering = lambda _request: 503
     await webhook_to(idle_centre, receiver)
@@ -349,7 +351,7 @@ async def test_a_workflow_that_was_lost_is_started_again_by_the_sweep(
 
 
 async def test_many_edges_that_join_at_once_are_told_while_a_cluster_is_commissioned(
-    idle_centre: Centre, receiver: Receiver
+    idle_centre: WorkflowCentre, receiver: Receiver
 ) -> None:
     await webhook_to(idle_centre, receiver)
     for number in range(200):

@@ -3,7 +3,7 @@
 import asyncio
 from uuid import UUID
 
-from centre import Centre
+from centre import WorkflowCentre
 
 from edgewright.domain.cluster import ConditionStatus, ConditionType
 from edgewright.ports.clusters import ClusterRow
@@ -15,13 +15,13 @@ def synced(row: ClusterRow) -> ConditionStatus | None:
     return row.projection.status_of(ConditionType.SYNCED) if row.projection else None
 
 
-async def applied(centre: Centre, cluster: UUID, commit: str | None) -> None:
+async def applied(centre: WorkflowCentre, cluster: UUID, commit: str | None) -> None:
     """The edge says so."""
     await centre.ports.edge_reports.heartbeats([Heartbeat(cluster, 1, observed_revision=commit)])
     await centre.fleet.nudge(cluster)
 
 
-async def test_a_push_is_missing_until_the_edge_has_applied_it(centre: Centre) -> None:
+async def test_a_push_is_missing_until_the_edge_has_applied_it(centre: WorkflowCentre) -> None:
     cluster = await centre.create("pushed-to")
     await centre.bootstrap(cluster)
     head = await asyncio.to_thread(centre.git.head, cluster)
@@ -42,7 +42,7 @@ async def test_a_push_is_missing_until_the_edge_has_applied_it(centre: Centre) -
     await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
 
 
-async def test_what_was_rendered_again_is_missing_until_the_edge_has_applied_it(centre: Centre) -> None:
+async def test_what_was_rendered_again_is_missing_until_the_edge_has_applied_it(centre: WorkflowCentre) -> None:
     """Nobody nudges after the rendering: Synced follows from the commit alone."""
     cluster = await centre.create("rendered-again")
     await centre.bootstrap(cluster)
@@ -62,7 +62,7 @@ async def test_what_was_rendered_again_is_missing_until_the_edge_has_applied_it(
     await centre.until(cluster, lambda row: synced(row) is ConditionStatus.TRUE)
 
 
-async def test_a_release_that_fails_is_told_and_heals(centre: Centre) -> None:
+async def test_a_release_that_fails_is_told_and_heals(centre: WorkflowCentre) -> None:
     cluster = await centre.create("released")
     await centre.bootstrap(cluster)
     await applied(centre, cluster, await asyncio.to_thread(centre.git.head, cluster))
@@ -81,7 +81,7 @@ async def test_a_release_that_fails_is_told_and_heals(centre: Centre) -> None:
     assert row.projection and row.projection.status_of(ConditionType.HEALTHY) is ConditionStatus.TRUE
 
 
-async def reported(centre: Centre, cluster: UUID, ready: str) -> None:
+async def reported(centre: WorkflowCentre, cluster: UUID, ready: str) -> None:
     """The edge says whether its release is ready."""
     condition = {"type": "Ready", "status": ready, "message": "values don't meet the schema"}
     body = {"flux": {"releases": [{"name": "edge-cluster", "conditions": [condition]}]}}

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import at_phase, at_step, is_told
 from free_ports import free_port
 from temporal_server import temporal_server
@@ -59,11 +59,11 @@ def copied(tmp_path: Path) -> Copied:
     return Copied(tmp_path, free_port())
 
 
-Lost = Callable[[Centre, UUID], Awaitable[None]]
+Lost = Callable[[WorkflowCentre, UUID], Awaitable[None]]
 
 
 @asynccontextmanager
-async def put_back(copied: Copied, lost: Lost, *, bootstrapped: bool) -> AsyncIterator[tuple[Centre, UUID]]:
+async def put_back(copied: Copied, lost: Lost, *, bootstrapped: bool) -> AsyncIterator[tuple[WorkflowCentre, UUID]]:
     """A cluster at rest, after everything that ``lost`` does has been forgotten; a worker runs."""
     with copied.server():
         async with open_centre(copied.folder / "centre", copied.address) as centre, working(centre):
@@ -80,11 +80,11 @@ async def put_back(copied: Copied, lost: Lost, *, bootstrapped: bool) -> AsyncIt
             yield centre, cluster
 
 
-async def told(centre: Centre, cluster: UUID, kind: str, fact: str) -> Counter[object]:
+async def told(centre: WorkflowCentre, cluster: UUID, kind: str, fact: str) -> Counter[object]:
     return Counter(event.detail[fact] for event in await centre.audit.timeline(cluster) if event.kind == kind)
 
 
-async def change(centre: Centre, cluster: UUID) -> None:
+async def change(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.write(cluster, "put-back", values={"lost": True})
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
     await eventually(lambda: is_told(centre, cluster))
@@ -101,7 +101,7 @@ async def test_what_happens_after_it_is_told_although_the_forgotten_has_been_tol
         assert [*await told(centre, cluster, "phase.changed", "phase")] == ["AwaitingBootstrap", "Removed"]
 
 
-async def begin_deletion(centre: Centre, cluster: UUID) -> None:
+async def begin_deletion(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.wishes.request_deletion(cluster, actor="token:test", deadline=timedelta(seconds=3))
     await centre.fleet.nudge(cluster)
     await centre.until(cluster, at_step(StepName.AWAIT_EMPTY))
@@ -146,7 +146,7 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
     """One that has not read anything when it is put back reads that all is done; another one does it again."""
     cluster = uuid4()
 
-    async def has_read(centre: Centre) -> bool:
+    async def has_read(centre: WorkflowCentre) -> bool:
         return (await centre.fleet.readiness(cluster)).waiting_for.startswith("step ")
 
     with copied.server():
@@ -179,7 +179,7 @@ async def test_a_phase_is_told_once_although_the_workflow_forgot_it_in_the_middl
 async def test_a_pause_that_the_workflow_meets_again_undoes_no_resume(copied: Copied) -> None:
     """The copy holds a pause under way: its attempt is made once more, after the resume that was answered."""
 
-    async def at(centre: Centre) -> int:
+    async def at(centre: WorkflowCentre) -> int:
         return (await centre.row(cluster)).change
 
     with copied.server():
@@ -224,7 +224,7 @@ class SilentAtTheEnd:
 
 
 async def test_the_end_of_a_deletion_is_told_although_its_workflow_is_forgotten_altogether(
-    idle_centre: Centre, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The copy that was put back is older than the cluster."""
     monkeypatch.setattr(upkeep, "FIRST_REMINDER", 0.5)

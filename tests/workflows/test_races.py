@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually
+from centre import WorkflowCentre, eventually
 from cluster_states import at_phase, is_told, kinds, stage, states
 
 from edgewright.domain.cluster import Desired, Phase
@@ -22,7 +22,7 @@ LATEST = 0.4
 Wish = Callable[[], Awaitable[object]]
 
 
-async def collide(centre: Centre, cluster: UUID, seed: int, *wishes: Wish) -> list[type[Exception] | None]:
+async def collide(centre: WorkflowCentre, cluster: UUID, seed: int, *wishes: Wish) -> list[type[Exception] | None]:
     """Makes the wishes, each at a moment drawn from the seed, and nudges after each; returns who was refused how."""
     moments = random.Random(seed)
     delays = [moments.uniform(0, LATEST) for _ in wishes]
@@ -43,7 +43,7 @@ def is_current(row: ClusterRow) -> bool:
     return row.projection is not None and row.projection.change_done == row.change
 
 
-async def nothing_central_is_left(centre: Centre, cluster: UUID) -> None:
+async def nothing_central_is_left(centre: WorkflowCentre, cluster: UUID) -> None:
     row = await centre.until(cluster, at_phase(Phase.DELETED), seconds=60)
     assert row.closed
     assert not await asyncio.to_thread(centre.git.exists, cluster)
@@ -53,7 +53,7 @@ async def nothing_central_is_left(centre: Centre, cluster: UUID) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_delete_during_create(centre: Centre, seed: int) -> None:
+async def test_delete_during_create(centre: WorkflowCentre, seed: int) -> None:
     cluster = uuid4()
     await centre.write(cluster, f"create-delete-{seed}")
     await collide(centre, cluster, seed, lambda: centre.wishes.request_deletion(cluster, actor="token:test"))
@@ -61,7 +61,7 @@ async def test_delete_during_create(centre: Centre, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_recreate_during_delete(centre: Centre, seed: int) -> None:
+async def test_recreate_during_delete(centre: WorkflowCentre, seed: int) -> None:
     """The recreation is refused, or comes first and is deleted with all the rest; never half of each."""
     cluster = await centre.create(f"delete-recreate-{seed}")
     refusals = await collide(
@@ -77,7 +77,7 @@ async def test_recreate_during_delete(centre: Centre, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_change_during_change(centre: Centre, seed: int) -> None:
+async def test_change_during_change(centre: WorkflowCentre, seed: int) -> None:
     """The last one that was written is what is delivered, and each intended commit is there at most once."""
     cluster = await centre.create(f"change-change-{seed}")
     name = f"change-change-{seed}"
@@ -104,7 +104,7 @@ async def test_change_during_change(centre: Centre, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_removal_during_a_move_to_new_hardware(centre: Centre, seed: int) -> None:
+async def test_removal_during_a_move_to_new_hardware(centre: WorkflowCentre, seed: int) -> None:
     cluster = await centre.create(f"move-remove-{seed}")
     await collide(
         centre,
@@ -124,7 +124,7 @@ async def test_removal_during_a_move_to_new_hardware(centre: Centre, seed: int) 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_secret_during_deletion(centre: Centre, seed: int) -> None:
+async def test_secret_during_deletion(centre: WorkflowCentre, seed: int) -> None:
     """The secret is committed before the repository is archived, or refused in words; it does not wait for ever."""
     cluster = await centre.create(f"secret-delete-{seed}")
     change = await stage(centre, cluster, "late")

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from centre import Centre, eventually, working
-from staged_secrets import DiesBeforeItRecords, Frozen, committed_cluster, present_value, staged
+from centre import WorkflowCentre, eventually, working
+from staged_secrets import DiesBeforeItRecords, FrozenGitServer, committed_cluster, present_value, staged
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.committed_requests import LOOK_BACK, requests_named
@@ -23,40 +23,40 @@ from edgewright.ports.git_server import CommitMessage, GitServer
 from edgewright.ports.secret_staging import PendingChanges, StagedChange, StagedState
 
 PLACE = "default/db/password"
-Wish = Callable[[Centre, UUID], Awaitable[object]]
+Wish = Callable[[WorkflowCentre, UUID], Awaitable[object]]
 
 
-async def to_new_hardware(centre: Centre, cluster: UUID) -> None:
+async def to_new_hardware(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.wishes.request_recreation(cluster, actor="test", new_hardware=True)
 
 
-async def removed(centre: Centre, cluster: UUID) -> None:
+async def removed(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.wishes.request_removal(cluster, actor="test")
 
 
-async def being_deleted(centre: Centre, cluster: UUID) -> None:
+async def being_deleted(centre: WorkflowCentre, cluster: UUID) -> None:
     await centre.wishes.request_deletion(cluster, actor="test")
 
 
 WISHES: list[Wish] = [to_new_hardware, removed, being_deleted]
 
 
-def committer(centre: Centre, *, git: Any = None, staging: Any = None) -> SecretCommits:
+def committer(centre: WorkflowCentre, *, git: Any = None, staging: Any = None) -> SecretCommits:
     return SecretCommits(centre.ports.directory, staging or centre.ports.staging, git or centre.git)
 
 
-async def outcome(centre: Centre, cluster: UUID, request: UUID) -> StagedChange:
+async def outcome(centre: WorkflowCentre, cluster: UUID, request: UUID) -> StagedChange:
     [change] = await committer(centre).outcome(cluster, request)
     return change
 
 
-async def committed_requests(centre: Centre, cluster: UUID) -> set[UUID]:
+async def committed_requests(centre: WorkflowCentre, cluster: UUID) -> set[UUID]:
     log = await asyncio.to_thread(centre.git.log, cluster, limit=100)
     return {request for commit in log for request in requests_named(commit)}
 
 
 @pytest.mark.parametrize("wish", WISHES)
-async def test_nobody_commits_what_was_told_to_be_refused(idle_centre: Centre, wish: Wish) -> None:
+async def test_nobody_commits_what_was_told_to_be_refused(idle_centre: WorkflowCentre, wish: Wish) -> None:
     cluster = await committed_cluster(idle_centre, "told")
     change = staged(cluster, b"v")
     await idle_centre.ports.staging.stage([change])
@@ -66,7 +66,7 @@ async def test_nobody_commits_what_was_told_to_be_refused(idle_centre: Centre, w
         await wish(idle_centre, cluster)
         told.append(await outcome(idle_centre, cluster, change.request))
 
-    made = await committer(idle_centre, git=Frozen(idle_centre.git, meanwhile)).commit(cluster)
+    made = await committer(idle_centre, git=FrozenGitServer(idle_centre.git, meanwhile)).commit(cluster)
     assert (told[0].state, made.commits) == (StagedState.REFUSED, {})
     assert await committed_requests(idle_centre, cluster) == set()
     assert await present_value(idle_centre, cluster) is None
@@ -74,7 +74,9 @@ async def test_nobody_commits_what_was_told_to_be_refused(idle_centre: Centre, w
 
 
 @pytest.mark.parametrize("wish", WISHES)
-async def test_what_was_committed_before_it_was_refused_is_told_as_committed(idle_centre: Centre, wish: Wish) -> None:
+async def test_what_was_committed_before_it_was_refused_is_told_as_committed(
+    idle_centre: WorkflowCentre, wish: Wish
+) -> None:
     """Its committer has not recorded that yet, or never will."""
     cluster = await committed_cluster(idle_centre, "before")
     change = staged(cluster, b"v")
@@ -89,7 +91,7 @@ async def test_what_was_committed_before_it_was_refused_is_told_as_committed(idl
     assert (told.state, told.commit) == (StagedState.COMMITTED, head)
 
 
-async def test_what_is_committed_is_found_behind_any_number_of_pushed_commits(idle_centre: Centre) -> None:
+async def test_what_is_committed_is_found_behind_any_number_of_pushed_commits(idle_centre: WorkflowCentre) -> None:
     """One push may bring thousands."""
     cluster = await committed_cluster(idle_centre, "pushed")
     change = staged(cluster, b"v")
@@ -104,7 +106,7 @@ async def test_what_is_committed_is_found_behind_any_number_of_pushed_commits(id
 
 
 async def test_nothing_is_told_to_be_refused_while_the_volume_of_the_repositories_is_not_mounted(
-    idle_centre: Centre, tmp_path: Path
+    idle_centre: WorkflowCentre, tmp_path: Path
 ) -> None:
     cluster = await committed_cluster(idle_centre, "unmounted")
     change = staged(cluster, b"v")
@@ -125,7 +127,7 @@ def push(git: GitServer, cluster: UUID, commits: int) -> None:
         head = git.commit(cluster, files, message, expected_head=head)
 
 
-async def test_a_fence_is_raised_once_for_all_who_ask(idle_centre: Centre) -> None:
+async def test_a_fence_is_raised_once_for_all_who_ask(idle_centre: WorkflowCentre) -> None:
     """Whoever asks again and again would hold up the commits of everybody else."""
     cluster = await committed_cluster(idle_centre, "asks-again")
     change = staged(cluster, b"v")
@@ -159,7 +161,7 @@ class Unseen:
         return replace(found, changes=seen)
 
 
-async def test_nobody_commits_what_a_committer_has_refused(idle_centre: Centre) -> None:
+async def test_nobody_commits_what_a_committer_has_refused(idle_centre: WorkflowCentre) -> None:
     """One has read the Secret that another change labels, the other has not."""
     cluster = await committed_cluster(idle_centre, "labels")
     staging = idle_centre.ports.staging
@@ -173,7 +175,7 @@ async def test_nobody_commits_what_a_committer_has_refused(idle_centre: Centre) 
         [row] = await staging.request(labels.request)
         assert row.state is StagedState.REFUSED
 
-    made = await committer(idle_centre, git=Frozen(idle_centre.git, meanwhile)).commit(cluster)
+    made = await committer(idle_centre, git=FrozenGitServer(idle_centre.git, meanwhile)).commit(cluster)
     assert set(made.commits) == {value.request}
     assert await committed_requests(idle_centre, cluster) == {value.request}
     [row] = await staging.request(labels.request)
@@ -195,7 +197,7 @@ class RefusedBeforeItRecords:
         await self._real.committed(*requests, **more)
 
 
-async def test_what_changes_nothing_is_in_no_commit_and_stays_refused(idle_centre: Centre) -> None:
+async def test_what_changes_nothing_is_in_no_commit_and_stays_refused(idle_centre: WorkflowCentre) -> None:
     cluster = await committed_cluster(idle_centre, "nothing")
     staging = idle_centre.ports.staging
     await staging.stage([staged(cluster, b"v")])
@@ -227,7 +229,7 @@ class AwaitsItsRefusal:
         await self._meanwhile(partial(self._real.refuse, request, code, reason))
 
 
-async def test_nobody_commits_what_was_read_between_overtaking_and_refusing(idle_centre: Centre) -> None:
+async def test_nobody_commits_what_was_read_between_overtaking_and_refusing(idle_centre: WorkflowCentre) -> None:
     """The refusal of a committer does not change the row: a fence of that row may be older than the refusal."""
     cluster = await committed_cluster(idle_centre, "between")
     staging = idle_centre.ports.staging
@@ -242,7 +244,7 @@ async def test_nobody_commits_what_was_read_between_overtaking_and_refusing(idle
             await refuse()
             told.append(await outcome(idle_centre, cluster, labels.request))
 
-        await committer(idle_centre, git=Frozen(idle_centre.git, meanwhile)).commit(cluster)
+        await committer(idle_centre, git=FrozenGitServer(idle_centre.git, meanwhile)).commit(cluster)
 
     await committer(idle_centre, staging=AwaitsItsRefusal(staging, frozen)).commit(cluster)
     assert told[0].state is StagedState.REFUSED
@@ -250,7 +252,9 @@ async def test_nobody_commits_what_was_read_between_overtaking_and_refusing(idle
     assert await outcome(idle_centre, cluster, labels.request) == told[0]
 
 
-async def test_what_cannot_be_committed_is_refused_before_anything_newer_is_committed(idle_centre: Centre) -> None:
+async def test_what_cannot_be_committed_is_refused_before_anything_newer_is_committed(
+    idle_centre: WorkflowCentre,
+) -> None:
     """It would count as replaced by a newer value, or be committed after it if the committer died in between."""
     cluster = await committed_cluster(idle_centre, "older")
     staging = idle_centre.ports.staging
@@ -281,7 +285,7 @@ class FrozenAfterTheRow:
         return row
 
 
-async def test_a_value_for_new_hardware_is_not_committed_in_the_name_of_the_old(idle_centre: Centre) -> None:
+async def test_a_value_for_new_hardware_is_not_committed_in_the_name_of_the_old(idle_centre: WorkflowCentre) -> None:
     """By the generation in a commit, a restore knows what a move has taken away."""
     cluster = await committed_cluster(idle_centre, "in-between")
     change = replace(staged(cluster, b"v"), generation=2)
@@ -298,7 +302,7 @@ async def test_a_value_for_new_hardware_is_not_committed_in_the_name_of_the_old(
 
 
 async def test_what_is_staged_after_a_recreation_is_not_refused_for_the_removal(
-    idle_centre: Centre,
+    idle_centre: WorkflowCentre,
 ) -> None:
     cluster = await committed_cluster(idle_centre, "anew")
     change = staged(cluster, b"v")
@@ -314,7 +318,7 @@ async def test_what_is_staged_after_a_recreation_is_not_refused_for_the_removal(
 
 
 async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_again_all_the_same(
-    idle_centre: Centre,
+    idle_centre: WorkflowCentre,
 ) -> None:
     cluster = await committed_cluster(idle_centre, "late")
     change = staged(cluster, b"v")

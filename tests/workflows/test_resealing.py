@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from resealing_edge import ResealingEdge, answer, ask, certificate, certify, to_put
 from temporalio.testing import ActivityEnvironment
 
@@ -21,13 +21,15 @@ from edgewright.ports.secret_staging import StagedState
 DB = "default/db"
 
 
-async def put(centre: Centre, cluster: UUID, values: Mapping[str, bytes], number: int, secret: str = DB) -> None:
+async def put(
+    centre: WorkflowCentre, cluster: UUID, values: Mapping[str, bytes], number: int, secret: str = DB
+) -> None:
     changes = to_put(cluster, secret, values, number)
     await centre.ports.staging.stage(changes)
     await centre.fleet.change_secrets(cluster, [changes[0].request])
 
 
-async def stale(centre: Centre, name: str, values: Mapping[str, bytes]) -> tuple[UUID, ResealingEdge]:
+async def stale(centre: WorkflowCentre, name: str, values: Mapping[str, bytes]) -> tuple[UUID, ResealingEdge]:
     """A cluster with a Secret that its edge's first key sealed, and the edge with a second key."""
     cluster = await centre.create(name)
     await certify(centre, cluster, 1)
@@ -42,7 +44,7 @@ def sealing_key(row: ClusterRow) -> tuple[str, str, str]:
     return found.status.value, found.reason, found.message
 
 
-async def commit_once(centre: Centre, cluster: UUID) -> CommitSecretsResult:
+async def commit_once(centre: WorkflowCentre, cluster: UUID) -> CommitSecretsResult:
     """One run of the activity."""
     secrets = SecretActivities(centre.ports.directory, centre.ports.staging, centre.ports.git)
     result: CommitSecretsResult = await ActivityEnvironment().run(
@@ -51,11 +53,11 @@ async def commit_once(centre: Centre, cluster: UUID) -> CommitSecretsResult:
     return result
 
 
-async def log(centre: Centre, cluster: UUID) -> list[CommitSummary]:
+async def log(centre: WorkflowCentre, cluster: UUID) -> list[CommitSummary]:
     return list(await asyncio.to_thread(centre.git.log, cluster, limit=50))
 
 
-async def test_its_progress_is_shown_until_it_is_over(centre: Centre) -> None:
+async def test_its_progress_is_shown_until_it_is_over(centre: WorkflowCentre) -> None:
     cluster, edge = await stale(centre, "progress", {"password": b"s3cr3t"})
     await put(centre, cluster, {"token": b"t"}, 1, "other/more")
     await ask(centre, cluster)
@@ -79,7 +81,7 @@ async def test_its_progress_is_shown_until_it_is_over(centre: Centre) -> None:
     await centre.until(cluster, lambda row: bool(row.projection and row.projection.desired_revision == newest.commit))
 
 
-async def test_what_must_be_entered_again_is_shown_until_it_was(centre: Centre) -> None:
+async def test_what_must_be_entered_again_is_shown_until_it_was(centre: WorkflowCentre) -> None:
     cluster, edge = await stale(centre, "unreadable", {"password": b"s3cr3t"})
     edge.keys = [3, 2]
     await ask(centre, cluster)
@@ -92,7 +94,7 @@ async def test_what_must_be_entered_again_is_shown_until_it_was(centre: Centre) 
     await centre.until(cluster, lambda row: sealing_key(row)[1] == "Current")
 
 
-async def test_what_a_person_has_written_goes_first_and_wins(idle_centre: Centre) -> None:
+async def test_what_a_person_has_written_goes_first_and_wins(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster, edge = await stale(idle_centre, "person-first", {"a": b"old", "b": b"old"})
     await ask(idle_centre, cluster)
@@ -110,7 +112,7 @@ async def test_what_a_person_has_written_goes_first_and_wins(idle_centre: Centre
     assert edge.opened(DB) == {"a": b"new", "b": b"old"}
 
 
-async def test_only_what_is_still_there_is_replaced(idle_centre: Centre) -> None:
+async def test_only_what_is_still_there_is_replaced(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster, edge = await stale(idle_centre, "still-there", {"a": b"1", "b": b"2"})
         await ask(idle_centre, cluster)

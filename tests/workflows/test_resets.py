@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually
+from centre import WorkflowCentre, eventually
 from cluster_states import at_phase, at_step, is_told, kinds, tells
 from sealing_keys import certificate_pem, private_key
 from temporalio.api.common.v1 import WorkflowExecution
@@ -19,7 +19,7 @@ from edgewright.messages.cluster import PauseVerb
 OWN, FOREIGN, NEWER = (certificate_pem(private_key(bits)) for bits in (2048, 3072, 4096))
 
 
-async def reset(centre: Centre, cluster: UUID) -> None:
+async def reset(centre: WorkflowCentre, cluster: UUID) -> None:
     """Back to the first workflow task of the present run; signals and updates since then come again."""
     events = centre.handle(cluster).fetch_history_events()
     completed = [e.event_id async for e in events if e.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED]
@@ -34,12 +34,12 @@ async def reset(centre: Centre, cluster: UUID) -> None:
     await centre.client.workflow_service.reset_workflow_execution(request)
 
 
-async def hosts(centre: Centre, cluster: UUID) -> list[str]:
+async def hosts(centre: WorkflowCentre, cluster: UUID) -> list[str]:
     entry = await centre.ports.config.get(APP_CLUSTER_STATUS, cluster)
     return [host["hostname"] for host in entry.body["hosts"]] if entry else []
 
 
-async def says(centre: Centre, cluster: UUID, name: str) -> None:
+async def says(centre: WorkflowCentre, cluster: UUID, name: str) -> None:
     """Sends a status by signal, and waits until it is recorded."""
     await centre.handle(cluster).signal(names.SIGNAL_EDGE_STATUS, {"hosts": [{"hostname": name}]})
 
@@ -49,7 +49,7 @@ async def says(centre: Centre, cluster: UUID, name: str) -> None:
     await eventually(recorded)
 
 
-async def test_an_old_status_does_not_come_back_with_a_reset_and_a_new_one_is_taken(centre: Centre) -> None:
+async def test_an_old_status_does_not_come_back_with_a_reset_and_a_new_one_is_taken(centre: WorkflowCentre) -> None:
     cluster = await centre.create("reset")
     for name in ("first", "second", "first", "third"):
         await says(centre, cluster, name)
@@ -64,7 +64,7 @@ async def test_an_old_status_does_not_come_back_with_a_reset_and_a_new_one_is_ta
     await says(centre, cluster, "fourth")
 
 
-async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Centre) -> None:
+async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: WorkflowCentre) -> None:
     cluster = await centre.create("resumed")
     await centre.fleet.pause(cluster, reason="shift change", actor="token:test")
     await centre.fleet.resume(cluster, actor="token:test")
@@ -75,7 +75,7 @@ async def test_a_pause_that_has_ended_does_not_come_back_with_a_reset(centre: Ce
     assert (await kinds(centre, cluster)).count("cluster.paused") == 1
 
 
-async def test_a_resume_that_was_overtaken_by_a_pause_does_not_come_back_with_a_reset(centre: Centre) -> None:
+async def test_a_resume_that_was_overtaken_by_a_pause_does_not_come_back_with_a_reset(centre: WorkflowCentre) -> None:
     """Sent without ``seen``, as Temporal's own tools do: by that alone a resume could be told to be old."""
     cluster = await centre.create("paused-again")
     for update, reason in (
@@ -100,19 +100,19 @@ async def test_a_resume_that_was_overtaken_by_a_pause_does_not_come_back_with_a_
     assert not (await centre.row(cluster)).paused, "a resume of now is taken"
 
 
-async def reports(centre: Centre, cluster: UUID, pem: str, *, actor: str = "agent") -> None:
+async def reports(centre: WorkflowCentre, cluster: UUID, pem: str, *, actor: str = "agent") -> None:
     """Brings a certificate as the agent does, or as an admin who confirms one."""
     door = EdgeStatusDoor(centre.directory, centre.ports.edge_reports, centre.ports.config)
     await door.record(cluster, {"hosts": [], "kubeseal_cert": pem}, merge=False, actor=actor, generation=1)
 
 
-async def proposes(centre: Centre, cluster: UUID, pem: str, signal: str) -> None:
+async def proposes(centre: WorkflowCentre, cluster: UUID, pem: str, signal: str) -> None:
     body = {"hosts": [], "kubeseal_cert": pem} if signal == names.SIGNAL_EDGE_STATUS else {"kubeseal_cert": pem}
     await centre.handle(cluster).signal(signal, body)
     await centre.until(cluster, lambda row: row.proposed_pem == pem)
 
 
-async def certificates(centre: Centre, cluster: UUID) -> tuple[str | None, str | None]:
+async def certificates(centre: WorkflowCentre, cluster: UUID) -> tuple[str | None, str | None]:
     row = await centre.row(cluster)
     return row.certificate_pem, row.proposed_pem
 
@@ -122,7 +122,7 @@ REFUSAL = {names.SIGNAL_EDGE_STATUS: "edge_status.refused", names.SIGNAL_SEALING
 
 @pytest.mark.parametrize("signal", REFUSAL)
 async def test_a_proposed_certificate_that_was_dropped_does_not_come_back_with_a_reset(
-    centre: Centre, signal: str
+    centre: WorkflowCentre, signal: str
 ) -> None:
     cluster = await centre.create("dropped")
     await reports(centre, cluster, OWN)
@@ -138,7 +138,7 @@ async def test_a_proposed_certificate_that_was_dropped_does_not_come_back_with_a
 
 @pytest.mark.parametrize("signal", REFUSAL)
 async def test_a_confirmed_certificate_that_was_replaced_does_not_come_back_with_a_reset(
-    centre: Centre, signal: str
+    centre: WorkflowCentre, signal: str
 ) -> None:
     cluster = await centre.create("replaced")
     await reports(centre, cluster, OWN)
@@ -155,7 +155,7 @@ async def test_a_confirmed_certificate_that_was_replaced_does_not_come_back_with
     assert (told.count("certificate.proposed"), told.count("certificate.changed")) == (1, before)
 
 
-async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(centre: Centre) -> None:
+async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(centre: WorkflowCentre) -> None:
     cluster = await centre.create("kept")
     await centre.fleet.pause(cluster, reason="keep the deletion from going on", actor="token:test")
     await centre.handle(cluster).signal(names.SIGNAL_DELETE, {})
@@ -170,7 +170,7 @@ async def test_a_deletion_that_was_taken_back_does_not_come_back_with_a_reset(ce
     assert row.projection is not None and row.projection.phase is not Phase.DELETED
 
 
-async def test_a_skipped_step_is_skipped_once_whatever_a_reset_brings_again(centre: Centre) -> None:
+async def test_a_skipped_step_is_skipped_once_whatever_a_reset_brings_again(centre: WorkflowCentre) -> None:
     cluster = await centre.create("skipped")
     await centre.bootstrap(cluster)
     await centre.wishes.request_deletion(cluster, actor="token:test")

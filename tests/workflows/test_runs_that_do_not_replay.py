@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import at_phase, is_told, kinds
 from temporal_server import temporal_server
 from temporalio import workflow
@@ -30,12 +30,12 @@ def temporal(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[Centre]:
+async def idle_centre(temporal: str, tmp_path: Path) -> AsyncIterator[WorkflowCentre]:
     async with open_centre(tmp_path / "centre", temporal) as centre:
         yield centre
 
 
-def upkeep_of(centre: Centre) -> UpkeepActivities:
+def upkeep_of(centre: WorkflowCentre) -> UpkeepActivities:
     ports = centre.ports
     return UpkeepActivities(
         ports.directory,
@@ -53,7 +53,9 @@ def is_current(row: ClusterRow) -> bool:
     return row.projection is not None and row.projection.change_done == row.change
 
 
-async def test_the_sweep_rebuilds_what_no_longer_replays(idle_centre: Centre, patchable: pytest.MonkeyPatch) -> None:
+async def test_the_sweep_rebuilds_what_no_longer_replays(
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
+) -> None:
     centre = idle_centre
     async with working(centre):
         cluster = await centre.create("other-history")
@@ -95,7 +97,7 @@ async def test_the_sweep_rebuilds_what_no_longer_replays(idle_centre: Centre, pa
 
 
 async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     centre = idle_centre
     async with working(centre):
@@ -123,7 +125,7 @@ async def test_a_run_whose_tasks_all_fail_stands_still_and_is_begun_anew(
 
 
 async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothing_is_wanted_of_it(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     """Temporal takes no payload over 2 MB. The row and its projection agree all the time."""
     centre = idle_centre
@@ -156,7 +158,7 @@ async def test_a_run_whose_tasks_fail_for_their_size_is_begun_anew_though_nothin
         await centre.until(cluster, is_current)
 
 
-async def test_what_waits_for_a_worker_does_not_stand_still(idle_centre: Centre) -> None:
+async def test_what_waits_for_a_worker_does_not_stand_still(idle_centre: WorkflowCentre) -> None:
     cluster = uuid4()
     await idle_centre.write(cluster, "no-worker")
     assert not await idle_centre.fleet.stands_still(cluster)

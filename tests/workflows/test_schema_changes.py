@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from centre import Centre, eventually
+from centre import WorkflowCentre, eventually
 from sqlalchemy import text
 
 import worker
@@ -14,7 +14,7 @@ from edgewright.settings import Settings
 
 
 async def test_a_worker_that_runs_leaves_once_its_database_has_a_newer_schema(
-    idle_centre: Centre, temporal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, temporal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker, "SCHEMA_SECONDS", 0.05)
     monkeypatch.setattr(worker, "spare_what_is_loaded", lambda: None)  # what the tests have loaded is not its own

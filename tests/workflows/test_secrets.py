@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import remove_content
 from sealing_keys import certificate_pem, private_key
 from temporalio.testing import ActivityEnvironment
@@ -41,20 +41,20 @@ def staged(cluster: UUID, name: str, key: str, value: bytes | None, request: UUI
     )
 
 
-async def put(centre: Centre, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
+async def put(centre: WorkflowCentre, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
     await centre.ports.staging.stage(changes)
     await centre.fleet.change_secrets(changes[0].cluster, [changes[0].request])
     return await centre.ports.staging.request(changes[0].request)
 
 
-async def keys(centre: Centre, cluster: UUID, name: str) -> set[str]:
+async def keys(centre: WorkflowCentre, cluster: UUID, name: str) -> set[str]:
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
     document = await asyncio.to_thread(centre.git.read, cluster, SecretReference("default", name).path, at=head)
     return set(read_values(document)) if document else set()
 
 
-async def test_a_staged_secret_is_committed_and_its_row_knows_the_commit(centre: Centre) -> None:
+async def test_a_staged_secret_is_committed_and_its_row_knows_the_commit(centre: WorkflowCentre) -> None:
     cluster = await centre.create("one-secret")
     rows = await put(centre, [staged(cluster, "db", "password", b"s3cr3t")])
     assert rows[0].state is StagedState.COMMITTED
@@ -63,7 +63,7 @@ async def test_a_staged_secret_is_committed_and_its_row_knows_the_commit(centre:
     assert await keys(centre, cluster, "db") == {"password"}
 
 
-async def test_the_same_request_again_has_its_first_commit(centre: Centre) -> None:
+async def test_the_same_request_again_has_its_first_commit(centre: WorkflowCentre) -> None:
     cluster = await centre.create("repeated")
     change = staged(cluster, "db", "password", b"one")
     first = await put(centre, [change])
@@ -73,21 +73,21 @@ async def test_the_same_request_again_has_its_first_commit(centre: Centre) -> No
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 3
 
 
-async def test_writers_of_one_secret_all_win_in_few_commits(centre: Centre) -> None:
+async def test_writers_of_one_secret_all_win_in_few_commits(centre: WorkflowCentre) -> None:
     cluster = await centre.create("crowded")
     await asyncio.gather(*(put(centre, [staged(cluster, "db", f"key-{n}", b"v")]) for n in range(24)))
     assert await keys(centre, cluster, "db") == {f"key-{n}" for n in range(24)}
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=100)) < 24
 
 
-async def test_a_request_of_many_changes_is_one_commit(centre: Centre) -> None:
+async def test_a_request_of_many_changes_is_one_commit(centre: WorkflowCentre) -> None:
     cluster = await centre.create("bulk")
     request = uuid4()
     await put(centre, [staged(cluster, f"s{n}", "k", b"v", request) for n in range(30)])
     assert len(await asyncio.to_thread(centre.git.log, cluster, limit=10)) == 2
 
 
-async def test_the_last_key_takes_the_file_with_it(centre: Centre) -> None:
+async def test_the_last_key_takes_the_file_with_it(centre: WorkflowCentre) -> None:
     cluster = await centre.create("emptied")
     await put(centre, [staged(cluster, "db", "password", b"v")])
     await put(centre, [staged(cluster, "db", "password", None)])
@@ -96,7 +96,7 @@ async def test_the_last_key_takes_the_file_with_it(centre: Centre) -> None:
     assert SecretReference("default", "db").path not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)
 
 
-async def commit_all(centre: Centre, changes: Sequence[StagedChange]) -> list[StagedChange]:
+async def commit_all(centre: WorkflowCentre, changes: Sequence[StagedChange]) -> list[StagedChange]:
     """What became of requests of one change each that were committed in one go."""
     for change in changes:
         await centre.ports.staging.stage([change])
@@ -105,7 +105,7 @@ async def commit_all(centre: Centre, changes: Sequence[StagedChange]) -> list[St
     return [row for change in changes for row in await centre.ports.staging.request(change.request)]
 
 
-async def test_of_many_changes_of_one_file_the_last_word_counts(idle_centre: Centre) -> None:
+async def test_of_many_changes_of_one_file_the_last_word_counts(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("last-word")
         await put(idle_centre, [staged(cluster, "db", "old", b"v")])
@@ -119,7 +119,7 @@ async def test_of_many_changes_of_one_file_the_last_word_counts(idle_centre: Cen
     assert await keys(idle_centre, cluster, "db") == set()
 
 
-async def test_a_request_that_cannot_be_committed_is_refused_alone(idle_centre: Centre) -> None:
+async def test_a_request_that_cannot_be_committed_is_refused_alone(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("one-refused")
     head = await asyncio.to_thread(idle_centre.git.head, cluster)
@@ -133,7 +133,7 @@ async def test_a_request_that_cannot_be_committed_is_refused_alone(idle_centre: 
     assert await keys(idle_centre, cluster, "db") == {"k", "l"}
 
 
-async def test_a_secret_whose_file_is_damaged_is_refused_and_loses_nothing(idle_centre: Centre) -> None:
+async def test_a_secret_whose_file_is_damaged_is_refused_and_loses_nothing(idle_centre: WorkflowCentre) -> None:
     """A missing object is no missing file: a file written anew would lack every other key."""
     async with working(idle_centre):
         cluster = await idle_centre.create("damaged")
@@ -150,7 +150,7 @@ async def test_a_secret_whose_file_is_damaged_is_refused_and_loses_nothing(idle_
 
 
 async def test_staged_secrets_that_nobody_waits_for_any_more_are_committed_all_the_same(
-    idle_centre: Centre,
+    idle_centre: WorkflowCentre,
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("left-over")
@@ -161,7 +161,7 @@ async def test_staged_secrets_that_nobody_waits_for_any_more_are_committed_all_t
         await eventually(lambda: committed(idle_centre, change.request))
 
 
-async def committed(centre: Centre, request: UUID) -> bool:
+async def committed(centre: WorkflowCentre, request: UUID) -> bool:
     return all(row.state is StagedState.COMMITTED for row in await centre.ports.staging.request(request))
 
 
@@ -182,7 +182,7 @@ class DiesAfterCommit:
         await self._real.committed(requests, commit)
 
 
-async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_centre: Centre) -> None:
+async def test_a_commit_that_was_not_recorded_is_found_and_not_made_twice(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("half-done")
     async with working(idle_centre, staging=DiesAfterCommit(idle_centre.ports.staging)):
@@ -205,7 +205,7 @@ class OvertakenAfterCommit(DiesAfterCommit):
 
 
 @pytest.mark.parametrize("end", ["request_deletion", "request_removal"])
-async def test_what_is_in_the_repository_is_not_said_to_be_refused(idle_centre: Centre, end: str) -> None:
+async def test_what_is_in_the_repository_is_not_said_to_be_refused(idle_centre: WorkflowCentre, end: str) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("overtaken")
     overtake = partial(getattr(idle_centre.ports.wishes, end), cluster, actor="token:test")
@@ -234,7 +234,9 @@ class FailsAtFirst:
         return found
 
 
-async def test_a_request_that_was_forgotten_and_is_sent_again_is_not_taken_for_committed(idle_centre: Centre) -> None:
+async def test_a_request_that_was_forgotten_and_is_sent_again_is_not_taken_for_committed(
+    idle_centre: WorkflowCentre,
+) -> None:
     day = timedelta(hours=25)
     async with working(idle_centre):
         cluster = await idle_centre.create("forgotten")
@@ -275,7 +277,7 @@ class HangingCommits:
         return commit
 
 
-async def test_operators_verbs_work_while_ten_secret_writes_hang(idle_centre: Centre) -> None:
+async def test_operators_verbs_work_while_ten_secret_writes_hang(idle_centre: WorkflowCentre) -> None:
     git = HangingCommits(idle_centre.git)
     async with working(idle_centre, git=git):
         cluster = await idle_centre.create("hanging")
@@ -299,7 +301,7 @@ async def test_operators_verbs_work_while_ten_secret_writes_hang(idle_centre: Ce
 
 
 async def test_an_update_that_cannot_be_settled_in_time_says_so_and_the_row_finds_it_later(
-    idle_centre: Centre,
+    idle_centre: WorkflowCentre,
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("slow")
@@ -314,12 +316,12 @@ async def test_an_update_that_cannot_be_settled_in_time_says_so_and_the_row_find
         await eventually(lambda: committed(idle_centre, change.request))
 
 
-async def test_an_unknown_request_is_settled_at_once(centre: Centre) -> None:
+async def test_an_unknown_request_is_settled_at_once(centre: WorkflowCentre) -> None:
     cluster = await centre.create("unknown-request")
     await centre.fleet.change_secrets(cluster, [uuid4()])
 
 
-async def test_a_message_that_is_not_ours_does_not_wedge_the_cluster(centre: Centre) -> None:
+async def test_a_message_that_is_not_ours_does_not_wedge_the_cluster(centre: WorkflowCentre) -> None:
     cluster = await centre.create("abused")
     handle = centre.handle(cluster)
     for signal in ("reconcile", "delete_typo", "edge_status", "sealing_key_rotated"):
@@ -365,7 +367,7 @@ def yaml_threads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 async def test_bulk_requests_that_do_not_fit_together_end_at_once_and_hold_no_event_loop(
-    idle_centre: Centre, yaml_threads: list[bool]
+    idle_centre: WorkflowCentre, yaml_threads: list[bool]
 ) -> None:
     async with working(idle_centre):
         cluster = await idle_centre.create("bulky")

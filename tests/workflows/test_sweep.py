@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, open_centre, working
+from centre import WorkflowCentre, eventually, open_centre, working
 from cluster_states import at_phase, has_commits, is_told, kinds
 from sqlalchemy import select
 from temporal_server import temporal_server
@@ -56,13 +56,13 @@ def temporal(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-async def idle_centre(temporal: str, tmp_path: Path, clock: LeadingClock) -> AsyncIterator[Centre]:
+async def idle_centre(temporal: str, tmp_path: Path, clock: LeadingClock) -> AsyncIterator[WorkflowCentre]:
     """A centre whose worker does not run, and whose clock can be moved."""
     async with open_centre(tmp_path / "centre", temporal, clock=clock) as centre:
         yield centre
 
 
-async def sweep(centre: Centre) -> SweepResult:
+async def sweep(centre: WorkflowCentre) -> SweepResult:
     """One round."""
     result = await centre.client.execute_workflow(
         names.SWEEP_TYPE, id=f"sweep-{uuid4()}", task_queue=names.CLUSTERS_QUEUE, result_type=SweepResult
@@ -71,7 +71,7 @@ async def sweep(centre: Centre) -> SweepResult:
     return result
 
 
-async def change_without_a_nudge(centre: Centre, cluster: UUID, name: str) -> None:
+async def change_without_a_nudge(centre: WorkflowCentre, cluster: UUID, name: str) -> None:
     body = {"name": name, "namespace": "edgewright", "values": {"replicas": 3}}
     await centre.wishes.write_configuration(cluster, body, actor="token:test")
 
@@ -79,7 +79,7 @@ async def change_without_a_nudge(centre: Centre, cluster: UUID, name: str) -> No
 # --- what nudges have missed -----------------------------------------------------------------------------------
 
 
-async def test_a_change_that_nobody_was_told_of_is_found(centre: Centre) -> None:
+async def test_a_change_that_nobody_was_told_of_is_found(centre: WorkflowCentre) -> None:
     cluster = await centre.create("untold")
     await eventually(lambda: is_told(centre, cluster))
     assert (await sweep(centre)).nudged == 0
@@ -90,7 +90,7 @@ async def test_a_change_that_nobody_was_told_of_is_found(centre: Centre) -> None
     assert (await sweep(centre)).nudged == 0
 
 
-async def test_a_cluster_without_a_workflow_gets_one(centre: Centre) -> None:
+async def test_a_cluster_without_a_workflow_gets_one(centre: WorkflowCentre) -> None:
     lost, other = await centre.create("lost"), await centre.create("other")
     await centre.handle(lost).terminate()
     run = (await centre.handle(other).describe()).run_id
@@ -105,12 +105,12 @@ async def test_a_cluster_without_a_workflow_gets_one(centre: Centre) -> None:
     assert await has_commits(centre, lost, 1)
 
 
-async def is_running(centre: Centre, cluster: UUID) -> bool:
+async def is_running(centre: WorkflowCentre, cluster: UUID) -> bool:
     status = (await centre.handle(cluster).describe()).status
     return status is not None and status.name == "RUNNING"
 
 
-async def test_the_sweep_leaves_deleted_clusters_alone(centre: Centre) -> None:
+async def test_the_sweep_leaves_deleted_clusters_alone(centre: WorkflowCentre) -> None:
     cluster = await centre.create("deleted")
     await centre.handle(cluster).signal(names.SIGNAL_DELETE)
     await centre.until(cluster, at_phase(Phase.DELETED))
@@ -119,7 +119,7 @@ async def test_the_sweep_leaves_deleted_clusters_alone(centre: Centre) -> None:
         assert (found.nudged, found.restarted) == (0, 0)
 
 
-async def test_up_starts_the_workflows_that_are_missing(centre: Centre) -> None:
+async def test_up_starts_the_workflows_that_are_missing(centre: WorkflowCentre) -> None:
     cluster = await centre.create("missing")
     await centre.handle(cluster).terminate()
 
@@ -133,20 +133,20 @@ async def test_up_starts_the_workflows_that_are_missing(centre: Centre) -> None:
 # --- what has expired ------------------------------------------------------------------------------------------
 
 
-async def available(centre: Centre, cluster: UUID, status: ConditionStatus) -> None:
+async def available(centre: WorkflowCentre, cluster: UUID, status: ConditionStatus) -> None:
     await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.status_of(ConditionType.AVAILABLE) is status)
     )
 
 
-async def details(centre: Centre, cluster: UUID) -> str:
+async def details(centre: WorkflowCentre, cluster: UUID) -> str:
     """What Temporal's Web UI shows as the current details of the workflow."""
     metadata = await centre.handle(cluster).query("__temporal_workflow_metadata")
     return str(metadata["currentDetails"] if isinstance(metadata, dict) else metadata.current_details)
 
 
 async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
-    centre: Centre, clock: LeadingClock
+    centre: WorkflowCentre, clock: LeadingClock
 ) -> None:
     cluster = uuid4()
     body = {"name": "heard", "namespace": "edgewright"}
@@ -179,7 +179,9 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
     assert row.projection.lease_epoch == row.lease.epoch
 
 
-async def test_a_registration_token_whose_time_has_passed_is_ended(centre: Centre, clock: LeadingClock) -> None:
+async def test_a_registration_token_whose_time_has_passed_is_ended(
+    centre: WorkflowCentre, clock: LeadingClock
+) -> None:
     cluster = await centre.create("late")
     await centre.ports.edge_access.issue_token(
         cluster, token_id="t1", secret_sha256=b"x" * 32, expires_in=timedelta(hours=1), actor="token:test"
@@ -201,7 +203,7 @@ def every_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("every_repository")
-async def test_a_lock_that_a_dead_process_left_is_removed_and_a_young_one_stays(idle_centre: Centre) -> None:
+async def test_a_lock_that_a_dead_process_left_is_removed_and_a_young_one_stays(idle_centre: WorkflowCentre) -> None:
     git = BareGitServer(idle_centre.git.root, stale_after=30)
     async with working(idle_centre, git=git):
         cluster = await idle_centre.create("locked")
@@ -217,7 +219,7 @@ async def test_a_lock_that_a_dead_process_left_is_removed_and_a_young_one_stays(
         await eventually(lambda: has_commits(idle_centre, cluster, 2))
 
 
-def lock_of(centre: Centre, cluster: UUID) -> Path:
+def lock_of(centre: WorkflowCentre, cluster: UUID) -> Path:
     (heads,) = centre.git.root.rglob(f"*{cluster}*/refs/heads")
     return heads / "main.lock"
 
@@ -240,7 +242,7 @@ class OneBrokenRepository:
 
 
 @pytest.mark.usefixtures("every_repository")
-async def test_one_repository_that_cannot_be_kept_does_not_stop_the_others(idle_centre: Centre) -> None:
+async def test_one_repository_that_cannot_be_kept_does_not_stop_the_others(idle_centre: WorkflowCentre) -> None:
     git = OneBrokenRepository(idle_centre.git)
     async with working(idle_centre, git=git):
         clusters = await asyncio.gather(*(idle_centre.create(f"kept-{number}") for number in range(3)))
@@ -266,7 +268,7 @@ class BrokenReports:
 
 
 @pytest.mark.usefixtures("every_repository")
-async def test_a_part_that_fails_does_not_stop_the_others(idle_centre: Centre) -> None:
+async def test_a_part_that_fails_does_not_stop_the_others(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre, edge_reports=BrokenReports(idle_centre.ports.edge_reports)):
         cluster = await idle_centre.create("partly")
         await eventually(lambda: is_told(idle_centre, cluster))
@@ -276,7 +278,7 @@ async def test_a_part_that_fails_does_not_stop_the_others(idle_centre: Centre) -
         await eventually(lambda: has_commits(idle_centre, cluster, 2))
 
 
-async def test_preparing_twice_leaves_one_schedule_that_never_overlaps_itself(centre: Centre) -> None:
+async def test_preparing_twice_leaves_one_schedule_that_never_overlaps_itself(centre: WorkflowCentre) -> None:
     await prepare(centre.client, sweep_every=timedelta(seconds=30))
     handle = centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
     await handle.pause()
@@ -289,14 +291,14 @@ async def test_preparing_twice_leaves_one_schedule_that_never_overlaps_itself(ce
     assert described.state.paused
 
 
-async def test_several_that_prepare_at_once_leave_one_schedule(centre: Centre) -> None:
+async def test_several_that_prepare_at_once_leave_one_schedule(centre: WorkflowCentre) -> None:
     await asyncio.gather(*(prepare(centre.client, sweep_every=timedelta(seconds=90)) for _ in range(4)))
     described = (await centre.client.get_schedule_handle(names.SWEEP_SCHEDULE).describe()).schedule
     assert [interval.every for interval in described.spec.intervals] == [timedelta(seconds=90)]
     assert not described.state.paused
 
 
-async def test_after_a_kill_between_deleting_and_making_the_next_one_makes_it(centre: Centre) -> None:
+async def test_after_a_kill_between_deleting_and_making_the_next_one_makes_it(centre: WorkflowCentre) -> None:
     await prepare(centre.client, sweep_every=timedelta(seconds=30))
     handle = centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
     await handle.delete()
@@ -304,7 +306,7 @@ async def test_after_a_kill_between_deleting_and_making_the_next_one_makes_it(ce
     assert (await handle.describe()).schedule.spec.intervals
 
 
-async def test_what_is_prepared_sweeps_by_itself(centre: Centre) -> None:
+async def test_what_is_prepared_sweeps_by_itself(centre: WorkflowCentre) -> None:
     cluster = await centre.create("unattended")
     await eventually(lambda: is_told(centre, cluster))
     await change_without_a_nudge(centre, cluster, "unattended")
@@ -312,21 +314,21 @@ async def test_what_is_prepared_sweeps_by_itself(centre: Centre) -> None:
     await eventually(lambda: has_commits(centre, cluster, 2))
 
 
-async def test_a_round_is_noted(idle_centre: Centre) -> None:
+async def test_a_round_is_noted(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre):
         await sweep(idle_centre)
     async with idle_centre.database.read() as connection:
         assert await connection.scalar(select(last_sweep.c.ended_at)) is not None
 
 
-async def completed_rounds(centre: Centre) -> list[str]:
+async def completed_rounds(centre: WorkflowCentre) -> list[str]:
     """As Temporal lists them, in order."""
     listed = [run async for run in centre.client.list_workflows(sweep_schedule.COMPLETED)]
     return [run.id for run in sorted(listed, key=lambda run: run.start_time)]
 
 
 async def test_old_rounds_leave_temporals_list_but_the_newest_and_one_that_was_ended_stay(
-    idle_centre: Centre, monkeypatch: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = idle_centre.client
     ended = await client.start_workflow(names.SWEEP_TYPE, id="ended", task_queue=names.CLUSTERS_QUEUE)
@@ -348,7 +350,7 @@ async def test_old_rounds_leave_temporals_list_but_the_newest_and_one_that_was_e
     assert [run.id async for run in client.list_workflows("ExecutionStatus = 'Terminated'")] == ["ended"]
 
 
-async def has_rounds(centre: Centre, number: int) -> bool:
+async def has_rounds(centre: WorkflowCentre, number: int) -> bool:
     return len(await completed_rounds(centre)) == number
 
 
@@ -366,14 +368,14 @@ class LockedList:
 
 
 @pytest.mark.usefixtures("every_repository")
-async def test_rounds_that_cannot_be_forgotten_keep_nothing_else_undone(idle_centre: Centre) -> None:
+async def test_rounds_that_cannot_be_forgotten_keep_nothing_else_undone(idle_centre: WorkflowCentre) -> None:
     async with working(idle_centre, fleet=LockedList(idle_centre.fleet)):
         await idle_centre.create("kept-all-the-same")
         assert (await sweep(idle_centre)).kept == 1
 
 
 async def test_a_deleted_schedule_is_made_again_and_a_paused_one_stays(
-    idle_centre: Centre, temporal: str, tmp_path: Path
+    idle_centre: WorkflowCentre, temporal: str, tmp_path: Path
 ) -> None:
     every, handle = timedelta(hours=1), idle_centre.client.get_schedule_handle(names.SWEEP_SCHEDULE)
     assert await idle_centre.fleet.restore_sweep(every)

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from cluster_states import StatusAway, at_phase, at_step, postpone, stage, states, waits_to_try
 from temporal_server import temporal_binary
 from temporalio.client import WorkflowUpdateFailedError, WorkflowUpdateStage
@@ -32,7 +32,7 @@ SOON = 10 * QUERY_DEADLINE.total_seconds()
 """Seconds within which a query ends that nobody answers; generous, for a busy machine."""
 
 
-async def is_alive(centre: Centre, cluster: UUID) -> None:
+async def is_alive(centre: WorkflowCentre, cluster: UUID) -> None:
     """Fails unless the workflow takes signals and updates, and answers queries."""
     await centre.fleet.pause(cluster, reason="to see whether it lives", actor="token:test")
     answer = await centre.fleet.resume(cluster, actor="token:test")
@@ -43,7 +43,9 @@ async def is_alive(centre: Centre, cluster: UUID) -> None:
 # --- handlers with a bug ---
 
 
-async def test_a_bug_in_an_update_fails_its_caller_alone(idle_centre: Centre, patchable: pytest.MonkeyPatch) -> None:
+async def test_a_bug_in_an_update_fails_its_caller_alone(
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
+) -> None:
     sound = Verbs.add
 
     def add(self: Verbs, kind: VerbKind, actor: str = "temporal", **more: Any) -> int:
@@ -62,7 +64,7 @@ async def test_a_bug_in_an_update_fails_its_caller_alone(idle_centre: Centre, pa
 
 
 async def test_a_signal_whose_handler_has_a_bug_is_dropped(
-    idle_centre: Centre, patchable: pytest.MonkeyPatch
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
 ) -> None:
     def broken(self: Verbs, body: Any) -> None:
         raise KeyError("something nobody thought of")
@@ -90,7 +92,7 @@ NONSENSE: list[list[Any]] = [
 @pytest.mark.parametrize(
     "signal", [names.SIGNAL_RECONCILE, names.SIGNAL_EDGE_STATUS, names.SIGNAL_SEALING_KEY_ROTATED]
 )
-async def test_nonsense_in_a_signal_does_not_wedge_the_cluster(centre: Centre, signal: str) -> None:
+async def test_nonsense_in_a_signal_does_not_wedge_the_cluster(centre: WorkflowCentre, signal: str) -> None:
     cluster = await centre.create(f"nonsense-{signal.replace('_', '-')}")
     for arguments in NONSENSE:
         await centre.handle(cluster).signal(signal, args=arguments)
@@ -100,7 +102,9 @@ async def test_nonsense_in_a_signal_does_not_wedge_the_cluster(centre: Centre, s
 
 
 @pytest.mark.parametrize("arguments", NONSENSE, ids=str)
-async def test_nonsense_in_the_delete_signal_deletes_without_force(centre: Centre, arguments: list[Any]) -> None:
+async def test_nonsense_in_the_delete_signal_deletes_without_force(
+    centre: WorkflowCentre, arguments: list[Any]
+) -> None:
     cluster = await centre.create("nonsense-delete")
     await centre.bootstrap(cluster)
     await centre.handle(cluster).signal(names.SIGNAL_DELETE, args=arguments)
@@ -112,7 +116,9 @@ async def test_nonsense_in_the_delete_signal_deletes_without_force(centre: Centr
 
 
 @pytest.mark.parametrize("update", [names.UPDATE_PAUSE, names.UPDATE_SKIP_STEP, names.UPDATE_CHANGE_SECRETS])
-async def test_nonsense_in_an_update_is_refused_and_does_not_wedge_the_cluster(centre: Centre, update: str) -> None:
+async def test_nonsense_in_an_update_is_refused_and_does_not_wedge_the_cluster(
+    centre: WorkflowCentre, update: str
+) -> None:
     cluster = await centre.create(f"nonsense-{update.replace('_', '-')}")
     for arguments in NONSENSE:
         if update == names.UPDATE_PAUSE and arguments and isinstance(arguments[0], dict):
@@ -125,13 +131,13 @@ async def test_nonsense_in_an_update_is_refused_and_does_not_wedge_the_cluster(c
 # --- the door of Temporal's own command line ---
 
 
-async def signal_by_command_line(centre: Centre, temporal: str, cluster: UUID, *more: str) -> None:
+async def signal_by_command_line(centre: WorkflowCentre, temporal: str, cluster: UUID, *more: str) -> None:
     command = [str(temporal_binary()), "workflow", "signal", "--address", temporal, "--name", "delete"]
     command += ["--workflow-id", names.workflow_id(cluster), *more]
     await asyncio.to_thread(subprocess.run, command, check=True, capture_output=True, timeout=30)
 
 
-async def test_the_temporal_command_line_deletes_a_cluster(centre: Centre, temporal: str) -> None:
+async def test_the_temporal_command_line_deletes_a_cluster(centre: WorkflowCentre, temporal: str) -> None:
     cluster = await centre.create("by-hand")
     await signal_by_command_line(centre, temporal, cluster)
     row = await centre.until(cluster, at_phase(Phase.DELETED))
@@ -140,7 +146,7 @@ async def test_the_temporal_command_line_deletes_a_cluster(centre: Centre, tempo
     assert requested.actor == "temporal"
 
 
-async def test_the_temporal_command_line_can_force(centre: Centre, temporal: str) -> None:
+async def test_the_temporal_command_line_can_force(centre: WorkflowCentre, temporal: str) -> None:
     cluster = await centre.create("by-force")
     await centre.bootstrap(cluster)
     await signal_by_command_line(centre, temporal, cluster, "--input", '{"force": true}')
@@ -151,7 +157,7 @@ async def test_the_temporal_command_line_can_force(centre: Centre, temporal: str
 # --- updates in flight ---
 
 
-async def test_more_callers_than_temporal_admits_do_not_lock_an_operator_out(centre: Centre) -> None:
+async def test_more_callers_than_temporal_admits_do_not_lock_an_operator_out(centre: WorkflowCentre) -> None:
     cluster = await centre.create("crowded-door")
     await centre.fleet.pause(cluster, reason="so that they wait", actor="token:test")
     changes = [await stage(centre, cluster, f"key-{number}") for number in range(15)]
@@ -178,11 +184,11 @@ async def test_more_callers_than_temporal_admits_do_not_lock_an_operator_out(cen
     assert len(refused) + len(settled) == len(changes)
 
 
-async def all_settled(centre: Centre, changes: Sequence[StagedChange]) -> bool:
+async def all_settled(centre: WorkflowCentre, changes: Sequence[StagedChange]) -> bool:
     return set(await states(centre, changes)) == {StagedState.COMMITTED}
 
 
-async def test_a_run_that_closes_answers_those_who_wait(centre: Centre) -> None:
+async def test_a_run_that_closes_answers_those_who_wait(centre: WorkflowCentre) -> None:
     cluster = await centre.create("closing")
     await centre.fleet.pause(cluster, reason="so that they wait", actor="token:test")
     change = await stage(centre, cluster, "key")
@@ -199,7 +205,7 @@ async def test_a_run_that_closes_answers_those_who_wait(centre: Centre) -> None:
     assert await states(centre, [change]) == {StagedState.REFUSED: 1}
 
 
-async def test_a_query_that_nobody_answers_ends_soon_and_says_who_is_missing(idle_centre: Centre) -> None:
+async def test_a_query_that_nobody_answers_ends_soon_and_says_who_is_missing(idle_centre: WorkflowCentre) -> None:
     cluster = uuid4()
     await idle_centre.write(cluster, "unanswered")
     began = time.monotonic()
@@ -208,7 +214,7 @@ async def test_a_query_that_nobody_answers_ends_soon_and_says_who_is_missing(idl
     assert time.monotonic() - began < SOON
 
 
-async def test_a_query_while_a_backlog_drains_is_answered_or_given_up_in_time(idle_centre: Centre) -> None:
+async def test_a_query_while_a_backlog_drains_is_answered_or_given_up_in_time(idle_centre: WorkflowCentre) -> None:
     clusters = [uuid4() for _ in range(40)]
     for number, cluster in enumerate(clusters):
         await idle_centre.write(cluster, f"backlog-{number}")
@@ -248,7 +254,7 @@ class SlowRepositories:
 
 
 async def test_a_step_that_is_overtaken_leaves_no_error_in_the_log(
-    idle_centre: Centre, caplog: pytest.LogCaptureFixture
+    idle_centre: WorkflowCentre, caplog: pytest.LogCaptureFixture
 ) -> None:
     git = SlowRepositories(idle_centre.git)
     async with working(idle_centre, git=git):
@@ -267,7 +273,7 @@ async def test_a_step_that_is_overtaken_leaves_no_error_in_the_log(
 
 
 async def test_a_repository_that_is_still_being_made_when_its_cluster_is_gone_never_comes_into_service(
-    idle_centre: Centre,
+    idle_centre: WorkflowCentre,
 ) -> None:
     """A disk may stall for longer than a whole deletion takes, and nobody can cancel a thread."""
     git = SlowRepositories(idle_centre.git)
@@ -286,7 +292,7 @@ async def test_a_repository_that_is_still_being_made_when_its_cluster_is_gone_ne
 # --- clocks ---
 
 
-async def test_a_step_does_not_wait_for_a_moment_that_a_wrong_clock_has_stored(idle_centre: Centre) -> None:
+async def test_a_step_does_not_wait_for_a_moment_that_a_wrong_clock_has_stored(idle_centre: WorkflowCentre) -> None:
     cluster = uuid4()
     async with working(idle_centre, steps=StatusAway(idle_centre.steps)):
         await idle_centre.write(cluster, "postponed")

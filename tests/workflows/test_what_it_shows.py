@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from centre import Centre, eventually, working
+from centre import WorkflowCentre, eventually, working
 from temporalio.api.enums.v1 import EventType
 from temporalio.contrib.pydantic import pydantic_data_converter
 
@@ -64,7 +64,9 @@ class Hanging:
         return self._real.create_repository(*args, **more)
 
 
-async def test_a_first_attempt_that_hangs_says_since_when(idle_centre: Centre, patchable: pytest.MonkeyPatch) -> None:
+async def test_a_first_attempt_that_hangs_says_since_when(
+    idle_centre: WorkflowCentre, patchable: pytest.MonkeyPatch
+) -> None:
     patchable.setattr(policies, "LONG_ATTEMPT", timedelta(seconds=0.3))
     git, cluster = Hanging(idle_centre.git), uuid4()
     async with working(idle_centre, git=git):
@@ -95,14 +97,14 @@ class Away:
         raise Waiting("The directory is away.", code="directory_away", retry_after=5)
 
 
-async def test_a_timer_says_what_it_is_for(idle_centre: Centre) -> None:
+async def test_a_timer_says_what_it_is_for(idle_centre: WorkflowCentre) -> None:
     cluster = uuid4()
     async with working(idle_centre, accounts=Away(idle_centre.ports.accounts)):
         await idle_centre.write(cluster, "timed")
         await eventually(lambda: has_timer(idle_centre, cluster, "next attempt at create_accounts"))
 
 
-async def has_timer(centre: Centre, cluster: UUID, summary: str) -> bool:
+async def has_timer(centre: WorkflowCentre, cluster: UUID, summary: str) -> bool:
     return summary in [
         pydantic_data_converter.payload_converter.from_payload(event.user_metadata.summary)
         async for event in centre.handle(cluster).fetch_history_events()

@@ -9,10 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.chaos.centre import Centre
+from tools.chaos.centre import ChaosCentre
 from tools.chaos.embedded_centre import EmbeddedCentre
-from tools.chaos.production_centre import ProductionCentre
-from tools.chaos.run import Plan, run
+from tools.chaos.production_centre import ChaosProductionCentre
+from tools.chaos.run import ChaosPlan, run
 from tools.chaos.verdict import broken_promises, report
 
 TOPOLOGIES = {"embedded": 1.0, "production": 1.5}
@@ -25,7 +25,9 @@ def main() -> int:
     if given.centres > 1:
         return _side_by_side(given)
     pace = TOPOLOGIES[given.topology]
-    plan = Plan(seed=given.seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=_patience(given.kills))
+    plan = ChaosPlan(
+        seed=given.seed, kills=given.kills, pace=pace, seconds=given.seconds, patience=_patience(given.kills)
+    )
     topology = given.topology
     folder = Path(tempfile.mkdtemp(prefix=f"edgewright-chaos-{plan.seed}-"))
     _say(f"chaos, seed {plan.seed}: {plan.kills} kills, {topology}; in {folder}")
@@ -71,8 +73,8 @@ def _given() -> argparse.Namespace:
     return given
 
 
-def _centre(topology: str, folder: Path) -> Centre:
-    return ProductionCentre(folder) if topology == "production" else EmbeddedCentre(folder)
+def _centre(topology: str, folder: Path) -> ChaosCentre:
+    return ChaosProductionCentre(folder) if topology == "production" else EmbeddedCentre(folder)
 
 
 def _say(line: str) -> None:

@@ -63,7 +63,7 @@ class Strikes(Protocol):
         """Returns when everything runs again."""
 
 
-class Centre(Protocol):
+class ChaosCentre(Protocol):
     """A centre with stores of its own; the methods block."""
 
     @property

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from tools.chaos.evidence import Case, Violation
 from tools.chaos.golden import BY_HAND
-from tools.chaos.repositories import Commit, Repository
+from tools.chaos.repositories import CheckedCommit, CheckedRepository
 
 
-def is_push(commit: Commit) -> bool:
+def is_push(commit: CheckedCommit) -> bool:
     """Whether a person has made it: the centre writes elsewhere, and signs what it does."""
     return not commit.trailers and bool(commit.changed) and all(path.startswith(BY_HAND) for path in commit.changed)
 
@@ -21,7 +21,7 @@ def check_pushes(case: Case) -> Iterator[Violation]:
             yield from _check_pushes(case, repository)
 
 
-def _check_pushes(case: Case, repository: Repository) -> Iterator[Violation]:
+def _check_pushes(case: Case, repository: CheckedRepository) -> Iterator[Violation]:
     commits = {commit.id for commit in repository.commits}
     pushes = [line for line in case.lines if line.verb == "push"]
     asked = {line.asked["file"]: line.asked["text"] for line in pushes}

@@ -8,7 +8,7 @@ import yaml
 from tools.chaos.check_pushes import is_push
 from tools.chaos.evidence import Case, Violation
 from tools.chaos.golden import RELEASE_FILE
-from tools.chaos.repositories import Commit, Repository
+from tools.chaos.repositories import CheckedCommit, CheckedRepository
 from tools.chaos.requests import stamp_of
 from tools.chaos.secret_history import wishes_of
 
@@ -46,8 +46,8 @@ def _check_count(case: Case) -> Iterator[Violation]:
         yield case.violation(name, f"{here} in service, {archived} in the archive")
 
 
-def _check_commits(case: Case, repository: Repository) -> Iterator[Violation]:
-    before: Commit | None = None
+def _check_commits(case: Case, repository: CheckedRepository) -> Iterator[Violation]:
+    before: CheckedCommit | None = None
     fence, restored = (0, 0), case.restored
     for commit in repository.commits:
         if commit.parents != ((before.id,) if before else ()):
@@ -67,7 +67,7 @@ def _check_commits(case: Case, repository: Repository) -> Iterator[Violation]:
     yield from _check_doubled(case, repository)
 
 
-def _check_doubled(case: Case, repository: Repository) -> Iterator[Violation]:
+def _check_doubled(case: Case, repository: CheckedRepository) -> Iterator[Violation]:
     requests = Counter(
         request.split()[0]
         for commit in repository.commits
@@ -98,7 +98,7 @@ def _most_generated(case: Case, *, default: int) -> int:
     return max((state.changes + state.commissioning for state in case.fitting), default=default)
 
 
-def _check_delivery(case: Case, repository: Repository) -> Iterator[Violation]:
+def _check_delivery(case: Case, repository: CheckedRepository) -> Iterator[Violation]:
     assert case.row is not None
     blob = repository.files.get(RELEASE_FILE)
     if repository.damage:

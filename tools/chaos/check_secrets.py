@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from edgewright.application.repository_ahead import PUT_BACK_TRAILER
 from tools.chaos.evidence import Case, Violation
-from tools.chaos.repositories import Commit, Repository, is_secret
+from tools.chaos.repositories import CheckedCommit, CheckedRepository, is_secret
 from tools.chaos.sealed import Opened, ciphertexts
-from tools.chaos.secret_history import Place, Wish, places_of, secret_wishes
+from tools.chaos.secret_history import AttemptedWish, Place, places_of, secret_wishes
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def check_secrets(case: Case) -> Iterator[Violation]:
             yield from _check_head(case, repository)
 
 
-def head_values(case: Case, repository: Repository) -> dict[str, Opened]:
+def head_values(case: Case, repository: CheckedRepository) -> dict[str, Opened]:
     """``namespace/name/key`` -> what the edge makes of it, at the head."""
     found: dict[str, Opened] = {}
     for path, blob in repository.files.items():
@@ -38,7 +38,7 @@ def head_values(case: Case, repository: Repository) -> dict[str, Opened]:
     return found
 
 
-def _introduced(case: Case, repository: Repository) -> Iterator[Introduced]:
+def _introduced(case: Case, repository: CheckedRepository) -> Iterator[Introduced]:
     """A restore may put back what a deletion took away: the same ciphertext, which is not new."""
     there: dict[str, Mapping[str, tuple[str, str]]] = {}
     known: set[tuple[str, tuple[str, str]]] = set()
@@ -55,7 +55,7 @@ def _introduced(case: Case, repository: Repository) -> Iterator[Introduced]:
                     yield Introduced(commit.id, place, case.opener.open(*sealed))
 
 
-def _check_commits(case: Case, repository: Repository, introduced: list[Introduced]) -> Iterator[Violation]:
+def _check_commits(case: Case, repository: CheckedRepository, introduced: list[Introduced]) -> Iterator[Violation]:
     commits = {commit.id: commit for commit in repository.commits}
     where: dict[tuple[str, str | None], list[str]] = {}
     for each in introduced:
@@ -75,7 +75,7 @@ def _check_commits(case: Case, repository: Repository, introduced: list[Introduc
                 yield case.violation("refused_yet_committed", refused)
 
 
-def _says_that_it_did_not_happen(wish: Wish) -> bool:
+def _says_that_it_did_not_happen(wish: AttemptedWish) -> bool:
     """Not of a cluster that was deleted after an attempt without an answer: then the cluster is what is not there."""
     return wish.outcome == "no" or (
         wish.last.outcome == "no" and wish.last.code not in {"cluster_unknown", "cluster_deleted"}
@@ -83,7 +83,7 @@ def _says_that_it_did_not_happen(wish: Wish) -> bool:
 
 
 def _check_commit(
-    case: Case, commits: Mapping[str, Commit], commit: str, place: str, value: str | None, found: list[str]
+    case: Case, commits: Mapping[str, CheckedCommit], commit: str, place: str, value: str | None, found: list[str]
 ) -> Iterator[Violation]:
     """The commit that was answered is there and holds the value."""
     if commit not in commits:
@@ -92,7 +92,7 @@ def _check_commit(
         yield case.violation("secret_lost", f"{place} was answered with {commit} and is in {found}")
 
 
-def _check_head(case: Case, repository: Repository) -> Iterator[Violation]:
+def _check_head(case: Case, repository: CheckedRepository) -> Iterator[Violation]:
     places, there = places_of(case), head_values(case, repository)
     allowed = set().union(*(state.keys for state in case.fitting)) if case.fitting else None
     for place in sorted(places.keys() | there.keys()):

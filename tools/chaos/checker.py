@@ -12,7 +12,7 @@ from tools.chaos.check_secrets import check_secrets
 from tools.chaos.check_wishes import check_wishes
 from tools.chaos.edge_keys import EdgeKey, read_keys
 from tools.chaos.evidence import Case, Violation, cases_of
-from tools.chaos.journal import Line, read_lines
+from tools.chaos.journal import JournalLine, read_lines
 from tools.chaos.put_backs import PutBack, read_put_backs
 from tools.chaos.stores import Stores, read_stores
 
@@ -27,7 +27,7 @@ def check(home: Path, journal: Path, keys: Path) -> list[Violation]:
 
 
 def check_stores(
-    stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey], put_backs: Sequence[PutBack] = ()
+    stores: Stores, lines: Sequence[JournalLine], keys: Sequence[EdgeKey], put_backs: Sequence[PutBack] = ()
 ) -> list[Violation]:
     """The same, of stores that were read before."""
     cases = cases_of(stores, lines, keys, put_backs)

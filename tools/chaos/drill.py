@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tools.chaos import requests
-from tools.chaos.centre import Centre
+from tools.chaos.centre import ChaosCentre
 from tools.chaos.checker import check_stores
 from tools.chaos.edge_keys import make_keys
 from tools.chaos.journal import Journal
@@ -30,7 +30,7 @@ class Drill:
         folder: gets the journal and the keys of the edges.
     """
 
-    def __init__(self, centre: Centre, folder: Path, *, seed: int) -> None:
+    def __init__(self, centre: ChaosCentre, folder: Path, *, seed: int) -> None:
         self.centre = centre
         self._seed = seed
         self._journal = Journal(folder / "journal.jsonl")
@@ -61,7 +61,7 @@ class Drill:
         async with playing(
             self.centre.address, self._keys, self._journal, seed=self._seed, clients=CLIENTS
         ) as players:
-            await make_other_chart(players[0].door)
+            await make_other_chart(players[0].gateway)
             lives = [asyncio.create_task(player.play()) for player in players]
             await self._answered(BEFORE)
             begun = self._journal.now()
@@ -95,4 +95,4 @@ class Drill:
     async def _resume(self, player: Player, cluster: str) -> None:
         """The backup may be of a moment at which it was paused: its client has resumed it since, in vain."""
         wish = f"resume.{self._sequels}.{cluster}"
-        await player.door.insist(wish, "resume", cluster, {}, requests.resume(cluster), patience=PATIENCE)
+        await player.gateway.insist(wish, "resume", cluster, {}, requests.resume(cluster), patience=PATIENCE)

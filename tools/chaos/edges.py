@@ -8,16 +8,16 @@ from uuid import uuid4
 
 import httpx
 
-from tools.chaos.door import Door, Request
+from tools.chaos.journaling_client import JournalingClient, SentRequest
 
 GOODBYE_ATTEMPTS = 60
 
 
 @dataclass(frozen=True)
-class AttachedEdge:
+class ChaosEdge:
     """Its two secrets stay in this process."""
 
-    door: Door
+    gateway: JournalingClient
     cluster: str
     flux: str
     agent: str
@@ -27,28 +27,30 @@ class AttachedEdge:
         return (self.cluster, self.agent)
 
     @classmethod
-    async def attach(cls, door: Door, cluster: str, wish: str, *, patience: float) -> "AttachedEdge | None":
+    async def attach(
+        cls, gateway: JournalingClient, cluster: str, wish: str, *, patience: float
+    ) -> "ChaosEdge | None":
         """Takes a fresh line and registers; None if that was not answered."""
-        line = Request("POST", f"/v1/cluster/{cluster}/registration-token", json={})
+        line = SentRequest("POST", f"/v1/cluster/{cluster}/registration-token", json={})
         tokens: list[str] = []
 
         def keep(answer: httpx.Response) -> dict[str, object]:
             tokens.append(answer.json()["url"].partition("token=")[2])
             return {}  # the token is no fact for the journal
 
-        until = door.journal.now() + patience
-        while not tokens and door.journal.now() < until:
-            await door.insist(f"{wish}.token", "token", cluster, {}, line, keep, patience=patience)
+        until = gateway.journal.now() + patience
+        while not tokens and gateway.journal.now() < until:
+            await gateway.insist(f"{wish}.token", "token", cluster, {}, line, keep, patience=patience)
             await asyncio.sleep(0.1)  # it is refused until the cluster is ready
         if not tokens:
             return None
-        edge = cls(door, cluster, f"ewf_{secrets.token_hex(32)}", f"ewa_{secrets.token_hex(32)}")
+        edge = cls(gateway, cluster, f"ewf_{secrets.token_hex(32)}", f"ewa_{secrets.token_hex(32)}")
         hashes = {role: hashlib.sha256(secret.encode()).hexdigest() for role, secret in edge._secrets.items()}
         body = {f"{role}_secret": secret for role, secret in edge._secrets.items()}
         body |= {"kube_system_uid": str(uuid4()), "kubernetes_version": "v1.31.2+k3s1"}
         headers = {"Authorization": f"Bearer {tokens[-1]}"}
-        request = Request("POST", "/v1/register", json=body, headers=headers)
-        registered = await door.insist(f"{wish}.register", "register", cluster, hashes, request, patience=patience)
+        request = SentRequest("POST", "/v1/register", json=body, headers=headers)
+        registered = await gateway.insist(f"{wish}.register", "register", cluster, hashes, request, patience=patience)
         return edge if registered is not None and registered.outcome == "yes" else None
 
     @property
@@ -58,13 +60,13 @@ class AttachedEdge:
     async def say_goodbye(self) -> None:
         """Reports that nothing is left, waits to be told to detach, and goes."""
         for _ in range(GOODBYE_ATTEMPTS):
-            beat = Request("POST", "/v1/agent/heartbeat", json={"inventory_empty": True}, auth=self.as_agent)
-            line = await self.door.ask("", "heartbeat", self.cluster, {}, beat, _told)
+            beat = SentRequest("POST", "/v1/agent/heartbeat", json={"inventory_empty": True}, auth=self.as_agent)
+            line = await self.gateway.ask("", "heartbeat", self.cluster, {}, beat, _told)
             if line is not None and line.outcome == "no":
                 return
             if line is not None and line.said.get("detach"):
-                bye = Request("POST", "/v1/agent/detached", auth=self.as_agent)
-                line = await self.door.ask("", "detached", self.cluster, {}, bye)
+                bye = SentRequest("POST", "/v1/agent/detached", auth=self.as_agent)
+                line = await self.gateway.ask("", "detached", self.cluster, {}, bye)
                 if line is not None and line.outcome == "yes":
                     return
             await asyncio.sleep(0.3)

@@ -19,7 +19,7 @@ VARIABLES = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"}
 
 
 class EmbeddedCentre:
-    """Implements ``Centre``.
+    """Implements ``ChaosCentre``.
 
     Args:
         folder: gets ``home`` and copies of Temporal's file.

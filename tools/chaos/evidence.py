@@ -6,9 +6,9 @@ from functools import cached_property
 
 from tools.chaos.edge_keys import EdgeKey
 from tools.chaos.golden import COMMISSIONED
-from tools.chaos.journal import Line
+from tools.chaos.journal import JournalLine
 from tools.chaos.put_backs import PutBack, after_put_backs
-from tools.chaos.repositories import Repository
+from tools.chaos.repositories import CheckedRepository
 from tools.chaos.sealed import Opener
 from tools.chaos.stores import Row, Stores
 from tools.chaos.wished import OWNED, Wished, follow, with_late_signals
@@ -38,11 +38,11 @@ class Case:
 
     uuid: str
     row: Row | None
-    lines: Sequence[Line]
+    lines: Sequence[JournalLine]
     stores: Stores
     opener: Opener
-    repositories: Sequence[Repository]
-    asked: Sequence[Line] = ()
+    repositories: Sequence[CheckedRepository]
+    asked: Sequence[JournalLine] = ()
     put_backs: Sequence[PutBack] = ()
 
     def violation(self, name: str, detail: object) -> Violation:
@@ -50,7 +50,7 @@ class Case:
         return Violation(name, self.uuid, f"{called}{detail}")
 
     @cached_property
-    def followed(self) -> tuple[frozenset[Wished], Line | None]:
+    def followed(self) -> tuple[frozenset[Wished], JournalLine | None]:
         """What the cluster may be by now, and the answer that cannot be, if there is one."""
         states = frozenset({Wished()})
         for line in self.lines:
@@ -90,7 +90,7 @@ class Case:
         return frozenset(commit.id for repository in self.repositories for commit in repository.commits)
 
     @property
-    def in_service(self) -> list[Repository]:
+    def in_service(self) -> list[CheckedRepository]:
         return [repository for repository in self.repositories if not repository.archived]
 
     @property
@@ -104,7 +104,7 @@ class Case:
 
 
 def cases_of(
-    stores: Stores, lines: Sequence[Line], keys: Sequence[EdgeKey], put_backs: Sequence[PutBack] = ()
+    stores: Stores, lines: Sequence[JournalLine], keys: Sequence[EdgeKey], put_backs: Sequence[PutBack] = ()
 ) -> list[Case]:
     """One for each cluster that anybody knows."""
     opener = Opener(keys)
@@ -126,21 +126,21 @@ def cases_of(
     ]
 
 
-def _in_order(lines: Sequence[Line]) -> list[Line]:
+def _in_order(lines: Sequence[JournalLine]) -> list[JournalLine]:
     """As they began; but who was refused because the other one of a contest had won comes after that one."""
     over: dict[str, float] = {}
     for line in lines:
         if (contest := line.asked.get("contest")) is not None:
             over[contest] = max(line.began, over.get(contest, 0.0))
 
-    def place(line: Line) -> tuple[float, bool]:
+    def place(line: JournalLine) -> tuple[float, bool]:
         refused = line.outcome == "no" and "contest" in line.asked
         return (over[line.asked["contest"]] if refused else line.began), refused
 
     return sorted(lines, key=place)
 
 
-def _with_clusters(stores: Stores, lines: Sequence[Line]) -> list[Line]:
+def _with_clusters(stores: Stores, lines: Sequence[JournalLine]) -> list[JournalLine]:
     """The lines, each creation with the cluster that came of it: an attempt without an answer does not know it.
 
     Of several such attempts at one name, nobody knows which has made the cluster: each may have.
@@ -159,5 +159,5 @@ def _with_clusters(stores: Stores, lines: Sequence[Line]) -> list[Line]:
     return [each for line in lines for each in _of(line, made.get(line.wish, []))]
 
 
-def _of(line: Line, clusters: Sequence[str]) -> list[Line]:
+def _of(line: JournalLine, clusters: Sequence[str]) -> list[JournalLine]:
     return [line] if line.cluster or not clusters else [replace(line, cluster=cluster) for cluster in clusters]

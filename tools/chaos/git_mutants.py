@@ -17,7 +17,7 @@ from loose_objects import object_file
 
 from tools.chaos.golden import BY_HAND, RELEASE_FILE, SECRETS_FOLDER
 from tools.chaos.mutants import GONE, PRESENT, PUSHED, REMOVED, SECRETIVE, Home, Mutant, Plant
-from tools.chaos.repositories import Repository, is_secret
+from tools.chaos.repositories import CheckedRepository, is_secret
 from tools.chaos.sealed import Opener, ciphertexts
 
 NOBODY = {
@@ -68,17 +68,17 @@ def seal(value: str, key: rsa.RSAPublicKey, label: str) -> str:
     return b64encode(len(wrapped).to_bytes(2, "big") + wrapped + sealed).decode()
 
 
-def on(where: str, change: Callable[[Home, Repository], None]) -> Plant:
+def on(where: str, change: Callable[[Home, CheckedRepository], None]) -> Plant:
     """A change in the repository of the first cluster that is ``where``."""
 
     def plant(home: Home) -> None:
         cluster = home.cluster(where)
-        change(home, Repository(cluster, where == GONE, home.repository(cluster, archived=where == GONE)))
+        change(home, CheckedRepository(cluster, where == GONE, home.repository(cluster, archived=where == GONE)))
 
     return plant
 
 
-def on_secret(change: Callable[[Home, Repository, str], None]) -> Plant:
+def on_secret(change: Callable[[Home, CheckedRepository, str], None]) -> Plant:
     """A change of a file of a Secret; its path comes with it."""
 
     def plant(home: Home) -> None:
@@ -92,16 +92,16 @@ def on_secret(change: Callable[[Home, Repository, str], None]) -> Plant:
     return plant
 
 
-def lose_secret(_home: Home, repository: Repository, path: str) -> None:
+def lose_secret(_home: Home, repository: CheckedRepository, path: str) -> None:
     commit(repository.folder, {path: None})
 
 
-def seal_for_another(_home: Home, repository: Repository, path: str) -> None:
+def seal_for_another(_home: Home, repository: CheckedRepository, path: str) -> None:
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     _reseal(repository, path, lambda value, label: seal("of another cluster", stranger.public_key(), label))
 
 
-def seal_for_other_hardware(home: Home, repository: Repository, path: str) -> None:
+def seal_for_other_hardware(home: Home, repository: CheckedRepository, path: str) -> None:
     opener = Opener(home.keys)
     document = repository.blobs[repository.files[path]]
     [first, *_] = opener.values(document).values()
@@ -113,11 +113,11 @@ def seal_for_other_hardware(home: Home, repository: Repository, path: str) -> No
     _reseal(repository, path, again)
 
 
-def lose_push(_home: Home, repository: Repository) -> None:
+def lose_push(_home: Home, repository: CheckedRepository) -> None:
     commit(repository.folder, {next(path for path in repository.files if path.endswith(".txt")): None})
 
 
-def push_foreign(_home: Home, repository: Repository) -> None:
+def push_foreign(_home: Home, repository: CheckedRepository) -> None:
     commit(repository.folder, {f"{BY_HAND}foreign.txt": "nobody pushed this\n"}, message="By hand")
 
 
@@ -136,7 +136,7 @@ def resurrect_secret(home: Home) -> None:
     raise AssertionError("the run has deleted no secret")
 
 
-def put_foreign(home: Home, repository: Repository, path: str) -> None:
+def put_foreign(home: Home, repository: CheckedRepository, path: str) -> None:
     """A Secret that nobody has ever written."""
     content = _document(repository, path)
     content["metadata"]["name"] = "foreign"
@@ -148,11 +148,11 @@ def put_foreign(home: Home, repository: Repository, path: str) -> None:
     commit(repository.folder, {target: yaml.safe_dump(content)})
 
 
-def commit_again(_home: Home, repository: Repository) -> None:
+def commit_again(_home: Home, repository: CheckedRepository) -> None:
     commit(repository.folder, {})
 
 
-def commit_twice(home: Home, repository: Repository, path: str) -> None:
+def commit_twice(home: Home, repository: CheckedRepository, path: str) -> None:
     """The same request, sealed anew by a second attempt."""
     opener = Opener(home.keys)
 
@@ -164,46 +164,46 @@ def commit_twice(home: Home, repository: Repository, path: str) -> None:
     _reseal(repository, path, again)
 
 
-def lose_commits(_home: Home, repository: Repository, _path: str) -> None:
+def lose_commits(_home: Home, repository: CheckedRepository, _path: str) -> None:
     git(repository.folder, "update-ref", "refs/heads/main", repository.commits[0].id)
 
 
-def wake_late(_home: Home, repository: Repository) -> None:
+def wake_late(_home: Home, repository: CheckedRepository) -> None:
     message = f"Render\n\nEdgewright-Cluster: {repository.uuid}\nEdgewright-Fence: 0/1\n"
     commit(repository.folder, {"late": "an attempt of long ago\n"}, message=message)
 
 
-def write_for_another(_home: Home, repository: Repository) -> None:
+def write_for_another(_home: Home, repository: CheckedRepository) -> None:
     message = "Render\n\nEdgewright-Cluster: another\nEdgewright-Fence: 9/99\n"
     commit(repository.folder, {"foreign": "of another cluster\n"}, message=message)
 
 
-def fork(_home: Home, repository: Repository, _path: str) -> None:
+def fork(_home: Home, repository: CheckedRepository, _path: str) -> None:
     commit(repository.folder, {"merged": "two histories\n"}, merged=repository.commits[0].id)
 
 
-def undeliver(_home: Home, repository: Repository) -> None:
+def undeliver(_home: Home, repository: CheckedRepository) -> None:
     release = repository.blobs[repository.files[RELEASE_FILE]]
     content = yaml.safe_load(release)
     content["spec"]["values"]["global"]["stamp"] = "old"
     commit(repository.folder, {RELEASE_FILE: yaml.safe_dump(content)})
 
 
-def damage(_home: Home, repository: Repository) -> None:
+def damage(_home: Home, repository: CheckedRepository) -> None:
     blob = repository.files[RELEASE_FILE]
     object_file(repository.folder, blob).unlink()
 
 
-def lose(_home: Home, repository: Repository) -> None:
+def lose(_home: Home, repository: CheckedRepository) -> None:
     shutil.rmtree(repository.folder)
 
 
-def double(_home: Home, repository: Repository) -> None:
+def double(_home: Home, repository: CheckedRepository) -> None:
     archive = repository.folder.parent / "archive"
     shutil.copytree(repository.folder, archive / f"{repository.uuid}-{repository.commits[-1].id}.git")
 
 
-def put_in_service(_home: Home, repository: Repository) -> None:
+def put_in_service(_home: Home, repository: CheckedRepository) -> None:
     shutil.copytree(repository.folder, repository.folder.parent.parent / f"{repository.uuid}.git")
 
 
@@ -220,14 +220,14 @@ def commit_refused(home: Home) -> None:
     raise AssertionError("no secret was refused in the run")
 
 
-def _put(home: Home, repository: Repository, place: str, value: str) -> None:
+def _put(home: Home, repository: CheckedRepository, place: str, value: str) -> None:
     namespace, name, key = place.split("/")
     sealed = seal(value, home.keys[0].opened().public_key(), f"{namespace}/{name}")
     content = {"metadata": {"namespace": namespace, "name": name}, "spec": {"encryptedData": {key: sealed}}}
     commit(repository.folder, {f"{SECRETS_FOLDER}{namespace}/{name}.yaml": yaml.safe_dump(content)})
 
 
-def _reseal(repository: Repository, path: str, again: Callable[[str, str], str]) -> None:
+def _reseal(repository: CheckedRepository, path: str, again: Callable[[str, str], str]) -> None:
     content = _document(repository, path)
     label = f"{content['metadata']['namespace']}/{content['metadata']['name']}"
     sealed = content["spec"]["encryptedData"]
@@ -235,7 +235,7 @@ def _reseal(repository: Repository, path: str, again: Callable[[str, str], str])
     commit(repository.folder, {path: yaml.safe_dump(content)})
 
 
-def _document(repository: Repository, path: str) -> dict[str, Any]:
+def _document(repository: CheckedRepository, path: str) -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load(repository.blobs[repository.files[path]])
     return content
 

@@ -19,7 +19,7 @@ Outcome = Literal["yes", "no", "maybe"]
 
 
 @dataclass(frozen=True)
-class Line:
+class JournalLine:
     """One attempt of a request.
 
     Args:
@@ -57,7 +57,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.lines: list[Line] = []
+        self.lines: list[JournalLine] = []
         self.kills: list[Kill] = []
         self._began = time.monotonic()
         self._file: TextIO = path.open("a", encoding="utf-8")
@@ -66,7 +66,7 @@ class Journal:
         """Seconds since the run began."""
         return round(time.monotonic() - self._began, 4)
 
-    def write(self, line: Line) -> None:
+    def write(self, line: JournalLine) -> None:
         self.lines.append(line)
         self._append({"line": asdict(line)})
 
@@ -87,7 +87,7 @@ class Journal:
         self._file.flush()
 
 
-def read_lines(path: Path) -> list[Line]:
+def read_lines(path: Path) -> list[JournalLine]:
     """The attempts of a journal, in the order in which they ended."""
     records = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
-    return [Line(**record["line"]) for record in records if "line" in record]
+    return [JournalLine(**record["line"]) for record in records if "line" in record]

@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-from tools.chaos.centre import Centre
+from tools.chaos.centre import ChaosCentre
 from tools.chaos.journal import Journal
 
 SHORT = 100
@@ -23,7 +23,7 @@ class Killer:
         pace: mean time between two kills, seconds.
     """
 
-    def __init__(self, centre: Centre, journal: Journal, *, seed: int, pace: float) -> None:
+    def __init__(self, centre: ChaosCentre, journal: Journal, *, seed: int, pace: float) -> None:
         self._journal = journal
         self._random = Random(f"{seed}/kills")
         self.strikes = centre.strikes(journal, self._random)

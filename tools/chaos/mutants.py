@@ -10,8 +10,8 @@ from uuid import UUID
 
 from tools.chaos.edge_keys import EdgeKey
 from tools.chaos.golden import DATABASE, REPOSITORIES
-from tools.chaos.journal import Line
-from tools.chaos.repositories import Repository
+from tools.chaos.journal import JournalLine
+from tools.chaos.repositories import CheckedRepository
 
 Plant = Callable[["Home"], None]
 
@@ -30,7 +30,7 @@ class Home:
     """A copy of a home in which nothing runs, and what was asked of it."""
 
     path: Path
-    lines: Sequence[Line] = field(repr=False)
+    lines: Sequence[JournalLine] = field(repr=False)
     keys: Sequence[EdgeKey] = field(repr=False)
 
     @contextmanager
@@ -47,11 +47,11 @@ class Home:
         root = self.path / REPOSITORIES
         return next(root.glob(f"archive/{cluster}-*.git")) if archived else root / f"{cluster}.git"
 
-    def open_repositories(self, where: str) -> list[Repository]:
+    def open_repositories(self, where: str) -> list[CheckedRepository]:
         """Those in service, of all clusters that are ``where``."""
         with self.database() as database:
             found = database.execute(f"SELECT uuid FROM clusters WHERE {where} ORDER BY created_at").fetchall()
-        return [Repository(str(UUID(uuid)), False, self.repository(str(UUID(uuid)))) for (uuid,) in found]
+        return [CheckedRepository(str(UUID(uuid)), False, self.repository(str(UUID(uuid)))) for (uuid,) in found]
 
     def cluster(self, where: str) -> str:
         """The first cluster for which a condition on its row holds."""
@@ -62,7 +62,7 @@ class Home:
 
 
 def copy_home(
-    home: Path, target: Path, lines: Sequence[Line], keys: Sequence[EdgeKey], *, repositories: bool = True
+    home: Path, target: Path, lines: Sequence[JournalLine], keys: Sequence[EdgeKey], *, repositories: bool = True
 ) -> Home:
     """The stores of a home, without what is Temporal's and the logs."""
     target.mkdir()

@@ -8,13 +8,13 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from tools.chaos import requests
-from tools.chaos.door import Door, Request
 from tools.chaos.edge_keys import EdgeKey
-from tools.chaos.edges import AttachedEdge
+from tools.chaos.edges import ChaosEdge
 from tools.chaos.golden import EDGE_CLUSTER
-from tools.chaos.journal import Line
+from tools.chaos.journal import JournalLine
+from tools.chaos.journaling_client import JournalingClient, SentRequest
 from tools.chaos.pushes import Pusher
-from tools.chaos.wishes import Life, SecretWish, Step, plan_life
+from tools.chaos.wishes import PlannedLife, SecretRequest, Step, plan_life
 
 PATIENT, IMPATIENT = 80.0, 15.0
 """Seconds. An idempotency key that a dead gateway has claimed is free again after a minute."""
@@ -34,7 +34,7 @@ class Player:
 
     seed: int
     number: int
-    door: Door
+    gateway: JournalingClient
     keys: list[EdgeKey]
     temporal: Client
     stop: asyncio.Event
@@ -57,14 +57,14 @@ class Player:
 class _Play:
     """One life, being played."""
 
-    def __init__(self, player: Player, life: Life) -> None:
+    def __init__(self, player: Player, life: PlannedLife) -> None:
         self._player, self._life = player, life
-        self._door = player.door
+        self._gateway = player.gateway
         self._cluster = life.uuid or ""
         self._sure = True
         self._certified = False
         self._gone = False
-        self._edge: AttachedEdge | None = None
+        self._edge: ChaosEdge | None = None
         self._paused_by = ""
         self._patience = PATIENT if player.random.random() < 0.2 else IMPATIENT
 
@@ -92,7 +92,7 @@ class _Play:
         self._sure = self._sure and line is not None and line.outcome == "yes"
         return line is not None and (line.outcome == "yes" or step.verb == "observe") and not self._gone
 
-    async def _request(self, step: Step) -> Line | None:
+    async def _request(self, step: Step) -> JournalLine | None:
         match step.verb:
             case "create":
                 return await self._create(step)
@@ -109,7 +109,7 @@ class _Play:
             case "contest":
                 return await self._contest(step)
             case "push":
-                return await Pusher(self._door).push(step.wish, self._cluster, patience=self._patience)
+                return await Pusher(self._gateway).push(step.wish, self._cluster, patience=self._patience)
             case "remove":
                 return await self._removed(step)
             case "recreate":
@@ -123,26 +123,26 @@ class _Play:
                 return await self._undelete(step)
         return None
 
-    async def _send(self, step: Step, request: Request) -> Line | None:
-        return await self._door.insist(
+    async def _send(self, step: Step, request: SentRequest) -> JournalLine | None:
+        return await self._gateway.insist(
             step.wish, step.verb, self._cluster, step.asked, request, patience=self._patience
         )
 
-    async def _create(self, step: Step) -> Line | None:
+    async def _create(self, step: Step) -> JournalLine | None:
         if self._cluster:
             body = {"class": EDGE_CLUSTER, "uuid": self._cluster}
-            known = await self._door.insist(
+            known = await self._gateway.insist(
                 f"{step.wish}.object",
                 "object",
                 self._cluster,
                 {},
-                Request("POST", "/v1/object", json=body),
+                SentRequest("POST", "/v1/object", json=body),
                 patience=self._patience,
             )
             if known is None or known.outcome != "yes":
                 return known
             return await self._send(step, requests.write_entry(step, self._cluster))
-        line = await self._door.insist(
+        line = await self._gateway.insist(
             step.wish,
             step.verb,
             "",
@@ -154,29 +154,29 @@ class _Play:
         self._cluster = str(line.said["uuid"]) if line and line.outcome == "yes" else ""
         return line
 
-    async def _status(self, step: Step) -> Line | None:
+    async def _status(self, step: Step) -> JournalLine | None:
         """By an edge that registers, or by an operator if there is none."""
         key = self._player.keys[step.asked["key"]]
         if self._life.attached:
-            self._edge = await AttachedEdge.attach(self._door, self._cluster, step.wish, patience=self._patience)
+            self._edge = await ChaosEdge.attach(self._gateway, self._cluster, step.wish, patience=self._patience)
         request = requests.status(self._cluster, key)
         if self._edge is not None:
             body = requests.status_body(key)
-            request = Request("PUT", "/v1/agent/status", json=body, auth=self._edge.as_agent)
+            request = SentRequest("PUT", "/v1/agent/status", json=body, auth=self._edge.as_agent)
         line = await self._send(step, request)
         self._certified = line is not None and line.outcome == "yes"
         return line
 
-    async def _recreate(self, step: Step) -> Line | None:
+    async def _recreate(self, step: Step) -> JournalLine | None:
         if step.asked.get("new_hardware"):
             self._certified, self._edge = False, None
         if step.asked["door"] == "entry":
             return await self._send(step, requests.write_entry(step, self._cluster))
         return await self._send(step, requests.recreate(step, self._cluster))
 
-    async def _contest(self, step: Step) -> Line | None:
+    async def _contest(self, step: Step) -> JournalLine | None:
         """Two writers of one revision at the same moment. Who is refused because the other one won is content."""
-        read = await self._door.insist(
+        read = await self._gateway.insist(
             f"{step.wish}.read",
             "read",
             self._cluster,
@@ -193,35 +193,35 @@ class _Play:
         decided = [line for line in fought if line is not None and line.outcome != "maybe"]
         return replace(decided[0], outcome="yes") if len(decided) == len(fought) else None
 
-    async def _fight(self, step: Step, rival: int, etag: str) -> Line | None:
+    async def _fight(self, step: Step, rival: int, etag: str) -> JournalLine | None:
         asked = {name: value for name, value in step.asked.items() if name != "rivals"}
         asked |= {"fields": step.asked["rivals"][rival], "contest": step.wish}
         write = Step("change", f"{step.wish}.{rival}", asked)
         return await self._send(write, requests.write_entry(write, self._cluster, etag=etag))
 
-    async def _removed(self, step: Step) -> Line | None:
+    async def _removed(self, step: Step) -> JournalLine | None:
         """404 after an attempt that got no answer means that it had happened."""
         line = await self._send(step, requests.remove(self._cluster))
         if line is not None and (line.outcome, line.code) == ("no", "entry_unknown"):
             return replace(line, outcome="yes")
         return line
 
-    async def _resume(self, step: Step) -> Line | None:
+    async def _resume(self, step: Step) -> JournalLine | None:
         line = await self._send(step, requests.resume(self._cluster))
         if line is not None and line.outcome == "yes":
             self._paused_by = ""
         return line
 
     async def _resume_at_last(self) -> None:
-        wish, until = f"{self._paused_by}.last", self._door.journal.now() + RESUME_SECONDS
-        while self._door.journal.now() < until:
-            line = await self._door.ask(wish, "resume", self._cluster, {}, requests.resume(self._cluster))
+        wish, until = f"{self._paused_by}.last", self._gateway.journal.now() + RESUME_SECONDS
+        while self._gateway.journal.now() < until:
+            line = await self._gateway.ask(wish, "resume", self._cluster, {}, requests.resume(self._cluster))
             # Overtaken: an earlier pause, which got no answer, was applied meanwhile.
             if line is not None and line.outcome != "maybe" and line.code != "overtaken":
                 return
             await asyncio.sleep(0.2)
 
-    async def _undelete(self, step: Step) -> Line | None:
+    async def _undelete(self, step: Step) -> JournalLine | None:
         """A refusal because nothing is being deleted, after an attempt without an answer, means that it had happened.
 
         The deletion may have ended before, too.
@@ -233,15 +233,15 @@ class _Play:
             return replace(line, outcome="yes")
         return line
 
-    async def _observe(self) -> Line | None:
-        line = await self._door.insist(
+    async def _observe(self) -> JournalLine | None:
+        line = await self._gateway.insist(
             "", "observe", self._cluster, {}, requests.observe(self._cluster), requests.observed, patience=5.0
         )
         self._gone = self._gone or (line is not None and line.status in {404, 410})
         return line
 
-    async def _change_secrets(self, wish: SecretWish, *, calm: bool) -> Line | None:
-        return await self._door.insist(
+    async def _change_secrets(self, wish: SecretRequest, *, calm: bool) -> JournalLine | None:
+        return await self._gateway.insist(
             wish.wish,
             "secrets",
             self._cluster,
@@ -251,7 +251,7 @@ class _Play:
             patience=self._patience,
         )
 
-    async def _delete(self, step: Step) -> Line | None:
+    async def _delete(self, step: Step) -> JournalLine | None:
         if step.asked["door"] == "signal":
             line = await self._signal(step)
         else:
@@ -263,12 +263,12 @@ class _Play:
                 await self._until_gone()
         return line
 
-    async def _signal(self, step: Step) -> Line | None:
+    async def _signal(self, step: Step) -> JournalLine | None:
         """Temporal's word is not ours: the deletion counts as answered once the gateway shows it."""
-        until = self._door.journal.now() + 2 * SEEN_SECONDS
-        line: Line | None = None
-        while self._door.journal.now() < until:
-            began = self._door.journal.now()
+        until = self._gateway.journal.now() + 2 * SEEN_SECONDS
+        line: JournalLine | None = None
+        while self._gateway.journal.now() < until:
+            began = self._gateway.journal.now()
             try:
                 handle = self._player.temporal.get_workflow_handle(f"cluster-{self._cluster}")
                 await handle.signal("delete", {"force": True})
@@ -277,8 +277,10 @@ class _Play:
                 code = error.status.name
             except RuntimeError:
                 code = "not connected"
-            asked, now = step.asked, self._door.journal.now()
-            self._door.journal.write(Line(step.wish, "delete", self._cluster, asked, began, now, "maybe", code=code))
+            asked, now = step.asked, self._gateway.journal.now()
+            self._gateway.journal.write(
+                JournalLine(step.wish, "delete", self._cluster, asked, began, now, "maybe", code=code)
+            )
             for _ in range(10):
                 await asyncio.sleep(0.3)
                 line = await self._observe()
@@ -287,7 +289,7 @@ class _Play:
         return line
 
     async def _until_gone(self) -> None:
-        until = self._door.journal.now() + SEEN_SECONDS
-        while not self._gone and self._door.journal.now() < until and not self._player.stop.is_set():
+        until = self._gateway.journal.now() + SEEN_SECONDS
+        while not self._gone and self._gateway.journal.now() < until and not self._player.stop.is_set():
             await asyncio.sleep(0.3)
             await self._observe()

@@ -23,15 +23,15 @@ from tools.production.topology import AS_COMPOSE, Topology, real_postgresql, tel
 VARIABLES = {"EDGEWRIGHT_SWEEP_SECONDS": "2"}
 
 
-class ProductionCentre:
-    """Implements ``Centre``.
+class ChaosProductionCentre:
+    """Implements ``ChaosCentre``.
 
     Args:
         folder: gets everything but the data of PostgreSQL; the tables are written there in the end.
         instead_of: one that was stopped; this one has its ports, and its PostgreSQL until that one is cleared up.
     """
 
-    def __init__(self, folder: Path, *, instead_of: "ProductionCentre | None" = None) -> None:
+    def __init__(self, folder: Path, *, instead_of: "ChaosProductionCentre | None" = None) -> None:
         self._folder = folder
         self._folder.mkdir(exist_ok=True)
         self._running = ExitStack()

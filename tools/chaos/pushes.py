@@ -7,9 +7,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.chaos.door import Door
 from tools.chaos.golden import BY_HAND
-from tools.chaos.journal import Line, Outcome
+from tools.chaos.journal import JournalLine, Outcome
+from tools.chaos.journaling_client import JournalingClient
 
 PAUSE = 1.0
 """Seconds between two attempts."""
@@ -19,30 +19,32 @@ LONGEST = 40.0
 
 @dataclass(frozen=True)
 class Pusher:
-    """Pushes through the gateway that a door leads to."""
+    """Pushes through the gateway of a client."""
 
-    door: Door
+    gateway: JournalingClient
 
-    async def push(self, wish: str, cluster: str, *, patience: float) -> Line:
+    async def push(self, wish: str, cluster: str, *, patience: float) -> JournalLine:
         """One new file, named after the wish, until the push is known to be there or patience (seconds) is over."""
-        until = self.door.journal.now() + patience
+        until = self.gateway.journal.now() + patience
         while True:
             line = await self._attempt(wish, cluster)
-            self.door.journal.write(line)
-            if line.outcome != "maybe" or self.door.journal.now() > min(until, self.door.closing):
+            self.gateway.journal.write(line)
+            if line.outcome != "maybe" or self.gateway.journal.now() > min(until, self.gateway.closing):
                 return line
             await asyncio.sleep(PAUSE)
 
-    async def _attempt(self, wish: str, cluster: str) -> Line:
-        asked, began = {"file": f"{BY_HAND}{wish}.txt", "text": f"{wish}\n"}, self.door.journal.now()
+    async def _attempt(self, wish: str, cluster: str) -> JournalLine:
+        asked, began = {"file": f"{BY_HAND}{wish}.txt", "text": f"{wish}\n"}, self.gateway.journal.now()
         with tempfile.TemporaryDirectory(prefix="edgewright-chaos-push-") as folder:
             outcome, commit, code = await self._push(Path(folder), cluster, asked["file"], asked["text"])
         said = {"commit": commit} if outcome == "yes" else {}
-        return Line(wish, "push", cluster, asked, began, self.door.journal.now(), outcome, code=code, said=said)
+        return JournalLine(
+            wish, "push", cluster, asked, began, self.gateway.journal.now(), outcome, code=code, said=said
+        )
 
     async def _push(self, folder: Path, cluster: str, file: str, text: str) -> tuple[Outcome, str, str]:
         """The outcome, the commit, and what git complained of. One that was pushed before is found by its file."""
-        origin = f"{self.door.address.url}/uuid/{cluster}"
+        origin = f"{self.gateway.address.url}/uuid/{cluster}"
         cloned, complaint = await self._git(folder, "clone", "--quiet", origin, "work")
         if not cloned:
             return "maybe", "", complaint
@@ -77,9 +79,9 @@ class Pusher:
 
     def _surroundings(self) -> dict[str, str]:
         """The token goes in the environment: a command line can be read by everybody."""
-        basic = base64.b64encode(f"operator:{self.door.address.token}".encode()).decode()
+        basic = base64.b64encode(f"operator:{self.gateway.address.token}".encode()).decode()
         person = {f"GIT_{role}_{what}": "chaos" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        authority = self.door.address.authority
+        authority = self.gateway.address.authority
         return {
             **os.environ,
             **person,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.chaos.journal import Line
+from tools.chaos.journal import JournalLine
 from tools.chaos.stores import Row
 
 IN_GIT = frozenset({"secrets", "push"})
@@ -38,11 +38,11 @@ class PutBack:
     began: float
     ended: float
 
-    def loses(self, line: Line) -> bool:
+    def loses(self, line: JournalLine) -> bool:
         """Whether all of an answered request lies between the copy and the put-back."""
         return line.outcome == "yes" and self._concerns(line) and self._is_between(line)
 
-    def seen_after(self, line: Line, since: float) -> Line | None:
+    def seen_after(self, line: JournalLine, since: float) -> JournalLine | None:
         """What may be held against the centre of an attempt since; None: nothing.
 
         Args:
@@ -55,14 +55,14 @@ class PutBack:
             return None
         return line if line.outcome == "no" else replace(line, outcome="maybe")
 
-    def _concerns(self, line: Line) -> bool:
+    def _concerns(self, line: JournalLine) -> bool:
         return line.cluster == self.cluster and line.verb in IN_GIT
 
-    def _is_between(self, line: Line) -> bool:
+    def _is_between(self, line: JournalLine) -> bool:
         return line.began > self.copy_ended and line.ended < self.began
 
 
-def after_put_backs(lines: Sequence[Line], put_backs: Sequence[PutBack]) -> list[Line]:
+def after_put_backs(lines: Sequence[JournalLine], put_backs: Sequence[PutBack]) -> list[JournalLine]:
     """What the journal says of a centre whose repositories were put back, in this order."""
     first: dict[str, float] = {}
     for line in lines:

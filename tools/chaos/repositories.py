@@ -15,7 +15,7 @@ FOLDER = re.compile(r"([0-9a-f-]{36})(-[0-9a-z]+(?:-\d+)?)?\.git")
 
 
 @dataclass(frozen=True)
-class Commit:
+class CheckedCommit:
     """One commit. ``changed``: path -> its blob, None if it goes; ``trailers``: key -> values."""
 
     id: str
@@ -33,7 +33,7 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Repository:
+class CheckedRepository:
     """A repository in service or in the archive."""
 
     uuid: str
@@ -41,7 +41,7 @@ class Repository:
     folder: Path
 
     @cached_property
-    def commits(self) -> Sequence[Commit]:
+    def commits(self) -> Sequence[CheckedCommit]:
         """All of ``main``, oldest first; none before the first commit."""
         done = _git(self.folder, *LOG, "main")
         return [] if done.returncode else [_commit(text) for text in done.stdout.split("\0")[1:]]
@@ -70,17 +70,17 @@ def is_secret(path: str) -> bool:
     return path.startswith(SECRETS_FOLDER) and path.endswith(".yaml")
 
 
-def read_repositories(root: Path) -> list[Repository]:
+def read_repositories(root: Path) -> list[CheckedRepository]:
     """Those of clusters and the shared ones, in service and archived."""
     found = []
     for folder in sorted([*root.glob("*.git"), *root.glob("archive/*.git")]):
         match = FOLDER.fullmatch(folder.name)
         if match is not None:
-            found.append(Repository(match[1], folder.parent.name == "archive", folder))
+            found.append(CheckedRepository(match[1], folder.parent.name == "archive", folder))
     return found
 
 
-def _commit(text: str) -> Commit:
+def _commit(text: str) -> CheckedCommit:
     head, _, raw = text.partition("\x1e")
     name, tree, parents, message = head.split("\x1f", 3)
     trailers: dict[str, tuple[str, ...]] = {}
@@ -92,7 +92,7 @@ def _commit(text: str) -> Commit:
             meta, path = line.split("\t")
             blob, kind = meta.split()[3:5]
             changed[path] = None if kind == "D" else blob
-    return Commit(name, tree, tuple(parents.split()), message.split("\n", 1)[0], trailers, changed)
+    return CheckedCommit(name, tree, tuple(parents.split()), message.split("\n", 1)[0], trailers, changed)
 
 
 def _read_blobs(folder: Path, names: Iterable[str]) -> dict[str, str]:

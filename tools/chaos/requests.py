@@ -6,21 +6,21 @@ from typing import Any
 
 import httpx
 
-from tools.chaos.door import Request
 from tools.chaos.edge_keys import EdgeKey
 from tools.chaos.golden import CONFIGURATION, EDGE_STATUS
-from tools.chaos.wishes import SecretWish, Step
+from tools.chaos.journaling_client import SentRequest
+from tools.chaos.wishes import SecretRequest, Step
 
 
-def create(step: Step) -> Request:
+def create(step: Step) -> SentRequest:
     """POST /v1/cluster."""
     fields = step.asked["fields"]
     body = {"name": step.asked["name"], **patch_of(fields)}
-    return Request("POST", "/v1/cluster", json=_without_none(body), headers={"Idempotency-Key": step.wish})
+    return SentRequest("POST", "/v1/cluster", json=_without_none(body), headers={"Idempotency-Key": step.wish})
 
 
-def read_entry(cluster: str) -> Request:
-    return Request("GET", f"/v1/app/{CONFIGURATION}/object/{cluster}")
+def read_entry(cluster: str) -> SentRequest:
+    return SentRequest("GET", f"/v1/app/{CONFIGURATION}/object/{cluster}")
 
 
 def etag(answer: httpx.Response) -> Mapping[str, Any]:
@@ -38,52 +38,52 @@ def stamp_of(body: Mapping[str, Any]) -> str | None:
     return stamp
 
 
-def write_entry(step: Step, cluster: str, *, etag: str | None = None) -> Request:
+def write_entry(step: Step, cluster: str, *, etag: str | None = None) -> SentRequest:
     """PUT of the configuration entry: creates, changes or recreates; with ``etag``: of that revision alone."""
     fields = step.asked["fields"]
     body = {"name": step.asked["name"], "namespace": fields["namespace"], "values": values_of(fields)}
     if fields["chart"] is not None:
         body["chart"] = fields["chart"]
     headers = {"If-Match": etag} if etag else {}
-    return Request("PUT", f"/v1/app/{CONFIGURATION}/object/{cluster}", json=body, headers=headers)
+    return SentRequest("PUT", f"/v1/app/{CONFIGURATION}/object/{cluster}", json=body, headers=headers)
 
 
-def remove(cluster: str) -> Request:
-    return Request("DELETE", f"/v1/app/{CONFIGURATION}/object/{cluster}")
+def remove(cluster: str) -> SentRequest:
+    return SentRequest("DELETE", f"/v1/app/{CONFIGURATION}/object/{cluster}")
 
 
-def patch(step: Step, cluster: str) -> Request:
-    return Request("PATCH", f"/v1/cluster/{cluster}", json=patch_of(step.asked["fields"]))
+def patch(step: Step, cluster: str) -> SentRequest:
+    return SentRequest("PATCH", f"/v1/cluster/{cluster}", json=patch_of(step.asked["fields"]))
 
 
-def recreate(step: Step, cluster: str) -> Request:
+def recreate(step: Step, cluster: str) -> SentRequest:
     body = patch_of(step.asked["fields"]) | {"new_hardware": bool(step.asked.get("new_hardware"))}
     key = {"Idempotency-Key": step.wish}
-    return Request("POST", f"/v1/cluster/{cluster}/recreate", json=body, headers=key)
+    return SentRequest("POST", f"/v1/cluster/{cluster}/recreate", json=body, headers=key)
 
 
-def delete(step: Step, cluster: str) -> Request:
+def delete(step: Step, cluster: str) -> SentRequest:
     params = {"force": "true"} if step.asked["force"] else {}
     if step.asked["deadline"]:
         params["deadline"] = step.asked["deadline"]
     key = {"Idempotency-Key": step.wish}
-    return Request("DELETE", f"/v1/cluster/{cluster}", params=params, headers=key)
+    return SentRequest("DELETE", f"/v1/cluster/{cluster}", params=params, headers=key)
 
 
-def pause(step: Step, cluster: str) -> Request:
-    return Request("POST", f"/v1/cluster/{cluster}/pause", json={"reason": step.wish})
+def pause(step: Step, cluster: str) -> SentRequest:
+    return SentRequest("POST", f"/v1/cluster/{cluster}/pause", json={"reason": step.wish})
 
 
-def resume(cluster: str) -> Request:
-    return Request("POST", f"/v1/cluster/{cluster}/resume")
+def resume(cluster: str) -> SentRequest:
+    return SentRequest("POST", f"/v1/cluster/{cluster}/resume")
 
 
-def undelete(cluster: str) -> Request:
-    return Request("POST", f"/v1/cluster/{cluster}/undelete")
+def undelete(cluster: str) -> SentRequest:
+    return SentRequest("POST", f"/v1/cluster/{cluster}/undelete")
 
 
-def observe(cluster: str) -> Request:
-    return Request("GET", f"/v1/cluster/{cluster}")
+def observe(cluster: str) -> SentRequest:
+    return SentRequest("GET", f"/v1/cluster/{cluster}")
 
 
 def observed(answer: httpx.Response) -> Mapping[str, Any]:
@@ -101,8 +101,8 @@ def observed(answer: httpx.Response) -> Mapping[str, Any]:
     }
 
 
-def status(cluster: str, key: EdgeKey) -> Request:
-    return Request("PUT", f"/v1/app/{EDGE_STATUS}/object/{cluster}", json=status_body(key))
+def status(cluster: str, key: EdgeKey) -> SentRequest:
+    return SentRequest("PUT", f"/v1/app/{EDGE_STATUS}/object/{cluster}", json=status_body(key))
 
 
 def status_body(key: EdgeKey) -> dict[str, Any]:
@@ -110,17 +110,17 @@ def status_body(key: EdgeKey) -> dict[str, Any]:
     return {"hosts": [{"hostname": "press-1", "control_plane": True}], "kubeseal_cert": key.certificate}
 
 
-def change_secrets(wish: SecretWish, cluster: str) -> Request:
+def change_secrets(wish: SecretRequest, cluster: str) -> SentRequest:
     """One key by PUT or DELETE, several by POST."""
     key = {"Idempotency-Key": wish.wish}
     if len(wish.changes) == 1:
         [(place, value)] = wish.changes
         path = f"/v1/cluster/{cluster}/secret/{place}"
         if value is None:
-            return Request("DELETE", path, headers=key)
-        return Request("PUT", path, content=value.encode(), headers=key)
+            return SentRequest("DELETE", path, headers=key)
+        return SentRequest("PUT", path, content=value.encode(), headers=key)
     changes = [_change(place, value) for place, value in wish.changes]
-    return Request("POST", f"/v1/cluster/{cluster}/secret", json={"changes": changes}, headers=key)
+    return SentRequest("POST", f"/v1/cluster/{cluster}/secret", json={"changes": changes}, headers=key)
 
 
 def committed(answer: httpx.Response) -> Mapping[str, Any]:

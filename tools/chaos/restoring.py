@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tools.chaos.journal import Line
+from tools.chaos.journal import JournalLine
 
 READINGS = frozenset({"observe", "read"})
 
@@ -23,14 +23,14 @@ class Restore:
     at: float
 
 
-def after_restores(lines: Sequence[Line], restores: Sequence[Restore]) -> list[Line]:
+def after_restores(lines: Sequence[JournalLine], restores: Sequence[Restore]) -> list[JournalLine]:
     """What the journal says of a centre that was restored so often, in this order."""
     for restore in restores:
         lines = [kept for line in lines if (kept := _after(line, restore)) is not None]
     return list(lines)
 
 
-def _after(line: Line, restore: Restore) -> Line | None:
+def _after(line: JournalLine, restore: Restore) -> JournalLine | None:
     if line.ended < restore.begun or line.began > restore.at:
         return line
     if line.began > restore.made or line.verb in READINGS:

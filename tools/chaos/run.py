@@ -10,13 +10,13 @@ from pathlib import Path
 
 from temporalio.client import Client
 
-from tools.chaos.centre import Address, Centre
+from tools.chaos.centre import Address, ChaosCentre
 from tools.chaos.check_put_backs import check_put_backs
-from tools.chaos.door import Door, Request
 from tools.chaos.edge_keys import EdgeKey, make_keys
 from tools.chaos.evidence import cases_of
 from tools.chaos.golden import CHART_TEMPLATE, CLASS_CHART, OTHER_CHART
 from tools.chaos.journal import Journal
+from tools.chaos.journaling_client import JournalingClient, SentRequest
 from tools.chaos.killer import Killer
 from tools.chaos.players import Player
 from tools.chaos.put_backs import read_put_backs
@@ -28,7 +28,7 @@ LAST_PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChaosPlan:
     """What a run is to be.
 
     Args:
@@ -55,7 +55,7 @@ class Ran:
         left: what was still to be done when patience was over; empty if all is well.
     """
 
-    plan: Plan
+    plan: ChaosPlan
     folder: Path
     stores: Stores
     kills: Counter[str]
@@ -76,7 +76,7 @@ class Ran:
         return self.folder / "edge-keys.json"
 
 
-async def run(folder: Path, plan: Plan, centre: Centre) -> Ran:
+async def run(folder: Path, plan: ChaosPlan, centre: ChaosCentre) -> Ran:
     """Runs in a folder of its own; leaves no process behind.
 
     Args:
@@ -94,11 +94,11 @@ async def run(folder: Path, plan: Plan, centre: Centre) -> Ran:
         await asyncio.to_thread(centre.clear_up)
 
 
-async def _with(centre: Centre, folder: Path, plan: Plan) -> tuple[Killer, list[str]]:
+async def _with(centre: ChaosCentre, folder: Path, plan: ChaosPlan) -> tuple[Killer, list[str]]:
     journal, keys = Journal(folder / "journal.jsonl"), make_keys(folder / "edge-keys.json")
     async with playing(centre.address, keys, journal, seed=plan.seed, clients=plan.clients) as players:
         killer = Killer(centre, journal, seed=plan.seed, pace=plan.pace)
-        await make_other_chart(players[0].door)
+        await make_other_chart(players[0].gateway)
         await _play(players, killer, plan)
         await killer.strikes.come_back()
         left = await settle(lambda: _unfinished(centre, journal), seconds=plan.patience)
@@ -106,7 +106,7 @@ async def _with(centre: Centre, folder: Path, plan: Plan) -> tuple[Killer, list[
     return killer, left
 
 
-def _unfinished(centre: Centre, journal: Journal) -> list[str]:
+def _unfinished(centre: ChaosCentre, journal: Journal) -> list[str]:
     """What is still to be done, and then what a put-back has lost and nobody was told."""
     if left := centre.unfinished():
         return left
@@ -128,17 +128,17 @@ async def playing(
         first: number of the first one; each number has lives of its own.
     """
     temporal = await Client.connect(address.temporal, lazy=True)
-    doors = [Door(address, journal) for _ in range(clients)]
+    gateways = [JournalingClient(address, journal) for _ in range(clients)]
     stop = asyncio.Event()
     try:
-        yield [Player(seed, n, door, keys, temporal, stop) for n, door in enumerate(doors, first)]
+        yield [Player(seed, n, gateway, keys, temporal, stop) for n, gateway in enumerate(gateways, first)]
     finally:
-        for door in doors:
-            await door.close()
+        for gateway in gateways:
+            await gateway.close()
         await asyncio.sleep(0.2)  # a Temporal client that is dropped at once may crash its process at exit
 
 
-async def _play(players: list[Player], killer: Killer, plan: Plan) -> None:
+async def _play(players: list[Player], killer: Killer, plan: ChaosPlan) -> None:
     if not plan.kills:
         await asyncio.gather(*(player.play(plan.lives) for player in players))
         return
@@ -156,15 +156,15 @@ async def end(players: Sequence[Player], lives: Sequence["asyncio.Task[None]"]) 
     """Returns when what the clients have begun is answered, or soon will not be."""
     for player in players:
         player.stop.set()
-        player.door.closing = player.door.journal.now() + LAST_PATIENCE
+        player.gateway.closing = player.gateway.journal.now() + LAST_PATIENCE
     await asyncio.gather(*lives)
 
 
-async def make_other_chart(door: Door) -> None:
+async def make_other_chart(gateway: JournalingClient) -> None:
     body = {"class": CLASS_CHART, "uuid": OTHER_CHART}
     identity = {"name": "{{ name }}", "uuid": "{{ uuid }}", "organisation": "Chaos"}
     template = {"chart": "edge-cluster", "values": {"cluster": identity, "global": {"other": "chart"}}}
     path = f"/v1/app/{CHART_TEMPLATE}/object/{OTHER_CHART}"
-    for request in (Request("POST", "/v1/object", json=body), Request("PUT", path, json=template)):
-        line = await door.insist("chart", "chart", "", {}, request, patience=60)
+    for request in (SentRequest("POST", "/v1/object", json=body), SentRequest("PUT", path, json=template)):
+        line = await gateway.insist("chart", "chart", "", {}, request, patience=60)
         assert line is not None and line.outcome == "yes", line

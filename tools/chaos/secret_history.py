@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tools.chaos.evidence import Case
-from tools.chaos.journal import Line, Outcome
+from tools.chaos.journal import JournalLine, Outcome
 
 
 @dataclass(frozen=True)
-class Wish:
+class AttemptedWish:
     """All attempts of one request as one.
 
     Args:
@@ -19,9 +19,9 @@ class Wish:
     began: float
     ended: float
     outcome: Outcome
-    last: Line
+    last: JournalLine
 
-    def overlaps(self, other: "Wish") -> bool:
+    def overlaps(self, other: "AttemptedWish") -> bool:
         return self.began <= other.ended and other.began <= self.ended
 
 
@@ -40,19 +40,19 @@ class Place:
     taken: bool = False
 
 
-def wishes_of(lines: Iterable[Line]) -> list[Wish]:
+def wishes_of(lines: Iterable[JournalLine]) -> list[AttemptedWish]:
     """Attempts put together by their wish, in the order of their beginning."""
-    by_wish: dict[str, list[Line]] = {}
+    by_wish: dict[str, list[JournalLine]] = {}
     for line in lines:
         by_wish.setdefault(line.wish, []).append(line)
     return sorted((_together(attempts) for attempts in by_wish.values()), key=lambda wish: wish.began)
 
 
-def secret_wishes(case: Case) -> list[Wish]:
+def secret_wishes(case: Case) -> list[AttemptedWish]:
     return wishes_of(line for line in case.lines if line.verb == "secrets")
 
 
-def moves(case: Case) -> list[Wish]:
+def moves(case: Case) -> list[AttemptedWish]:
     """Recreations for new hardware that have happened, or may have."""
     asked = (line for line in case.lines if line.verb == "recreate" and line.asked.get("new_hardware"))
     return [wish for wish in wishes_of(asked) if wish.outcome != "no"]
@@ -60,7 +60,7 @@ def moves(case: Case) -> list[Wish]:
 
 def places_of(case: Case) -> dict[str, Place]:
     """Every place that anybody wrote to."""
-    changes: dict[str, list[tuple[Wish, str | None]]] = {}
+    changes: dict[str, list[tuple[AttemptedWish, str | None]]] = {}
     for wish in secret_wishes(case):
         for place, value in wish.last.asked["changes"]:
             changes.setdefault(place, []).append((wish, value))
@@ -68,10 +68,10 @@ def places_of(case: Case) -> dict[str, Place]:
     return {place: _follow(written, moved) for place, written in changes.items()}
 
 
-def _follow(written: Sequence[tuple[Wish, str | None]], moved: Sequence[Wish]) -> Place:
+def _follow(written: Sequence[tuple[AttemptedWish, str | None]], moved: Sequence[AttemptedWish]) -> Place:
     place = Place(frozenset({None}))
-    pending: dict[str | None, Wish] = {}
-    steps: list[tuple[float, Wish, str | None, bool]] = [(w.began, w, value, False) for w, value in written]
+    pending: dict[str | None, AttemptedWish] = {}
+    steps: list[tuple[float, AttemptedWish, str | None, bool]] = [(w.began, w, value, False) for w, value in written]
     steps += [(move.began, move, None, True) for move in moved]
     for _, wish, value, is_move in sorted(steps, key=lambda step: step[0]):
         if is_move:
@@ -82,7 +82,7 @@ def _follow(written: Sequence[tuple[Wish, str | None]], moved: Sequence[Wish]) -
     return place
 
 
-def _write(place: Place, wish: Wish, value: str | None, during_move: bool) -> Place:
+def _write(place: Place, wish: AttemptedWish, value: str | None, during_move: bool) -> Place:
     if wish.outcome == "no":
         found_nothing = wish.last.code == "secret_unknown" and value is None and len(wish.last.asked["changes"]) == 1
         missed = found_nothing and not during_move and None not in place.values
@@ -94,7 +94,7 @@ def _write(place: Place, wish: Wish, value: str | None, during_move: bool) -> Pl
     return Place(place.values | {value}, place.missed)
 
 
-def _move(place: Place, move: Wish, pending: dict[str | None, Wish]) -> Place:
+def _move(place: Place, move: AttemptedWish, pending: dict[str | None, AttemptedWish]) -> Place:
     if move.outcome != "yes":
         return Place(place.values | {None}, place.missed)
     open_ = {value for value in place.values if value is not None and pending[value].overlaps(move)}
@@ -102,8 +102,8 @@ def _move(place: Place, move: Wish, pending: dict[str | None, Wish]) -> Place:
     return Place(frozenset({None, *open_}), place.missed, taken=sure and not open_)
 
 
-def _together(attempts: Sequence[Line]) -> Wish:
+def _together(attempts: Sequence[JournalLine]) -> AttemptedWish:
     last = max(attempts, key=lambda line: line.began)
     doubtful = last.outcome == "no" and any(line.outcome == "maybe" for line in attempts)
     began, ended = min(line.began for line in attempts), max(line.ended for line in attempts)
-    return Wish(began, ended, "maybe" if doubtful else last.outcome, last)
+    return AttemptedWish(began, ended, "maybe" if doubtful else last.outcome, last)

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from tools.chaos.golden import DATABASE, REPOSITORIES
-from tools.chaos.repositories import Repository, read_repositories
+from tools.chaos.repositories import CheckedRepository, read_repositories
 
 Row = Mapping[str, Any]
 UUIDS = {"uuid", "cluster", "app", "object", "id", "request", "account", "permission", "target", "class"}
@@ -35,7 +35,7 @@ class Stores:
     """Rows of every table that the checker looks at, and every repository."""
 
     tables: Mapping[str, Sequence[Row]]
-    repositories: Sequence[Repository]
+    repositories: Sequence[CheckedRepository]
 
     @property
     def clusters(self) -> dict[str, Row]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tools.chaos.journal import Line
+from tools.chaos.journal import JournalLine
 
 OWNED = frozenset(
     {"create", "change", "status", "observe", "remove", "recreate", "delete", "undelete", "pause", "resume"}
@@ -56,7 +56,7 @@ class Wished:
         return self.desired == "deleted" or all(seen[name] == getattr(self, name) for name in FIELDS)
 
 
-def follow(states: frozenset[Wished], line: Line, *, shared_name: bool = False) -> frozenset[Wished]:
+def follow(states: frozenset[Wished], line: JournalLine, *, shared_name: bool = False) -> frozenset[Wished]:
     """The states after an attempt; empty: its answer is impossible.
 
     Args:
@@ -82,7 +82,7 @@ def with_late_signals(states: frozenset[Wished]) -> frozenset[Wished]:
     return states | {_deleted(state) for state in states if state.told}
 
 
-def _after_reading(states: Iterable[Wished], line: Line) -> Iterable[Wished]:
+def _after_reading(states: Iterable[Wished], line: JournalLine) -> Iterable[Wished]:
     if line.outcome == "maybe":
         return states
     if line.outcome == "no":
@@ -91,7 +91,7 @@ def _after_reading(states: Iterable[Wished], line: Line) -> Iterable[Wished]:
     return [state for state in states if state.shows(line.said)]
 
 
-def _happened(state: Wished, line: Line) -> Wished | None:
+def _happened(state: Wished, line: JournalLine) -> Wished | None:
     """The state once it has happened; None: it cannot, in this one."""
     if line.wish in state.taken:
         return state
@@ -119,7 +119,7 @@ def _happened(state: Wished, line: Line) -> Wished | None:
     return None
 
 
-def _leaves_namespace(state: Wished, line: Line) -> bool:
+def _leaves_namespace(state: Wished, line: JournalLine) -> bool:
     """Whether an edge would lose the namespace that its credentials live in."""
     namespace = line.asked.get("fields", {}).get("namespace", state.namespace)
     return state.desired != "none" and namespace != state.namespace and not line.asked.get("new_hardware")
@@ -129,7 +129,7 @@ def _deleted(state: Wished) -> Wished:
     return state if state.desired == "deleted" else replace(state, desired="deleted", before=state.desired)
 
 
-def _created(state: Wished, line: Line) -> Wished | None:
+def _created(state: Wished, line: JournalLine) -> Wished | None:
     fields = line.asked["fields"]
     if state.desired == "none":
         taken = state.taken | ({line.wish} if line.asked["door"] == "rest" else set())
@@ -138,7 +138,7 @@ def _created(state: Wished, line: Line) -> Wished | None:
     return state if state.desired == "present" and same else None
 
 
-def _changed(state: Wished, line: Line) -> Wished | None:
+def _changed(state: Wished, line: JournalLine) -> Wished | None:
     fields = line.asked["fields"]
     if state.desired != "present" and set(fields) != {"label"}:
         return None
@@ -150,7 +150,7 @@ def _changed(state: Wished, line: Line) -> Wished | None:
     return state if after == state else replace(after, changes=state.changes + 1)
 
 
-def _recreated(state: Wished, line: Line) -> Wished | None:
+def _recreated(state: Wished, line: JournalLine) -> Wished | None:
     fields = line.asked["fields"]
     if state.desired == "none":
         return None
@@ -165,7 +165,7 @@ def _recreated(state: Wished, line: Line) -> Wished | None:
     return after
 
 
-def _may_refuse(state: Wished, line: Line, *, shared_name: bool) -> bool:
+def _may_refuse(state: Wished, line: JournalLine, *, shared_name: bool) -> bool:
     match line.code:
         case "name_taken":
             return line.verb == "create" and shared_name and state.desired == "none"

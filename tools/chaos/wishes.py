@@ -37,7 +37,7 @@ Change = tuple[str, str | None]
 
 
 @dataclass(frozen=True)
-class SecretWish:
+class SecretRequest:
     """Changes that go in one request."""
 
     wish: str
@@ -55,12 +55,12 @@ class Step:
     verb: str
     wish: str = ""
     asked: Mapping[str, Any] = field(default_factory=dict)
-    secrets: tuple[SecretWish, ...] = ()
+    secrets: tuple[SecretRequest, ...] = ()
     calm: bool = True
 
 
 @dataclass(frozen=True)
-class Life:
+class PlannedLife:
     """What one client does with one cluster.
 
     Args:
@@ -76,7 +76,7 @@ class Life:
     again: bool
 
 
-def plan_life(seed: int, client: int, number: int, *, name: str | None = None) -> Life:
+def plan_life(seed: int, client: int, number: int, *, name: str | None = None) -> PlannedLife:
     """The life that a client plays as its ``number``-th."""
     return _Planner(seed, client, number).life(name)
 
@@ -90,7 +90,7 @@ class _Planner:
         self._key = self._random.randrange(POOL)
         self._namespace = self._random.choice(NAMESPACES)
 
-    def life(self, name: str | None) -> Life:
+    def life(self, name: str | None) -> PlannedLife:
         random = self._random
         shared = random.random() < 0.15
         name = name or (f"shared-{random.randrange(SHARED_NAMES)}" if shared else f"c{self._client}-{self._number}")
@@ -103,10 +103,10 @@ class _Planner:
         if ending == "deletion":
             steps += self._deletion(attached)
         elif ending == "removal":
-            late = SecretWish(self._name(), (("default/db/late", self._stamp()),))
+            late = SecretRequest(self._name(), (("default/db/late", self._stamp()),))
             steps += [self._step("remove"), Step("secrets", secrets=(late,), calm=False)]
         steps.append(Step("observe"))
-        return Life(name, uuid, attached, tuple(steps), again=random.random() < 0.4)
+        return PlannedLife(name, uuid, attached, tuple(steps), again=random.random() < 0.4)
 
     def _chapter(self, name: str) -> list[Step]:
         [kind] = self._random.choices(list(CHAPTERS), list(CHAPTERS.values()))
@@ -217,24 +217,24 @@ class _Planner:
             "stamp": self._stamp(),
         }
 
-    def _burst(self, most: int) -> tuple[SecretWish, ...]:
+    def _burst(self, most: int) -> tuple[SecretRequest, ...]:
         places = self._random.sample(PLACES, self._random.randint(1, most) * 2)
         wishes = []
         while places:
             size = self._random.choice([1, 1, 1, 2, 3])
             together, places = places[:size], places[size:]
-            wishes.append(SecretWish(self._name(), tuple((place, self._value()) for place in together)))
+            wishes.append(SecretRequest(self._name(), tuple((place, self._value()) for place in together)))
         return tuple(wishes)
 
-    def _bulk(self, half: str) -> SecretWish:
-        return SecretWish(
+    def _bulk(self, half: str) -> SecretRequest:
+        return SecretRequest(
             self._name(), tuple((f"default/bulk/{half}-{number:03d}", self._stamp()) for number in range(BULK))
         )
 
     def _value(self) -> str | None:
         return None if self._random.random() < 0.15 else self._stamp()
 
-    def _step(self, verb: str, *, secrets: tuple[SecretWish, ...] = (), calm: bool = True, **asked: Any) -> Step:
+    def _step(self, verb: str, *, secrets: tuple[SecretRequest, ...] = (), calm: bool = True, **asked: Any) -> Step:
         return Step(verb, self._name(), asked, secrets, calm)
 
     def _name(self) -> str:

@@ -13,7 +13,7 @@ from edge_cluster.helm import Helm
 from edge_cluster.helm_release import install_release, packed_sealed_secrets
 from edge_cluster.kubectl import surroundings
 from edge_cluster.kubelet import Kubelet
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from edge_cluster.release import release
 from edge_cluster.site import programs
 from embedded import PROGRAM, EmbeddedEdgewright
@@ -35,7 +35,7 @@ _AS_ME = f"-c user.name=me -c user.email=me@example.com -c credential.helper='{_
 Say = Callable[[str], None]
 
 
-class Stage:
+class DemoStage:
     """All of it, in one folder.
 
     Args:
@@ -149,7 +149,7 @@ It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
         self.cluster.supervisor.wait_ready("centre", seconds=PATIENCE)
 
     def _attach(self) -> None:
-        line = Line(self.centre, self.cluster, self.uuid, self.folder / "desk")
+        line = BootstrapLine(self.centre, self.cluster, self.uuid, self.folder / "desk")
         self._say("Pasting the line of `edgewright cluster bootstrap`:")
         done = line.run()
         for text in done.stdout.splitlines():
@@ -172,9 +172,9 @@ It goes on for a day. `make edge-demo-down` ends it and leaves nothing."""
 
 
 @contextmanager
-def running(folder: Path, say: Say) -> Iterator[Stage]:
+def running(folder: Path, say: Say) -> Iterator[DemoStage]:
     """The demonstration, until the end of the context."""
-    stage = Stage(folder, say)
+    stage = DemoStage(folder, say)
     try:
         stage.start()
         yield stage

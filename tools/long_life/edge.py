@@ -5,7 +5,7 @@ import secrets
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
-from centre import Centre, eventually
+from centre import WorkflowCentre, eventually
 from sealing_keys import certificate_pem, private_key
 
 from edgewright.application.edge_status import EdgeStatusDoor
@@ -20,10 +20,10 @@ TICK = 10.0
 """Seconds that pass at once while the lease runs out: less than what counts as a gateway that was away."""
 
 
-class Edge:
+class LongLifeEdge:
     """Notes in the ledger what it does."""
 
-    def __init__(self, centre: Centre, clock: SharedClock, cluster: UUID, ledger: Ledger) -> None:
+    def __init__(self, centre: WorkflowCentre, clock: SharedClock, cluster: UUID, ledger: Ledger) -> None:
         self._centre = centre
         self._clock = clock
         self._cluster = cluster

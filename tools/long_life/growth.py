@@ -13,7 +13,7 @@ GROWING = frozenset({"applied_verbs", "changes", "credentials", "events", "regis
 
 
 @dataclass(frozen=True)
-class Repository:
+class RepositorySize:
     """Of a bare repository: commits on ``main``, loose objects, packs, and bytes on disk (blocks, all files)."""
 
     commits: int
@@ -47,7 +47,7 @@ class Year:
     database: int
     temporal: int
     worker: float
-    repository: Repository
+    repository: RepositorySize
 
 
 def rows_of(database: Path) -> dict[str, int]:
@@ -72,12 +72,12 @@ def file_bytes(file: Path) -> int:
     return sum(part.stat().st_size for part in file.parent.glob(f"{file.name}*"))
 
 
-def repository_of(folder: Path) -> Repository:
+def repository_of(folder: Path) -> RepositorySize:
     """Counted by the git program and on the disk."""
     counted = dict(line.split(": ") for line in _git(folder, "count-objects", "-v").splitlines())
     size = sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
     commits = int(_git(folder, "rev-list", "--count", "main"))
-    return Repository(commits, int(counted["count"]), int(counted["packs"]), size)
+    return RepositorySize(commits, int(counted["count"]), int(counted["packs"]), size)
 
 
 def commits_of(folder: Path) -> set[str]:

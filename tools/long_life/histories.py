@@ -9,7 +9,7 @@ from edgewright.messages.names import workflow_id
 
 
 @dataclass(frozen=True)
-class Run:
+class ContinuedRun:
     """One run that has continued as new.
 
     Args:
@@ -30,7 +30,7 @@ class Histories:
     def __init__(self, client: Client, cluster: UUID) -> None:
         self._client = client
         self._workflow = workflow_id(cluster)
-        self.ended: list[Run] = []
+        self.ended: list[ContinuedRun] = []
         self.present_events = 0
 
     @property
@@ -43,7 +43,7 @@ class Histories:
         known = self.ended[-1].run_id if self.ended else ""
         present = await self._client.get_workflow_handle(self._workflow).describe()
         self.present_events = present.history_length
-        new: list[Run] = []
+        new: list[ContinuedRun] = []
         run_id = await self._before(str(present.run_id))
         while run_id and run_id != known:
             new.append(await self._run(run_id))
@@ -58,7 +58,7 @@ class Histories:
             return event.workflow_execution_started_event_attributes.continued_execution_run_id
         raise AssertionError(f"run {run_id} has no history")
 
-    async def _run(self, run_id: str) -> Run:
+    async def _run(self, run_id: str) -> ContinuedRun:
         handle = self._client.get_workflow_handle(self._workflow, run_id=run_id)
         info = (await handle.describe()).raw_description.workflow_execution_info
         last = WorkflowHistoryEventFilterType.CLOSE_EVENT
@@ -67,4 +67,4 @@ class Histories:
             assert event.HasField("workflow_execution_continued_as_new_event_attributes"), event
             given = event.workflow_execution_continued_as_new_event_attributes.input.payloads
             handover = sum(len(payload.data) for payload in given)
-        return Run(run_id, info.history_length, info.history_size_bytes, handover)
+        return ContinuedRun(run_id, info.history_length, info.history_size_bytes, handover)

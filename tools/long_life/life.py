@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from centre import Centre, eventually
+from centre import WorkflowCentre, eventually
 from cluster_states import is_told, states
 
 from edgewright.adapters.temporal.nudging import nudge_all
@@ -17,9 +17,9 @@ from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.secret_staging import StagedChange, StagedState
 from edgewright.sealing import Plaintext, Scope, seal
-from tools.long_life.edge import LEASE_SECONDS, Edge
+from tools.long_life.edge import LEASE_SECONDS, LongLifeEdge
 from tools.long_life.ledger import Ledger
-from tools.long_life.plan import Plan
+from tools.long_life.plan import LongLifePlan
 from tools.long_life.shared_clock import SharedClock
 
 NAME = "old-timer"
@@ -29,10 +29,10 @@ KEYS = 60
 AT_ONCE = 3
 
 
-class Life:
+class LongLife:
     """Notes in the ledger what it does; each call returns when the workflow has told of it."""
 
-    def __init__(self, centre: Centre, clock: SharedClock, plan: Plan) -> None:
+    def __init__(self, centre: WorkflowCentre, clock: SharedClock, plan: LongLifePlan) -> None:
         self._centre = centre
         self._plan = plan
         self._week = 0
@@ -40,7 +40,7 @@ class Life:
         self._present: set[int] = set()
         self.cluster = uuid4()
         self.ledger = Ledger()
-        self.edge = Edge(centre, clock, self.cluster, self.ledger)
+        self.edge = LongLifeEdge(centre, clock, self.cluster, self.ledger)
 
     async def begin(self) -> None:
         """Commissioned and attached."""

@@ -21,7 +21,7 @@ class Rhythm:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LongLifePlan:
     """What a life is to be.
 
     Args:
@@ -53,14 +53,14 @@ SLACK = 150
 """A run goes on until the step or commit under way has ended and everybody inside is answered."""
 
 
-def long_form(years: int) -> Plan:
+def long_form(years: int) -> LongLifePlan:
     """Years of 52 weeks on the product's own limits."""
-    return Plan(
+    return LongLifePlan(
         years=years, upgrades=frozenset({years * 4 // 10 + 1, years * 8 // 10 + 1}) if years > 1 else frozenset()
     )
 
 
-SHORT_FORM = Plan(
+SHORT_FORM = LongLifePlan(
     years=2,
     weeks=4,
     secrets=3,

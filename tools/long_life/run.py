@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from centre import Centre, open_centre
+from centre import WorkflowCentre, open_centre
 from temporal_server import temporal_server
 
 from edgewright.adapters.temporal.setup import prepare
 from edgewright.ports.audit import Event
 from tools.long_life.growth import Year, bytes_of, commits_of, file_bytes, repository_of, rows_of
-from tools.long_life.histories import Histories, Run
+from tools.long_life.histories import ContinuedRun, Histories
 from tools.long_life.ledger import Ledger
-from tools.long_life.life import Life
-from tools.long_life.plan import Plan
+from tools.long_life.life import LongLife
+from tools.long_life.plan import LongLifePlan
 from tools.long_life.shared_clock import SharedClock
 from tools.long_life.worker_process import WorkerOrder, WorkerProcess
 
@@ -30,21 +30,21 @@ class Lived:
         commits: all of the driving repository.
     """
 
-    plan: Plan
+    plan: LongLifePlan
     years: tuple[Year, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[ContinuedRun, ...]
     timeline: tuple[Event, ...]
     ledger: Ledger
     commits: frozenset[str]
 
 
-async def live(folder: Path, plan: Plan, say: Callable[[Year], None] = lambda _year: None) -> Lived:
+async def live(folder: Path, plan: LongLifePlan, say: Callable[[Year], None] = lambda _year: None) -> Lived:
     """Lives all years in a folder of their own; ``say`` hears of each at its end. Leaves no process behind."""
     clock, worker, file = SharedClock(folder / "clock"), WorkerProcess(folder / "worker.log"), folder / "temporal.db"
     with temporal_server(folder / "temporal.log", db=file) as temporal:
         async with open_centre(folder, temporal, clock=clock) as centre:
             await prepare(centre.client, sweep_every=timedelta(seconds=plan.sweep_seconds))
-            life = Life(centre, clock, plan)
+            life = LongLife(centre, clock, plan)
             histories, years = Histories(centre.client, life.cluster), list[Year]()
             try:
                 for number in range(1, plan.years + 1):
@@ -62,7 +62,9 @@ async def live(folder: Path, plan: Plan, say: Callable[[Year], None] = lambda _y
     return Lived(plan, tuple(years), tuple(histories.ended), tuple(timeline), life.ledger, frozenset(commits))
 
 
-async def _begin(number: int, plan: Plan, life: Life, worker: WorkerProcess, folder: Path, temporal: str) -> None:
+async def _begin(
+    number: int, plan: LongLifePlan, life: LongLife, worker: WorkerProcess, folder: Path, temporal: str
+) -> None:
     """The first year begins with a worker and a cluster; some begin with another version of the worker."""
     order = WorkerOrder(
         folder=str(folder),
@@ -84,8 +86,8 @@ async def _begin(number: int, plan: Plan, life: Life, worker: WorkerProcess, fol
 async def _look(
     number: int,
     before: list[Year],
-    centre: Centre,
-    life: Life,
+    centre: WorkflowCentre,
+    life: LongLife,
     histories: Histories,
     worker: WorkerProcess,
     folder: Path,
@@ -109,7 +111,7 @@ async def _look(
     )
 
 
-async def _timeline(centre: Centre, life: Life) -> list[Event]:
+async def _timeline(centre: WorkflowCentre, life: LongLife) -> list[Event]:
     timeline: list[Event] = []
     while page := await centre.audit.timeline(
         life.cluster, after=timeline[-1].position if timeline else 0, limit=PAGE

@@ -26,7 +26,7 @@ START_SECONDS = 90.0
 
 @dataclass(frozen=True)
 class WorkerOrder:
-    """What the process is told. ``renderer``: its version of the renderer; the others as in ``Plan``."""
+    """What the process is told. ``renderer``: its version of the renderer; the others as in ``LongLifePlan``."""
 
     folder: str
     temporal: str

@@ -14,7 +14,7 @@ VARIABLE = re.compile(r"\$\{(?P<name>[A-Z_]+):(?P<kind>[-?])(?P<text>[^}]*)\}")
 
 
 @dataclass(frozen=True)
-class Places:
+class MachinePlaces:
     """Where on this machine the things are that the files name.
 
     Args:
@@ -41,7 +41,7 @@ class ComposeFile:
         answers: what the shell or ``.env`` would hold.
     """
 
-    def __init__(self, answers: Mapping[str, str], places: Places) -> None:
+    def __init__(self, answers: Mapping[str, str], places: MachinePlaces) -> None:
         parsed = yaml.safe_load((CHECKOUT / "docker-compose.yml").read_text("utf-8"))
         self._services: dict[str, dict[str, Any]] = parsed["services"]
         self._configs: dict[str, dict[str, str]] = parsed["configs"]
@@ -78,7 +78,7 @@ class ComposeFile:
         return self._places.placed(VARIABLE.sub(answer, text).replace("$$", "$"))
 
 
-def image_environment(places: Places) -> dict[str, str]:
+def image_environment(places: MachinePlaces) -> dict[str, str]:
     """The variables of Edgewright's that the image sets."""
     joined = " ".join(line for line in _last_stage() if line.startswith("ENV"))
     return {name: places.placed(value) for name, value in re.findall(r"(EDGEWRIGHT_\w+)=(\S+)", joined)}

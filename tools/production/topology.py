@@ -19,7 +19,7 @@ from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.parts import answers
 from edgewright.cli.supervisor import Part, RestartPolicy, StopRequested, StopSignals, Supervisor, in_background
 from tools.production.certificates import make_certificates
-from tools.production.compose import ComposeFile, Places, image_command, image_environment
+from tools.production.compose import ComposeFile, MachinePlaces, image_command, image_environment
 from tools.production.frontend import serves
 from tools.production.ports import Ports
 from tools.production.proxy import proxy_command
@@ -59,7 +59,7 @@ class Topology:
         for made in (self.home, folder / "logs", folder / "bin"):
             made.mkdir(mode=0o700)
         make_certificates(folder)
-        self._places = Places(
+        self._places = MachinePlaces(
             whole={"postgres": "127.0.0.1", "5432": str(ports.postgresql), "0.0.0.0": "127.0.0.1"},
             parts={
                 "@postgres:5432": f"@127.0.0.1:{ports.postgresql}",

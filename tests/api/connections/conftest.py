@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bounded_gateway import PATIENT, BoundedGateway
-from gateway_centre import Edge, gateway_centre
+from gateway_centre import EdgeCredentials, gateway_centre
 from live_gateway import live_gateway
 from lone_gateway import LoneGateway, lone_gateway
 
@@ -41,10 +41,10 @@ class Known:
     """A gateway of few descriptors, and an edge that it knows."""
 
     gateway: LoneGateway
-    edge: Edge
+    edge: EdgeCredentials
 
 
-async def registered_edge(home: Path) -> Edge:
+async def registered_edge(home: Path) -> EdgeCredentials:
     async with gateway_centre(home / "edgewright.db", home / "repositories") as centre:
         return await centre.register(await centre.create("crowded"))
 
@@ -73,5 +73,5 @@ def lone(known: Known) -> LoneGateway:
 
 
 @pytest.fixture
-def edge(known: Known) -> Edge:
+def edge(known: Known) -> EdgeCredentials:
     return known.edge

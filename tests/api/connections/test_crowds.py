@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from gateway_centre import Edge
+from gateway_centre import EdgeCredentials
 from lone_gateway import LoneGateway
 from raw_client import RawClient, half_a_handshake
 from supervised import eventually
@@ -17,7 +17,7 @@ MORE_THAN_THE_SYSTEM_KEEPS = 4
 """Answers of 1.7 MB each that Linux does not all take from a program on behalf of a client that reads none."""
 
 
-def heartbeat(gateway: LoneGateway, edge: Edge, source: str = "127.0.0.1") -> httpx.Response:
+def heartbeat(gateway: LoneGateway, edge: EdgeCredentials, source: str = "127.0.0.1") -> httpx.Response:
     """A heartbeat on a connection of its own."""
     transport = httpx.HTTPTransport(local_address=source, verify=gateway.trusted)
     with httpx.Client(transport=transport, trust_env=False, timeout=30) as client:
@@ -44,7 +44,7 @@ def counted(gateway: LoneGateway, series: str) -> float:
 
 
 @pytest.mark.parametrize("attackers", [1, 50])
-def test_1100_idle_connections_keep_no_edge_away(lone: LoneGateway, edge: Edge, attackers: int) -> None:
+def test_1100_idle_connections_keep_no_edge_away(lone: LoneGateway, edge: EdgeCredentials, attackers: int) -> None:
     with ExitStack() as opened:
         for number in range(IDLE):
             source = f"127.0.0.{100 + number % attackers}"
@@ -57,7 +57,9 @@ def test_1100_idle_connections_keep_no_edge_away(lone: LoneGateway, edge: Edge, 
 
 
 @pytest.mark.parametrize("attackers", [1, 50])
-def test_1100_handshakes_that_never_end_keep_no_edge_away(lone: LoneGateway, edge: Edge, attackers: int) -> None:
+def test_1100_handshakes_that_never_end_keep_no_edge_away(
+    lone: LoneGateway, edge: EdgeCredentials, attackers: int
+) -> None:
     hello = half_a_handshake(lone.url)
     with ExitStack() as opened:
         for number in range(IDLE):
@@ -69,7 +71,9 @@ def test_1100_handshakes_that_never_end_keep_no_edge_away(lone: LoneGateway, edg
         assert heartbeat(lone, edge, source="127.0.0.100").status_code == 200
 
 
-def test_whoever_asks_for_a_large_page_and_reads_nothing_keeps_no_edge_away(lone: LoneGateway, edge: Edge) -> None:
+def test_whoever_asks_for_a_large_page_and_reads_nothing_keeps_no_edge_away(
+    lone: LoneGateway, edge: EdgeCredentials
+) -> None:
     with ExitStack() as opened:
         for number in range(240):
             stuck = opened.enter_context(closing(RawClient(lone.url, source=f"127.0.0.{100 + number % 50}")))
@@ -93,7 +97,7 @@ def test_crowd_is_in_the_log_and_in_the_metrics(lone: LoneGateway) -> None:
     assert len(told) < 100
 
 
-def test_busy_connections_of_one_token_are_refused_with_a_problem(lone: LoneGateway, edge: Edge) -> None:
+def test_busy_connections_of_one_token_are_refused_with_a_problem(lone: LoneGateway, edge: EdgeCredentials) -> None:
     token = planner(lone)
     known = {"Authorization": f"Bearer {token}"}
     assert httpx.get(f"{lone.url}/v1/cluster", headers=known, trust_env=False, verify=lone.trusted).status_code == 403
@@ -115,7 +119,7 @@ def test_busy_connections_of_one_token_are_refused_with_a_problem(lone: LoneGate
         assert lone.api("GET", "/v1/cluster").status_code == 200
 
 
-def test_a_trusted_proxy_is_not_limited_but_whoever_asks_it_is(lone: LoneGateway, edge: Edge) -> None:
+def test_a_trusted_proxy_is_not_limited_but_whoever_asks_it_is(lone: LoneGateway, edge: EdgeCredentials) -> None:
     line = str(lone.api("POST", f"/v1/cluster/{edge.cluster}/bootstrap-url").json())
     bearer = f"Authorization: Bearer {line.partition('token=')[2]}\r\n"
     made_room = 'edgewright_connections_refused_total{reason="made_room"}'

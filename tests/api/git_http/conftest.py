@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from git_http_centre import Centre, Git, Work, application
+from git_http_centre import Git, GitHttpCentre, Work, application
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.own_objects import NOTHING
 
 
 @pytest.fixture(scope="module")
-def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Centre]:
-    centre = Centre(BareGitServer(tmp_path_factory.mktemp("centre")))
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitHttpCentre]:
+    centre = GitHttpCentre(BareGitServer(tmp_path_factory.mktemp("centre")))
     server = uvicorn.Server(uvicorn.Config(application(centre), log_level="error", loop="asyncio"))
     listener = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
@@ -31,7 +31,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Centre]:
 
 
 @pytest.fixture
-def centre(serving: Centre) -> Centre:
+def centre(serving: GitHttpCentre) -> GitHttpCentre:
     serving.pushes.clear()
     serving.statuses.clear()
     serving.starved.clear()
@@ -61,6 +61,6 @@ def git(tmp_path: Path) -> Git:
 
 
 @pytest.fixture
-def work(centre: Centre, git: Git, tmp_path: Path) -> Work:
+def work(centre: GitHttpCentre, git: Git, tmp_path: Path) -> Work:
     """A clone of a populated repository."""
     return Work(centre, git, tmp_path / "work")

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import psutil
 import pytest
-from git_http_centre import Centre, Git
+from git_http_centre import Git, GitHttpCentre
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitAnswer, GitHttp
@@ -60,7 +60,7 @@ def request(url: str, path: str, headers: dict[str, str], body: bytes) -> socket
     return connection
 
 
-def test_client_that_leaves_during_its_push_leaves_nothing_behind(centre: Centre) -> None:
+def test_client_that_leaves_during_its_push_leaves_nothing_behind(centre: GitHttpCentre) -> None:
     repository, url = centre.repository()
     head = centre.server.head(repository)
     command = f"{head} {'1' * 40} refs/heads/main\0report-status side-band-64k".encode()
@@ -77,7 +77,7 @@ def test_client_that_leaves_during_its_push_leaves_nothing_behind(centre: Centre
     assert not list((centre.server.folder(repository) / "objects").glob("tmp_objdir*"))
 
 
-def test_client_that_leaves_during_its_clone_ends_git(centre: Centre) -> None:
+def test_client_that_leaves_during_its_clone_ends_git(centre: GitHttpCentre) -> None:
     repository, url = centre.repository()
     big = {f"by-hand/{number}": os.urandom(2_000_000) for number in range(10)}
     new = centre.server.commit(repository, big, BY_CENTRE, expected_head=centre.server.head(repository))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from git_http_centre import Centre, Git
+from git_http_centre import Git, GitHttpCentre
 
 from edgewright.adapters.git.http_protocol import decoded
 from edgewright.ports.git_server import CommitMessage
@@ -22,14 +22,18 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_clone_has_the_bytes_that_were_committed(centre: Centre, git: Git, tmp_path: Path, version: int) -> None:
+def test_clone_has_the_bytes_that_were_committed(
+    centre: GitHttpCentre, git: Git, tmp_path: Path, version: int
+) -> None:
     _, url = centre.repository()
     git("-c", f"protocol.version={version}", "clone", "-q", url, "work")
     assert files(tmp_path / "work") == centre.content
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_fetch_brings_what_is_new_and_only_that(centre: Centre, git: Git, tmp_path: Path, version: int) -> None:
+def test_fetch_brings_what_is_new_and_only_that(
+    centre: GitHttpCentre, git: Git, tmp_path: Path, version: int
+) -> None:
     repository, url = centre.repository()
     git("-c", f"protocol.version={version}", "clone", "-q", url, "work")
     for number in range(60):
@@ -42,7 +46,7 @@ def test_fetch_brings_what_is_new_and_only_that(centre: Centre, git: Git, tmp_pa
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_fetch_with_a_long_history_of_its_own_negotiates(centre: Centre, git: Git, version: int) -> None:
+def test_fetch_with_a_long_history_of_its_own_negotiates(centre: GitHttpCentre, git: Git, version: int) -> None:
     """Hundreds of commits that only the client has: several rounds, the later ones packed with gzip."""
     repository, url = centre.repository()
     git("clone", "-q", url, "work")
@@ -58,7 +62,7 @@ def test_fetch_with_a_long_history_of_its_own_negotiates(centre: Centre, git: Gi
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_shallow_clone_has_one_commit(centre: Centre, git: Git, version: int) -> None:
+def test_shallow_clone_has_one_commit(centre: GitHttpCentre, git: Git, version: int) -> None:
     repository, url = centre.repository()
     head = centre.server.head(repository)
     centre.server.commit(repository, {"a": b"2"}, BY_CENTRE, expected_head=head)
@@ -66,20 +70,20 @@ def test_shallow_clone_has_one_commit(centre: Centre, git: Git, version: int) ->
     assert git("-C", "work", "rev-list", "--count", "HEAD").stdout.strip() == "1"
 
 
-def test_clone_after_a_repack_is_the_same(centre: Centre, git: Git, tmp_path: Path) -> None:
+def test_clone_after_a_repack_is_the_same(centre: GitHttpCentre, git: Git, tmp_path: Path) -> None:
     repository, url = centre.repository()
     subprocess.run(["git", "--git-dir", centre.server.folder(repository), "gc", "-q"], check=True)
     git("clone", "-q", url, "work")
     assert files(tmp_path / "work") == centre.content
 
 
-def test_empty_repository_can_be_cloned(centre: Centre, git: Git, tmp_path: Path) -> None:
+def test_empty_repository_can_be_cloned(centre: GitHttpCentre, git: Git, tmp_path: Path) -> None:
     _, url = centre.repository(populated=False)
     git("clone", "-q", url, "work")
     assert files(tmp_path / "work") == {}
 
 
-def test_poll_sees_every_new_head_at_once(centre: Centre) -> None:
+def test_poll_sees_every_new_head_at_once(centre: GitHttpCentre) -> None:
     repository, url = centre.repository()
     for number in range(5):
         head = centre.server.head(repository)
@@ -104,7 +108,7 @@ def test_poll_sees_every_new_head_at_once(centre: Centre) -> None:
         ("$(id)", 0),
     ],
 )
-def test_protocol_version_is_what_the_header_asks_for(centre: Centre, header: str, version: int) -> None:
+def test_protocol_version_is_what_the_header_asks_for(centre: GitHttpCentre, header: str, version: int) -> None:
     _, url = centre.repository()
     parameters = {"service": "git-upload-pack"}
     text = httpx.get(f"{url}/info/refs", params=parameters, headers={"Git-Protocol": header}).text
@@ -112,7 +116,7 @@ def test_protocol_version_is_what_the_header_asks_for(centre: Centre, header: st
     assert text.startswith("000eversion 2\n" if version == 2 else "001e# service=")
 
 
-def test_push_advertisement_ignores_protocol_version_two(centre: Centre) -> None:
+def test_push_advertisement_ignores_protocol_version_two(centre: GitHttpCentre) -> None:
     _, url = centre.repository()
     parameters = {"service": "git-receive-pack"}
     text = httpx.get(f"{url}/info/refs", params=parameters, headers={"Git-Protocol": "version=2"}).text
@@ -120,14 +124,14 @@ def test_push_advertisement_ignores_protocol_version_two(centre: Centre) -> None
     assert "report-status" in text
 
 
-def test_dumb_protocol_is_refused_with_a_sentence(centre: Centre) -> None:
+def test_dumb_protocol_is_refused_with_a_sentence(centre: GitHttpCentre) -> None:
     _, url = centre.repository()
     answer = httpx.get(f"{url}/info/refs")
     assert (answer.status_code, answer.json()["code"]) == (403, "dumb_protocol")
     assert answer.json()["detail"] == "Only Git's smart HTTP protocol is served here, not the dumb one."
 
 
-def test_unknown_service_is_refused(centre: Centre) -> None:
+def test_unknown_service_is_refused(centre: GitHttpCentre) -> None:
     _, url = centre.repository()
     for answer in (
         httpx.get(f"{url}/info/refs", params={"service": "git-upload-archive"}),
@@ -136,7 +140,7 @@ def test_unknown_service_is_refused(centre: Centre) -> None:
         assert (answer.status_code, answer.json()["code"]) == (403, "service_unknown")
 
 
-def test_unknown_repository_is_not_found(centre: Centre) -> None:
+def test_unknown_repository_is_not_found(centre: GitHttpCentre) -> None:
     url = f"{centre.url}/11111111-1111-4111-8111-111111111111"
     for answer in (
         httpx.get(f"{url}/info/refs", params={"service": "git-upload-pack"}),
@@ -149,7 +153,7 @@ def ls_refs() -> bytes:
     return b"0014command=ls-refs\n0001" + b"0009peel\n" + b"0000"
 
 
-def test_gzip_body_is_understood(centre: Centre) -> None:
+def test_gzip_body_is_understood(centre: GitHttpCentre) -> None:
     repository, url = centre.repository()
     headers = {"Content-Type": FETCH, "Git-Protocol": "version=2", "Content-Encoding": "gzip"}
     answer = httpx.post(f"{url}/git-upload-pack", content=gzip.compress(ls_refs()), headers=headers)
@@ -168,14 +172,14 @@ def test_gzip_body_is_understood(centre: Centre) -> None:
     ],
     ids=["no gzip", "cut short", "goes on", "unknown encoding"],
 )
-def test_body_that_is_not_what_it_says_is_refused(centre: Centre, encoding: str, body: bytes) -> None:
+def test_body_that_is_not_what_it_says_is_refused(centre: GitHttpCentre, encoding: str, body: bytes) -> None:
     _, url = centre.repository()
     headers = {"Content-Type": FETCH, "Git-Protocol": "version=2", "Content-Encoding": encoding}
     answer = httpx.post(f"{url}/git-upload-pack", content=body, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (400, "body_encoding_invalid")
 
 
-def test_gzip_bomb_is_refused_at_the_limit(centre: Centre) -> None:
+def test_gzip_bomb_is_refused_at_the_limit(centre: GitHttpCentre) -> None:
     _, url = centre.repository()
     bomb = gzip.compress(b"0032want 1111111111111111111111111111111111111111\n" * 1_000_000)
     assert len(bomb) < 500_000
@@ -184,13 +188,13 @@ def test_gzip_bomb_is_refused_at_the_limit(centre: Centre) -> None:
     assert answer.status_code == 413
 
 
-def test_request_that_git_does_not_understand_is_refused(centre: Centre) -> None:
+def test_request_that_git_does_not_understand_is_refused(centre: GitHttpCentre) -> None:
     _, url = centre.repository()
     answer = httpx.post(f"{url}/git-upload-pack", content=b"zzzz", headers={"Content-Type": FETCH})
     assert (answer.status_code, answer.json()["code"]) == (400, "git_request_invalid")
 
 
-def test_form_of_a_web_page_is_refused(centre: Centre) -> None:
+def test_form_of_a_web_page_is_refused(centre: GitHttpCentre) -> None:
     _, url = centre.repository()
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = httpx.post(f"{url}/git-upload-pack", content=ls_refs(), headers=headers)
@@ -208,7 +212,7 @@ async def test_packed_body_is_unpacked_in_bounded_pieces() -> None:
     assert max(sizes) <= 65536
 
 
-def test_partial_clone_fetches_contents_when_it_needs_them(centre: Centre, git: Git, tmp_path: Path) -> None:
+def test_partial_clone_fetches_contents_when_it_needs_them(centre: GitHttpCentre, git: Git, tmp_path: Path) -> None:
     _, url = centre.repository()
     git("clone", "-q", "--no-checkout", "--filter=blob:none", url, "partial")
     missing = git("-C", "partial", "rev-list", "--objects", "--missing=print", "main").stdout
@@ -218,7 +222,7 @@ def test_partial_clone_fetches_contents_when_it_needs_them(centre: Centre, git: 
 
 
 @pytest.mark.parametrize("wanted", ["tree:0", "blob:limit=1k", "sparse:oid=main:README.md"])
-def test_filters_that_cost_more_than_they_save_are_refused(centre: Centre, git: Git, wanted: str) -> None:
+def test_filters_that_cost_more_than_they_save_are_refused(centre: GitHttpCentre, git: Git, wanted: str) -> None:
     _, url = centre.repository()
     done = git("clone", "-q", f"--filter={wanted}", url, "partial", ok=False)
     assert done.returncode != 0

@@ -9,7 +9,7 @@ from uuid import UUID
 import httpx
 import pytest
 from delta_bomb import delta_bomb, push_body, top_rows
-from git_http_centre import Centre, Git, Work
+from git_http_centre import Git, GitHttpCentre, Work
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.memory_limit import PUSH_MEMORY
@@ -71,7 +71,7 @@ def rows_of(git: Git, folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("blocks", [20 * 16, 400 * 16])
 def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
-    centre: Centre, git: Git, blocks: int
+    centre: GitHttpCentre, git: Git, blocks: int
 ) -> None:
     """20 MiB are more than a file may have, and 400 MiB more than git may allocate."""
     repository, url = centre.repository()
@@ -88,7 +88,7 @@ def test_delta_that_claims_far_more_than_it_brings_is_refused_in_bounded_memory(
 
 @pytest.mark.parametrize("asking_for", ["report-status", "report-status side-band-64k"])
 def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(
-    centre: Centre, git: Git, asking_for: str
+    centre: GitHttpCentre, git: Git, asking_for: str
 ) -> None:
     repository, url = centre.repository()
     head = centre.head(repository)
@@ -98,7 +98,7 @@ def test_push_that_hits_the_memory_limit_says_what_happened_and_is_counted(
     assert centre.starved == ["push"]
 
 
-def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre: Centre, git: Git) -> None:
+def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre: GitHttpCentre, git: Git) -> None:
     repository, url = centre.repository()
     head = centre.head(repository)
     new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 20 * 16)
@@ -106,7 +106,7 @@ def test_push_that_is_too_large_for_a_file_is_not_blamed_on_memory(centre: Centr
     assert centre.starved == []
 
 
-def test_delta_within_the_limits_is_accepted(centre: Centre, git: Git) -> None:
+def test_delta_within_the_limits_is_accepted(centre: GitHttpCentre, git: Git) -> None:
     repository, url = centre.repository()
     head = centre.head(repository)
     new, content = delta_bomb(head, rows_of(git, centre.server.folder(repository)), 16)
@@ -127,7 +127,7 @@ def folder_of(work: Work, names: Sequence[str], blob: str) -> str:
     return str(work.git("mktree", stdin=rows).stdout.strip())
 
 
-def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre: Centre, work: Work) -> None:
+def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre: GitHttpCentre, work: Work) -> None:
     (work.path / "by-hand/mebibyte").write_bytes(bytes(MIB))
     blob = work.git("hash-object", "-w", "by-hand/mebibyte").stdout.strip()
     replace_by_hand(work, folder_of(work, [f"copy{number}" for number in range(64)], blob))
@@ -140,7 +140,7 @@ def test_copies_of_a_file_count_as_often_as_they_are_checked_out(centre: Centre,
     )
 
 
-def test_files_of_several_pushes_are_counted_together(centre: Centre, work: Work) -> None:
+def test_files_of_several_pushes_are_counted_together(centre: GitHttpCentre, work: Work) -> None:
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     half = folder_of(work, [f"f{number}" for number in range(6000)], blob)
     replace_by_hand(work, work.git("mktree", stdin=f"040000 tree {half}\ta\n").stdout.strip())

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from git_http_centre import Centre, Work
+from git_http_centre import GitHttpCentre, Work
 
 from edgewright.bootstrap import installed_objects
 from edgewright.domain.own_objects import ObjectKey
@@ -21,7 +21,7 @@ GENERATED = (
 
 
 @pytest.fixture(autouse=True)
-def own(centre: Centre) -> None:
+def own(centre: GitHttpCentre) -> None:
     centre.own = installed_objects("edgewright", SPACES, FLUX)
 
 
@@ -72,14 +72,14 @@ def test_an_object_that_bootstrap_has_made_is_refused(work: Work, text: str, wha
     assert work.refusal().startswith(f"by-hand/deep/one.json holds the {what}")
 
 
-def test_an_object_that_edgewright_generates_is_refused(centre: Centre, work: Work) -> None:
+def test_an_object_that_edgewright_generates_is_refused(centre: GitHttpCentre, work: Work) -> None:
     centre.server.commit(work.id, {"edo/cluster/by-hand.yaml": GENERATED}, BY_CENTRE, expected_head=work.head())
     work.git("pull", "-q")
     work.commit(**{"by-hand__again.yaml": GENERATED.decode()})
     assert work.refusal().startswith("by-hand/again.yaml holds the Kustomization edgewright/by-hand, which is Edgewr")
 
 
-def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre: Centre, work: Work) -> None:
+def test_the_driver_of_secrets_is_refused_and_so_many_of_them_can_be_read(centre: GitHttpCentre, work: Work) -> None:
     name = "edo/cluster/secrets/drivers.yaml"
     drivers = b"".join(GENERATED.replace(b"by-hand", b"edge-secrets-n%d" % number) for number in range(250))
     centre.server.commit(work.id, {name: drivers}, BY_CENTRE, expected_head=work.head())
@@ -116,7 +116,7 @@ def test_what_is_the_operators_own_or_nothing_is_taken(work: Work, file: str, te
     assert work.head() == new
 
 
-def test_one_that_is_there_already_may_stay_and_leaves_in_two_steps(centre: Centre, work: Work) -> None:
+def test_one_that_is_there_already_may_stay_and_leaves_in_two_steps(centre: GitHttpCentre, work: Work) -> None:
     """From before the rule: to take it out at once would have Flux delete it."""
     path, name = "by-hand/spaces.yaml", "by-hand__spaces.yaml"
     before = SPACE.format(name="edgewright").encode()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from git_http_centre import Centre, Git, Work
+from git_http_centre import Git, GitHttpCentre, Work
 
 from edgewright.adapters.git.pre_receive import MAX_CHANGED
 from edgewright.ports.git_server import CommitId, CommitMessage, HeadMoved
@@ -14,7 +14,7 @@ BY_CENTRE = CommitMessage("Change", "edgewright")
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_push_below_by_hand_moves_main_and_is_told(centre: Centre, work: Work, version: int) -> None:
+def test_push_below_by_hand_moves_main_and_is_told(centre: GitHttpCentre, work: Work, version: int) -> None:
     old, new = work.head(), work.commit(**{"by-hand__deep__a.yaml": "a: 1\n"})
     work.git("-c", f"protocol.version={version}", "push", "-q", "origin", "main")
     assert work.head() == new
@@ -22,14 +22,14 @@ def test_push_below_by_hand_moves_main_and_is_told(centre: Centre, work: Work, v
     assert centre.server.read(work.id, "by-hand/deep/a.yaml", at=new) == b"a: 1\n"
 
 
-def test_push_larger_than_gits_buffer_streams(centre: Centre, work: Work) -> None:
+def test_push_larger_than_gits_buffer_streams(centre: GitHttpCentre, work: Work) -> None:
     (work.path / "by-hand/random").write_bytes(os.urandom(900_000))
     new = work.commit_all()
     work.git("-c", "http.postBuffer=65536", "push", "-q", "origin", "main")
     assert work.head() == new
 
 
-def test_files_can_be_changed_and_removed_by_push(centre: Centre, work: Work) -> None:
+def test_files_can_be_changed_and_removed_by_push(centre: GitHttpCentre, work: Work) -> None:
     work.commit(**{"by-hand__a": "1", "by-hand__b": "2"})
     work.git("push", "-q")
     (work.path / "by-hand/a").unlink()
@@ -39,7 +39,7 @@ def test_files_can_be_changed_and_removed_by_push(centre: Centre, work: Work) ->
     assert centre.server.list(work.id, "by-hand", at=new) == ["by-hand/README.md", "by-hand/b"]
 
 
-def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: Centre, work: Work) -> None:
+def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: GitHttpCentre, work: Work) -> None:
     work.commit(**{"by-hand__a": "1"})
     centre.server.commit(work.id, {"edo/x": b"1"}, BY_CENTRE, expected_head=work.head())
     assert "fetch first" in work.git("push", ok=False).stderr
@@ -60,7 +60,9 @@ def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: Centre, work: Work
         "Edgewright-Removal: workloads",
     ],
 )
-def test_a_message_that_speaks_as_the_centre_is_refused(centre: Centre, work: Work, line: str, encoding: str) -> None:
+def test_a_message_that_speaks_as_the_centre_is_refused(
+    centre: GitHttpCentre, work: Work, line: str, encoding: str
+) -> None:
     """A secret would count as committed; a repository, as written for a change that the database does not know."""
     (work.path / "by-hand/x").write_text("1")
     work.git("add", "-A")
@@ -120,7 +122,7 @@ def test_rewritten_history_is_refused(work: Work) -> None:
     )
 
 
-def test_first_push_to_an_empty_repository_is_refused(centre: Centre, git: Git, tmp_path: Path) -> None:
+def test_first_push_to_an_empty_repository_is_refused(centre: GitHttpCentre, git: Git, tmp_path: Path) -> None:
     repository, url = centre.repository(populated=False)
     git("clone", "-q", url, "empty")
     (tmp_path / "empty/by-hand").mkdir()
@@ -164,7 +166,7 @@ def test_removing_the_whole_folder_is_refused_because_flux_would_stall(work: Wor
     )
 
 
-def test_object_that_fails_fsck_is_refused(centre: Centre, work: Work) -> None:
+def test_object_that_fails_fsck_is_refused(centre: GitHttpCentre, work: Work) -> None:
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     inner = work.git("mktree", stdin=f"100644 blob {blob}\t.git\n").stdout.strip()
     _commit_tree(work, inner)
@@ -195,7 +197,9 @@ def _subtree(work: Work, name: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ["644", "0", "0040755", "1040000"])
-def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(centre: Centre, work: Work, mode: str) -> None:
+def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(
+    centre: GitHttpCentre, work: Work, mode: str
+) -> None:
     """Whoever searches for entries finds the old ``edo`` inside of this tree's last name."""
     blob = work.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
     evil = work.git("mktree", stdin=f"100644 blob {blob}\tx\n").stdout.strip()
@@ -214,7 +218,7 @@ def test_change_cannot_hide_behind_a_name_that_looks_like_an_entry(centre: Centr
     assert centre.pushes == []
 
 
-def test_second_tree_of_a_pushed_commit_counts_for_nobody(centre: Centre, work: Work) -> None:
+def test_second_tree_of_a_pushed_commit_counts_for_nobody(centre: GitHttpCentre, work: Work) -> None:
     """Git reads the first ``tree`` of a commit, and the push rules with it; so do the centre's own commits."""
     hidden = work.commit(**{"edo__secrets__ns__evil.yaml": "x"})
     forged = f"{hidden}^{{tree}}"
@@ -241,7 +245,7 @@ def test_tree_that_names_more_files_than_anyone_has_is_refused(work: Work) -> No
 
 
 @pytest.mark.parametrize("buffer", ["65536", "50000000"])
-def test_push_over_the_limit_is_refused_with_the_limit(centre: Centre, work: Work, buffer: str) -> None:
+def test_push_over_the_limit_is_refused_with_the_limit(centre: GitHttpCentre, work: Work, buffer: str) -> None:
     (work.path / "by-hand/random").write_bytes(os.urandom(2 * centre.push_limit))
     work.commit_all()
     before = work.head()
@@ -253,7 +257,7 @@ def test_push_over_the_limit_is_refused_with_the_limit(centre: Centre, work: Wor
     assert not list((centre.server.folder(work.id) / "objects").glob("tmp_objdir*"))
 
 
-def test_push_that_the_route_does_not_allow_is_forbidden(centre: Centre, work: Work) -> None:
+def test_push_that_the_route_does_not_allow_is_forbidden(centre: GitHttpCentre, work: Work) -> None:
     centre.allow_push = False
     work.commit(**{"by-hand__a": "1"})
     assert work.git("push", ok=False).returncode != 0
@@ -261,7 +265,7 @@ def test_push_that_the_route_does_not_allow_is_forbidden(centre: Centre, work: W
 
 
 def test_push_is_refused_while_its_rules_cannot_run(
-    centre: Centre, work: Work, monkeypatch: pytest.MonkeyPatch
+    centre: GitHttpCentre, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Git ignores a hook that it cannot run; that must not open the door."""
     monkeypatch.setenv("EDGEWRIGHT_PYTHON", "unrelated")
@@ -270,7 +274,7 @@ def test_push_is_refused_while_its_rules_cannot_run(
     assert "cannot" in work.refusal() or "not found" in work.refusal()
 
 
-def test_missing_hook_is_made_again_before_the_next_push(centre: Centre, work: Work) -> None:
+def test_missing_hook_is_made_again_before_the_next_push(centre: GitHttpCentre, work: Work) -> None:
     work.commit(**{"by-hand__a": "1"})
     work.git("push", "-q")
     centre.pushes.clear()
@@ -281,7 +285,7 @@ def test_missing_hook_is_made_again_before_the_next_push(centre: Centre, work: W
         assert "only files below by-hand/ may be pushed" in work.refusal()
 
 
-def test_push_and_commit_at_once_never_lose_each_other(centre: Centre, work: Work) -> None:
+def test_push_and_commit_at_once_never_lose_each_other(centre: GitHttpCentre, work: Work) -> None:
     """Whoever is second is told so, and succeeds on top of the first."""
     rounds, written = 4, list[CommitId]()
 

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 from cluster_states import remove_content
-from gateway_centre import STATUS_APP, Edge, GatewayCentre
+from gateway_centre import STATUS_APP, EdgeCredentials, GatewayCentre
 from sealed_values import STATUS, change, in_git, path
 
 from edgewright.domain.cluster import Phase
@@ -228,7 +228,7 @@ async def test_a_secret_works_once_the_certificate_came(centre: GatewayCentre, a
     """Defect 8 of the system before: a cached 404 kept secrets refused for 20 s."""
     fresh = await centre.create("fresh")
     assert (await admin.put(path(fresh), content=b"x")).status_code == 404
-    edge: Edge = await centre.register(fresh)
+    edge: EdgeCredentials = await centre.register(fresh)
     reported = await centre.client(edge.as_agent).put("/v1/agent/status", json=STATUS)
     assert reported.status_code == 204
     assert (await admin.put(path(fresh), content=b"x")).status_code == 204

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from database_stores import Clock, Store
+from database_stores import DatabaseClock, Store
 from postgresql_server import PostgreSQL, postgresql_server
 from shared_statements import open_database
 
@@ -96,7 +96,7 @@ async def open_store(database_url: str) -> AsyncIterator[Callable[..., Store]]:
     """Opens one more process's worth of ports on the same store; ``clock`` None: the database's own."""
     opened: list[Database] = []
 
-    def open_one(clock: Clock | None = None) -> Store:
+    def open_one(clock: DatabaseClock | None = None) -> Store:
         database = open_database(database_url, clock=clock)
         opened.append(database)
         return Store.on(database, clock)
@@ -121,4 +121,4 @@ def two(open_store: Callable[..., Store]) -> tuple[Store, Store]:
 @pytest.fixture
 def timed(open_store: Callable[..., Store]) -> Store:
     """One process on the store, and a clock that only the test moves."""
-    return open_store(Clock())
+    return open_store(DatabaseClock())

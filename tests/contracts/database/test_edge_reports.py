@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from database_stores import ACTOR, NOON, Clock, Store
+from database_stores import ACTOR, NOON, DatabaseClock, Store
 from sqlalchemy.event import listens_for
 
 from edgewright.domain.cluster import CertificateFacts, ClusterSettings, Fence, Lease, LeaseState, Phase, StepName
@@ -290,7 +290,7 @@ async def test_a_changed_lease_counts_from_the_last_heartbeat(timed: Store) -> N
 
 
 async def test_a_lease_moves_once_however_many_sweep(open_store: Callable[..., Store]) -> None:
-    clock = Clock()
+    clock = DatabaseClock()
     one, two = open_store(clock), open_store(clock)
     cluster = await one.create(settings=ClusterSettings(lease_seconds=60))
     await one.edge_reports.heartbeats([Heartbeat(cluster, 1)])

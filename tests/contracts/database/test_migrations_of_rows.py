@@ -7,7 +7,7 @@ from typing import Any
 import pytest_asyncio
 from alembic import command
 from alembic.config import Config
-from database_stores import Clock, Store
+from database_stores import DatabaseClock, Store
 from sqlalchemy import Connection, Table, insert, inspect, select
 
 from edgewright.adapters.database import migrations
@@ -34,7 +34,7 @@ def migrate_to(connection: Connection, revision: str) -> None:
 
 
 def condition(kind: ConditionType, status: ConditionStatus, reason: str, message: str = "") -> Condition:
-    return Condition(type=kind, status=status, reason=reason, message=message, since=Clock()())
+    return Condition(type=kind, status=status, reason=reason, message=message, since=DatabaseClock()())
 
 
 async def populate(store: Store) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
-from database_stores import NOON, Clock, Store
+from database_stores import NOON, DatabaseClock, Store
 from notification_queue import FAILED, batch, report, rows, set_webhook, settle, told
 
 from edgewright.adapters.database.notifications.fair_queue import MOST_ALIKE
@@ -216,7 +216,7 @@ async def test_settling_twice_is_settling_once(timed: Store) -> None:
 
 
 async def test_what_waits_is_in_the_census(open_store: Callable[..., Store]) -> None:
-    store = open_store(Clock())
+    store = open_store(DatabaseClock())
     await set_webhook(store)
     await report(store, await store.create())
     await store.notifications.collect()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from centre import open_centre, working
-from fleet_stage import Stage
+from fleet_stage import FleetStage
 from gateway_centre import gateway_centre, make_database
 from temporal_server import temporal_server
 
@@ -18,15 +18,15 @@ def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(params=["memory", "temporal"])
-async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[FleetStage]:
     async with AsyncExitStack() as stack:
         if request.param == "memory":
             await make_database(tmp_path / "edgewright.db")
             memory = await stack.enter_async_context(
                 gateway_centre(tmp_path / "edgewright.db", tmp_path / "repositories")
             )
-            yield Stage(memory.fleet, memory.ports.wishes, memory.ports.directory, memory.ports.staging)
+            yield FleetStage(memory.fleet, memory.ports.wishes, memory.ports.directory, memory.ports.staging)
             return
         centre = await stack.enter_async_context(open_centre(tmp_path, request.getfixturevalue("temporal")))
         await stack.enter_async_context(working(centre))
-        yield Stage(centre.fleet, centre.wishes, centre.directory, centre.ports.staging)
+        yield FleetStage(centre.fleet, centre.wishes, centre.directory, centre.ports.staging)

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from backed_up import LONG, BackedUp, Edge, lose
+from backed_up import LONG, BackedUp, RegisteredEdge, lose
 from embedded import EmbeddedEdgewright
 from supervised import eventually
 
@@ -58,7 +58,7 @@ def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> N
         eventually(partial(drill.is_ready, uuid), seconds=LONG)
     drill.take_certificate(press_shop)
     assert drill.put_secret(press_shop, "before", "older")
-    rotating = Edge(centre, rotates)
+    rotating = RegisteredEdge(centre, rotates)
     assert rotating.beat().status_code == 200
     backup = drill.back_up()
 
@@ -67,7 +67,7 @@ def test_edges_and_clusters_that_moved_on_after_the_backup(drill: BackedUp) -> N
     changed = centre.api("PATCH", f"/v1/cluster/{press_shop}", json={"values": values})
     assert changed.is_success, changed.text
     eventually(lambda: drill.git(press_shop, "grep", "after-the-backup", "main"), seconds=LONG)
-    latecomer = Edge(centre, late)
+    latecomer = RegisteredEdge(centre, late)
     assert latecomer.beat().status_code == 200
     successor = rotating.rotate()
     assert rotating.beat().status_code == 401
@@ -109,9 +109,9 @@ def the_repository_that_is_ahead_goes_on(drill: BackedUp, uuid: str, head: str) 
     assert all(f'"{key}"' in listed for key in ("before", "after", "later"))
 
 
-def the_edge_that_is_not_known_is_told_how_to_attach(edge: Edge) -> None:
+def the_edge_that_is_not_known_is_told_how_to_attach(edge: RegisteredEdge) -> None:
     refused = edge.beat()
     assert refused.status_code == 401
     assert "edgewright cluster bootstrap NAME" in refused.json()["hint"]
-    again = Edge(edge.centre, edge.cluster, kube_system_uid=edge.kube_system_uid)
+    again = RegisteredEdge(edge.centre, edge.cluster, kube_system_uid=edge.kube_system_uid)
     assert again.beat().status_code == 200

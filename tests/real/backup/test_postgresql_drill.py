@@ -10,7 +10,7 @@ import pytest
 from supervised import eventually
 
 from tools.chaos.drill import Drill
-from tools.chaos.production_centre import ProductionCentre
+from tools.chaos.production_centre import ChaosProductionCentre
 from tools.production.documented import DocumentedCommands
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
@@ -19,8 +19,8 @@ SEED = 11
 
 
 def test_what_was_answered_before_the_dump_holds_after_its_restore(tmp_path: Path) -> None:
-    centre = ProductionCentre(tmp_path / "lost")
-    restored = ProductionCentre(tmp_path / "restored", instead_of=centre)
+    centre = ChaosProductionCentre(tmp_path / "lost")
+    restored = ChaosProductionCentre(tmp_path / "restored", instead_of=centre)
     try:
         centre.start()
         drill, operator = Drill(centre, tmp_path, seed=SEED), DocumentedCommands(tmp_path / "operator")
@@ -42,7 +42,7 @@ def test_what_was_answered_before_the_dump_holds_after_its_restore(tmp_path: Pat
         centre.clear_up()
 
 
-def back_up(operator: DocumentedCommands, centre: ProductionCentre) -> Path:
+def back_up(operator: DocumentedCommands, centre: ChaosProductionCentre) -> Path:
     """First the dump, then the repositories."""
     dumped = operator.run("pg_dump", centre.topology)
     assert dumped.returncode == 0, dumped.stderr
@@ -51,7 +51,7 @@ def back_up(operator: DocumentedCommands, centre: ProductionCentre) -> Path:
     return Path(made.stdout.removeprefix("Backup: ").strip())
 
 
-def restore(operator: DocumentedCommands, centre: ProductionCentre, backup: Path) -> None:
+def restore(operator: DocumentedCommands, centre: ChaosProductionCentre, backup: Path) -> None:
     """Into an empty database, and onto an empty home."""
     centre.topology.make_databases()
     done = operator.run("pg_restore", centre.topology)

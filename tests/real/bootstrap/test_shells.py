@@ -8,7 +8,7 @@ import pytest
 from debian import debian_program
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import contents
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from embedded import EmbeddedEdgewright
 from flux_file import flux_file, sha256_of
 from supervised import eventually
@@ -58,7 +58,7 @@ def test_a_real_cluster_is_attached_and_left_as_it_was_under(
     before = contents(cluster)
     uuid = centre.create(f"under-{shell}")
     eventually(lambda: centre.is_ready(f"under-{shell}"))
-    line = Line(centre, cluster, uuid, tmp_path)
+    line = BootstrapLine(centre, cluster, uuid, tmp_path)
     assert line.type("echo $0 is $(readlink $(command -v sh))").stdout.split()[-1] == str(debian_program(shell))
 
     attached = line.run()

@@ -15,22 +15,22 @@ from tools.chaos.checker import check_stores
 from tools.chaos.edge_keys import EdgeKey, read_keys
 from tools.chaos.embedded_centre import EmbeddedCentre
 from tools.chaos.git_mutants import REPOSITORIES, git
-from tools.chaos.journal import Line, read_lines
+from tools.chaos.journal import JournalLine, read_lines
 from tools.chaos.mutants import SECRETIVE, Home, Mutant, copy_home
 from tools.chaos.put_backs import PutBack
-from tools.chaos.repositories import Repository, is_secret
+from tools.chaos.repositories import CheckedRepository, is_secret
 from tools.chaos.row_mutants import ROWS
-from tools.chaos.run import Plan, run
+from tools.chaos.run import ChaosPlan, run
 from tools.chaos.sealed import Opener
 from tools.chaos.stores import Stores, read_stores, read_tables
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1900)]
 
 SHOWN = 5
-PEACE = Plan(seed=2340, kills=0, lives=2)
+PEACE = ChaosPlan(seed=2340, kills=0, lives=2)
 """A seed whose few lives leave clusters that are there, removed, deleted and moved, one that was paused, one whose
 deletion was thought over, and a secret that was refused."""
-PUSHES = Plan(seed=5134, kills=0, lives=2)
+PUSHES = ChaosPlan(seed=5134, kills=0, lives=2)
 """A seed whose few lives leave a cluster with a push, and one with a secret that was deleted."""
 
 
@@ -40,7 +40,7 @@ class Finished:
 
     home: Path
     stores: Stores
-    lines: list[Line]
+    lines: list[JournalLine]
     keys: list[EdgeKey]
 
 
@@ -54,7 +54,7 @@ def with_pushes(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return _played(tmp_path_factory.mktemp("pushes"), PUSHES)
 
 
-def _played(folder: Path, plan: Plan) -> Finished:
+def _played(folder: Path, plan: ChaosPlan) -> Finished:
     ran = asyncio.run(run(folder, plan, EmbeddedCentre(folder)))
     assert ran.left == ()
     return Finished(ran.home, ran.stores, read_lines(ran.journal), read_keys(ran.keys))
@@ -79,7 +79,7 @@ def test_the_real_kubeseal_opens_what_the_checker_opens(finished: Finished, kube
         assert found == {place.rpartition("/")[2]: opened.value for place, opened in values.items()}
 
 
-def _secrets(repository: Repository) -> list[str]:
+def _secrets(repository: CheckedRepository) -> list[str]:
     return [repository.blobs[blob] for path, blob in repository.files.items() if is_secret(path)]
 
 

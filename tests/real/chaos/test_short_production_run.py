@@ -8,22 +8,22 @@ import pytest
 
 from tools.chaos.checker import check_stores
 from tools.chaos.edge_keys import EdgeKey, read_keys
-from tools.chaos.journal import Line, read_lines
-from tools.chaos.production_centre import ProductionCentre
-from tools.chaos.run import Plan, Ran, run
+from tools.chaos.journal import JournalLine, read_lines
+from tools.chaos.production_centre import ChaosProductionCentre
+from tools.chaos.run import ChaosPlan, Ran, run
 from tools.chaos.stores import Stores
 from tools.chaos.verdict import broken_promises, report
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]  # it may have to build what is missing
 
-SHORT = Plan(seed=77, kills=9, pace=2.5, seconds=60.0, patience=240.0)
+SHORT = ChaosPlan(seed=77, kills=9, pace=2.5, seconds=60.0, patience=240.0)
 
 CAUGHT = {"accounts": {"accounts_wrong"}, "addresses": {"address_wrong"}, "events": {"event_lost"}}
 """What the checker calls it when a row of PostgreSQL's is not there."""
 
 
 def test_every_answered_request_holds_after_nine_kills(tmp_path: Path) -> None:
-    ran = asyncio.run(run(tmp_path, SHORT, ProductionCentre(tmp_path)))
+    ran = asyncio.run(run(tmp_path, SHORT, ChaosProductionCentre(tmp_path)))
     broken = broken_promises(ran)
     replay = f"make chaos TOPOLOGY=production SEED={SHORT.seed} KILLS={SHORT.kills} SECONDS={SHORT.seconds:.0f}"
     assert broken == [], "\n".join(
@@ -43,5 +43,5 @@ def without_one(stores: Stores, table: str) -> Stores:
     return replace(stores, tables={**stores.tables, table: [row for row in stores.tables[table] if row is not gone]})
 
 
-def asked(ran: Ran) -> tuple[list[Line], list[EdgeKey]]:
+def asked(ran: Ran) -> tuple[list[JournalLine], list[EdgeKey]]:
     return read_lines(ran.journal), read_keys(ran.keys)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tools.chaos.embedded_centre import EmbeddedCentre
-from tools.chaos.run import Plan, run
+from tools.chaos.run import ChaosPlan, run
 from tools.chaos.verdict import broken_promises, report
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1200)]
 
-SHORT = Plan(seed=301, kills=12, seconds=90.0)
+SHORT = ChaosPlan(seed=301, kills=12, seconds=90.0)
 
 
 def test_every_answered_request_holds_after_a_dozen_kills(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import yaml
 from edge_cluster.chart_release import HOME, Release, deployment, opened, options, sealed
 from edge_cluster.contents import contents
 from edge_cluster.controllers import SealedSecrets
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from embedded import EmbeddedEdgewright
 from free_ports import free_port
 from sealing_workloads import CONTROLLERS, NO_CONTROLLERS
@@ -131,12 +131,12 @@ def test_a_line_of_another_cluster_takes_away_the_release_that_an_earlier_one_ha
     tmp_path: Path,
     centre: EmbeddedEdgewright,
 ) -> None:
-    def commissioned(name: str) -> tuple[Line, Release]:
+    def commissioned(name: str) -> tuple[BootstrapLine, Release]:
         uuid = centre.create(name)
         eventually(lambda: centre.is_ready(name))
-        return Line(centre, cluster, uuid, tmp_path), Release(helm, tmp_path, uuid=UUID(uuid))
+        return BootstrapLine(centre, cluster, uuid, tmp_path), Release(helm, tmp_path, uuid=UUID(uuid))
 
-    def ran(line: Line, *options: str) -> str:
+    def ran(line: BootstrapLine, *options: str) -> str:
         done = line.run(*options)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

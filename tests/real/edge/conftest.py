@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from edge_cluster.agent import NAMESPACE, AgentPod
+from edge_cluster.agent import NAMESPACE, AgentProcess
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Contents
 from edge_cluster.controllers import SealedSecrets, install_flux
@@ -40,7 +40,7 @@ class Edge:
 
     centre: EmbeddedEdgewright
     cluster: Cluster
-    agent: AgentPod
+    agent: AgentProcess
     uuid: str
     bootstrapped: str
 
@@ -96,7 +96,7 @@ def attach(centre: EmbeddedEdgewright, cluster: Cluster, uuid: str, folder: Path
 
 
 @pytest.fixture(scope="module")
-def attached() -> Callable[[EmbeddedEdgewright, Cluster, AgentPod, str, Path], Edge]:
+def attached() -> Callable[[EmbeddedEdgewright, Cluster, AgentProcess, str, Path], Edge]:
     """Attaches a Kubernetes cluster to a centre."""
     return lambda centre, cluster, agent, uuid, folder: Edge(
         centre, cluster, agent, uuid, attach(centre, cluster, uuid, folder)
@@ -167,7 +167,7 @@ def edge(
     wish = {"name": "press-shop", "lease_seconds": LEASE_SECONDS}
     uuid = centre.api("POST", "/v1/cluster", json=wish).json()["uuid"]
     eventually(lambda: centre.is_ready("press-shop"))
-    agent = AgentPod(cluster, sealing_url=sealed_secrets.url)
+    agent = AgentProcess(cluster, sealing_url=sealed_secrets.url)
     agent.start()
     try:
         eventually(lambda: agent.states("attachment") == ["missing"])  # it was there first

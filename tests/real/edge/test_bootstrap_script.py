@@ -13,7 +13,7 @@ from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import define_flux
 from edge_cluster.grounds import NAMESPACE
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from edge_cluster.programs import WITHOUT_POLICIES
 from edge_cluster.release import release
 from edge_cluster.site import AGENT
@@ -80,16 +80,16 @@ def before(fresh: Cluster) -> Contents:
 
 
 @pytest.fixture
-def line_of(giving: EmbeddedEdgewright, fresh: Cluster, tmp_path: Path) -> Iterator[Callable[[str], Line]]:
+def line_of(giving: EmbeddedEdgewright, fresh: Cluster, tmp_path: Path) -> Iterator[Callable[[str], BootstrapLine]]:
     """The line of a new cluster; at the end the centre forgets the cluster, so that another may be attached."""
     made: list[str] = []
 
-    def of(name: str) -> Line:
+    def of(name: str) -> BootstrapLine:
         created = giving.api("POST", "/v1/cluster", json={"name": name})
         assert created.status_code == 201, created.text
         made.append(created.json()["uuid"])
         eventually(lambda: giving.is_ready(name))
-        return Line(giving, fresh, made[-1], tmp_path)
+        return BootstrapLine(giving, fresh, made[-1], tmp_path)
 
     yield of
     for uuid in made:
@@ -106,7 +106,7 @@ def owners(written: Any) -> list[str]:
 
 
 def test_the_line_installs_all_and_uninstall_leaves_nothing(
-    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+    fresh: Cluster, before: Contents, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     line = line_of("press-shop")
     dry = line.run("--dry-run")
@@ -153,7 +153,7 @@ def test_the_line_installs_all_and_uninstall_leaves_nothing(
 
 
 def test_interrupted_after_each_change_it_goes_on(
-    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+    fresh: Cluster, before: Contents, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     line = line_of("interrupted")
     for changes in count(1):
@@ -178,7 +178,9 @@ def test_interrupted_after_each_change_it_goes_on(
     assert contents(fresh) == before
 
 
-def test_the_anchor_takes_all_along(fresh: Cluster, before: Contents, line_of: Callable[[str], Line]) -> None:
+def test_the_anchor_takes_all_along(
+    fresh: Cluster, before: Contents, line_of: Callable[[str], BootstrapLine]
+) -> None:
     done = line_of("anchored").run()
     assert done.returncode == 0, done.stdout + done.stderr
     fresh.kubectl("delete", "clusterrole", ANCHOR)
@@ -186,7 +188,7 @@ def test_the_anchor_takes_all_along(fresh: Cluster, before: Contents, line_of: C
 
 
 def test_flux_that_does_not_fit_is_named_and_left(
-    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+    fresh: Cluster, before: Contents, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     fresh.kubectl.apply(OLD_FLUX)
     try:
@@ -201,7 +203,7 @@ def test_flux_that_does_not_fit_is_named_and_left(
 
 
 def test_flux_that_was_there_is_used_and_left(
-    fresh: Cluster, before: Contents, line_of: Callable[[str], Line]
+    fresh: Cluster, before: Contents, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     define_flux(fresh)
     try:
@@ -223,7 +225,7 @@ def test_flux_that_was_there_is_used_and_left(
 
 
 def test_what_the_manifests_say_can_be_done_by_hand(
-    fresh: Cluster, before: Contents, giving: EmbeddedEdgewright, line_of: Callable[[str], Line]
+    fresh: Cluster, before: Contents, giving: EmbeddedEdgewright, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     line = line_of("by-hand")
     done = line.by_hand()
@@ -237,7 +239,7 @@ def test_what_the_manifests_say_can_be_done_by_hand(
 
 
 def test_an_api_server_without_policies_attaches_and_grants_no_right_to_ask_flux(
-    line_of: Callable[[str], Line], tmp_path: Path
+    line_of: Callable[[str], BootstrapLine], tmp_path: Path
 ) -> None:
     """RBAC alone cannot bound that right, so edges before Kubernetes 1.30 wait for Flux's interval."""
     with edge_cluster(flags=WITHOUT_POLICIES) as old:
@@ -254,7 +256,7 @@ def test_an_api_server_without_policies_attaches_and_grants_no_right_to_ask_flux
 
 
 def test_an_edge_that_has_lost_secret_anchor_and_cluster_is_cleaned_by_the_script_of_the_cli(
-    fresh: Cluster, before: Contents, giving: EmbeddedEdgewright, line_of: Callable[[str], Line]
+    fresh: Cluster, before: Contents, giving: EmbeddedEdgewright, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     line = line_of("forgotten")
     done = line.run()
@@ -280,7 +282,7 @@ def test_an_edge_that_has_lost_secret_anchor_and_cluster_is_cleaned_by_the_scrip
 
 
 def test_a_namespace_that_hangs_is_explained_waited_for_and_taken_away(
-    fresh: Cluster, before: Contents, line_of: Callable[[str], Line], tmp_path: Path
+    fresh: Cluster, before: Contents, line_of: Callable[[str], BootstrapLine], tmp_path: Path
 ) -> None:
     """It waits for a finalizer of Flux's, and no Flux runs that would take it away."""
 

@@ -14,7 +14,7 @@ from supervised import eventually
 
 if TYPE_CHECKING:
     from edge_cluster.contents import Contents
-    from edge_cluster.grounds import Attached, Grounds
+    from edge_cluster.grounds import Grounds, GroundsCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
@@ -30,11 +30,11 @@ data: {a: b}
 """
 
 
-def found(attached: Attached, kind: str, name: str, namespace: str = "press") -> Any:
+def found(attached: GroundsCluster, kind: str, name: str, namespace: str = "press") -> Any:
     return attached.grounds.cluster.find(kind, name, namespace=namespace)
 
 
-def run_workloads(attached: Attached) -> None:
+def run_workloads(attached: GroundsCluster) -> None:
     """One that was pushed, and a secret, both applied by Flux."""
     attached.push("press.yaml", WORKLOAD)
     attached.put_secret("press", "db", b"s3cr3t")

@@ -14,7 +14,7 @@ from supervised import eventually
 
 if TYPE_CHECKING:
     from edge_cluster.contents import Contents
-    from edge_cluster.grounds import Attached, Grounds
+    from edge_cluster.grounds import Grounds, GroundsCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
@@ -27,11 +27,11 @@ data: {a: b}
 """
 
 
-def recipe(attached: Attached) -> Any:
+def recipe(attached: GroundsCluster) -> Any:
     return attached.grounds.cluster.find("configmap", "recipe")
 
 
-def release_on_the_edge(attached: Attached, name: str) -> Any:
+def release_on_the_edge(attached: GroundsCluster, name: str) -> Any:
     return attached.grounds.cluster.find("helmrelease", name, namespace=NAMESPACE)
 
 
@@ -146,7 +146,7 @@ def test_what_is_killed_of_the_centre_meanwhile_loses_no_goodbye(grounds: Ground
     assert "edge.goodbye" in attached.kinds()
 
 
-def answers_that_it_is_gone(attached: Attached) -> bool:
+def answers_that_it_is_gone(attached: GroundsCluster) -> bool:
     """While the gateway is on its way back nobody answers."""
     try:
         return attached.is_gone()

@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 from edge_cluster.cluster import Cluster
-from edge_cluster.grounds import LETTING_GO, NAMESPACE, Attached, Grounds, told_by
+from edge_cluster.grounds import LETTING_GO, NAMESPACE, Grounds, GroundsCluster, told_by
 from edge_cluster.site import AGENT, KUSTOMIZE, SOURCE
 from supervised import eventually
 
@@ -38,7 +38,7 @@ DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 
 
 @pytest.fixture(scope="module")
-def attached(grounds: Grounds) -> Iterator[Attached]:
+def attached(grounds: Grounds) -> Iterator[GroundsCluster]:
     """An edge that was attached by its line."""
     attached = grounds.attach("press-shop", lease_seconds=LEASE_SECONDS)
     yield attached
@@ -47,7 +47,7 @@ def attached(grounds: Grounds) -> Iterator[Attached]:
 
 
 @pytest.fixture(scope="module")
-def thief(attached: Attached) -> Iterator[httpx.Client]:
+def thief(attached: GroundsCluster) -> Iterator[httpx.Client]:
     """Has the token of the agent's account."""
     cluster = attached.grounds.cluster
     token = cluster.account_token(NAMESPACE, AGENT)
@@ -57,35 +57,35 @@ def thief(attached: Attached) -> Iterator[httpx.Client]:
         yield client
 
 
-def source(attached: Attached, name: str) -> dict[str, Any]:
+def source(attached: GroundsCluster, name: str) -> dict[str, Any]:
     found: dict[str, Any] = attached.grounds.cluster.find("gitrepository", name, namespace=NAMESPACE)
     return found
 
 
-def self_link(attached: Attached) -> dict[str, Any]:
+def self_link(attached: GroundsCluster) -> dict[str, Any]:
     return source(attached, "self-link")
 
 
-def requested(attached: Attached, name: str) -> str | None:
+def requested(attached: GroundsCluster, name: str) -> str | None:
     """The newest request to fetch."""
     asked: str | None = source(attached, name)["metadata"].get("annotations", {}).get(REQUESTED)
     return asked
 
 
-def requesters(attached: Attached, name: str) -> set[str]:
+def requesters(attached: GroundsCluster, name: str) -> set[str]:
     """Who has asked Flux to fetch."""
     fields = source(attached, name)["metadata"]["managedFields"]
     return {each["manager"] for each in fields if REQUESTED in str(each)}
 
 
-def handled(attached: Attached, name: str) -> str | None:
+def handled(attached: GroundsCluster, name: str) -> str | None:
     """The newest request to fetch, once Flux has fetched for it; None: not yet, as the agent may have asked again."""
     now = source(attached, name)
     asked: str | None = now["metadata"].get("annotations", {}).get(REQUESTED)
     return asked if now["status"].get("lastHandledReconcileAt") == asked else None
 
 
-def repositories(attached: Attached) -> BareGitServer:
+def repositories(attached: GroundsCluster) -> BareGitServer:
     """Those of the centre."""
     return BareGitServer(Settings(home=attached.grounds.centre.home).effective_git_root)
 
@@ -94,12 +94,12 @@ def has_secret(cluster: Cluster, name: str) -> bool:
     return cluster.find("secret", name) is not None
 
 
-def has_handled_another(attached: Attached, before: str | None, *, name: str = "self-link") -> bool:
+def has_handled_another(attached: GroundsCluster, before: str | None, *, name: str = "self-link") -> bool:
     """Whether Flux has done what was asked for after that."""
     return handled(attached, name) not in {None, before}
 
 
-def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> None:
+def test_a_secret_comes_because_the_agent_asks_for_it(attached: GroundsCluster) -> None:
     """Flux would fetch once in some minutes: the fetch that brings it is one that somebody has asked for."""
     cluster, began = attached.grounds.cluster, time.monotonic()
     for name in ("one", "two"):
@@ -113,7 +113,7 @@ def test_a_secret_comes_because_the_agent_asks_for_it(attached: Attached) -> Non
     assert requesters(attached, "self-link") == {AGENT}
 
 
-def test_new_charts_come_because_the_agent_asks_for_them(attached: Attached) -> None:
+def test_new_charts_come_because_the_agent_asks_for_them(attached: GroundsCluster) -> None:
     """What a newer version of the centre publishes at its start."""
     git = repositories(attached)
     before, head = requested(attached, "helm-charts"), git.head(REPOSITORY_HELM_CHARTS)
@@ -124,30 +124,30 @@ def test_new_charts_come_because_the_agent_asks_for_them(attached: Attached) -> 
     assert requesters(attached, "helm-charts") == {AGENT}
 
 
-def looks_seldom(attached: Attached) -> bool:
+def looks_seldom(attached: GroundsCluster) -> bool:
     """Whether the commit has arrived that the centre makes once the agent asks."""
     interval: str = self_link(attached)["spec"]["interval"]
     return interval == "10m"
 
 
-def test_flux_itself_looks_seldom_once_it_is_asked(attached: Attached) -> None:
+def test_flux_itself_looks_seldom_once_it_is_asked(attached: GroundsCluster) -> None:
     eventually(partial(looks_seldom, attached), seconds=LETTING_GO)
 
 
-def heartbeats_answered(attached: Attached) -> float:
+def heartbeats_answered(attached: GroundsCluster) -> float:
     """By the centre, so far."""
     metric = 'edgewright_http_request_seconds_count{method="POST",route="/v1/agent/heartbeat"} '
     shown = attached.grounds.centre.api("GET", "/metrics").text.splitlines()
     return next(float(line.removeprefix(metric)) for line in shown if line.startswith(metric))
 
 
-def is_told(attached: Attached, commit: str | None) -> bool:
+def is_told(attached: GroundsCluster, commit: str | None) -> bool:
     """Whether the centre knows that the edge has applied a commit, and that nothing is missing."""
     observed: str = attached.api("GET").json()["revisions"]["observed"]
     return observed == commit and attached.condition("Synced")[0] == "True"
 
 
-def test_the_centre_hears_at_once_that_it_was_applied(attached: Attached) -> None:
+def test_the_centre_hears_at_once_that_it_was_applied(attached: GroundsCluster) -> None:
     """By a status, while the answer to the heartbeat that asked for it is held back already: no other one is due."""
     git, cluster = repositories(attached), UUID(attached.uuid)
     eventually(partial(looks_seldom, attached), seconds=LETTING_GO)
@@ -201,7 +201,7 @@ def test_its_token_may_ask_flux_to_fetch(thief: httpx.Client, kind: str) -> None
     ids=str,
 )
 def test_its_token_changes_nothing_else_of_a_source(
-    attached: Attached, thief: httpx.Client, change: dict[str, Any]
+    attached: GroundsCluster, thief: httpx.Client, change: dict[str, Any]
 ) -> None:
     before = self_link(attached)
     headers = {"Content-Type": "application/merge-patch+json"}
@@ -230,7 +230,7 @@ def test_its_token_has_no_other_right_to_what_drives_the_edge(thief: httpx.Clien
     assert thief.request(method, path, content="{}", headers=headers).status_code == 403
 
 
-def test_an_administrator_is_not_bound(attached: Attached) -> None:
+def test_an_administrator_is_not_bound(attached: GroundsCluster) -> None:
     change = {"metadata": {"labels": {"team": "press"}}}
     answer = attached.grounds.cluster.http.patch(
         SELF_LINK, content=json.dumps(change), headers={"Content-Type": "application/merge-patch+json"}
@@ -238,7 +238,7 @@ def test_an_administrator_is_not_bound(attached: Attached) -> None:
     assert answer.status_code == 200, answer.text
 
 
-def test_without_the_policy_the_agent_asks_for_nothing_and_a_fresh_line_heals_it(attached: Attached) -> None:
+def test_without_the_policy_the_agent_asks_for_nothing_and_a_fresh_line_heals_it(attached: GroundsCluster) -> None:
     """An administrator has tidied up: the right is still there, and nothing bounds it."""
     cluster = attached.grounds.cluster
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/edgewright-fetching"
@@ -261,7 +261,7 @@ def test_without_the_policy_the_agent_asks_for_nothing_and_a_fresh_line_heals_it
     ids=["scaled to 0", "namespace deleted"],
 )
 def test_flux_that_is_gone_is_told_in_words_and_a_fresh_line_brings_it_back(
-    attached: Attached, stopped: tuple[str, ...], silent: str
+    attached: GroundsCluster, stopped: tuple[str, ...], silent: str
 ) -> None:
     cluster, kubelet = attached.grounds.cluster, attached.grounds.kubelet
     eventually(lambda: attached.condition("Synced")[1] in DRIVEN, seconds=LETTING_GO)

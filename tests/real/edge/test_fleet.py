@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from edge_cluster.agent import NAMESPACE, AgentPod
+from edge_cluster.agent import NAMESPACE, AgentProcess
 from edge_cluster.certificates import Authority
 from edge_cluster.cluster import edge_cluster
 from edge_cluster.controllers import SealedSecrets, install_flux
@@ -89,7 +89,7 @@ def edge(
     eventually(lambda: centre.is_ready("paint-shop"))
     sealed_secrets = SealedSecrets(cluster)
     sealed_secrets.start()
-    agent = AgentPod(cluster, sealing_url=sealed_secrets.url)
+    agent = AgentProcess(cluster, sealing_url=sealed_secrets.url)
     try:
         edge = attached(centre, cluster, agent, uuid, tmp_path_factory.mktemp("desk"))
         agent.start()
@@ -126,7 +126,7 @@ def has_moved_on(edge: Edge, before: int) -> bool:
 
 
 def test_two_agents_with_one_identity_are_noticed_until_one_is_turned_off(edge: Edge) -> None:
-    copy = AgentPod(edge.cluster, name="copy")
+    copy = AgentProcess(edge.cluster, name="copy")
     copy.start()
     try:
         eventually(lambda: edge.condition("Joined") == ("True", "IdentityForked"), seconds=300)
@@ -155,7 +155,7 @@ def test_agents_one_after_the_other_and_a_centre_that_is_killed_are_no_fork(edge
 
 def test_an_edge_whose_clock_is_an_hour_wrong_is_named_and_works(edge: Edge) -> None:
     edge.agent.stop()
-    wrong = AgentPod(edge.cluster, name="wrong-clock", program=[sys.executable, "-P", "-c", AN_HOUR_AHEAD])
+    wrong = AgentProcess(edge.cluster, name="wrong-clock", program=[sys.executable, "-P", "-c", AN_HOUR_AHEAD])
     wrong.start()
     try:
         eventually(lambda: edge.condition("ClockSynced") == ("False", "ClockSkewed"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from edge_cluster.desk import push_by_hand
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from edge_cluster.release import NAMESPACE as FLUX_NAMESPACE
 from edge_cluster.release import release
 from edge_cluster.site import KUSTOMIZE
@@ -166,7 +166,7 @@ def test_an_uninstallation_takes_our_drivers_from_a_flux_of_others_and_leaves_wh
         eventually(partial(is_kept, grounds, place), seconds=LETTING_GO)
         assert grounds.cluster.find("kustomization", f"edge-secrets-{place}", namespace=NAMESPACE)
 
-    line = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder)
+    line = BootstrapLine(grounds.centre, grounds.cluster, attached.uuid, grounds.folder)
     diary = grounds.folder / "diary"
     kubectl_at = grounds.folder / "bin/kubectl"
     kubectl_at.unlink()

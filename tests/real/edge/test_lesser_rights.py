@@ -13,7 +13,7 @@ import yaml
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Contents, contents
 from edge_cluster.controllers import define_flux
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from embedded import EmbeddedEdgewright
 from free_ports import free_port
 from supervised import eventually
@@ -72,14 +72,14 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEdgewri
 
 
 @pytest.fixture
-def line_of(centre: EmbeddedEdgewright, site: Cluster, tmp_path: Path) -> Iterator[Callable[[str], Line]]:
+def line_of(centre: EmbeddedEdgewright, site: Cluster, tmp_path: Path) -> Iterator[Callable[[str], BootstrapLine]]:
     """The line of a new cluster; at the end the centre forgets the cluster, so that another may be attached."""
     made: list[str] = []
 
-    def of(name: str) -> Line:
+    def of(name: str) -> BootstrapLine:
         made.append(centre.api("POST", "/v1/cluster", json={"name": name}).json()["uuid"])
         eventually(lambda: centre.is_ready(name))
-        return Line(centre, site, made[-1], tmp_path)
+        return BootstrapLine(centre, site, made[-1], tmp_path)
 
     yield of
     for uuid in made:
@@ -91,7 +91,7 @@ def as_installer(site: Cluster) -> Callable[..., subprocess.CompletedProcess[str
     """Pastes a line as the account that is no administrator."""
     config = site.as_account(DESK, INSTALLER).config
 
-    def paste(line: Line, *options: str) -> subprocess.CompletedProcess[str]:
+    def paste(line: BootstrapLine, *options: str) -> subprocess.CompletedProcess[str]:
         return line.type(f"{line.fetched} | sh -s -- --yes {' '.join(options)}", KUBECONFIG=str(config))
 
     return paste
@@ -109,7 +109,7 @@ def role_without(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]])
 @pytest.mark.parametrize("with_namespace", [False, True])
 def test_rights_that_may_not_be_granted_are_named_and_nothing_is_left(
     site: Cluster,
-    line_of: Callable[[str], Line],
+    line_of: Callable[[str], BootstrapLine],
     as_installer: Callable[..., subprocess.CompletedProcess[str]],
     with_namespace: bool,
 ) -> None:
@@ -138,7 +138,9 @@ def test_rights_that_may_not_be_granted_are_named_and_nothing_is_left(
 
 
 def test_whoever_has_the_documented_rights_attaches_and_takes_away(
-    site: Cluster, line_of: Callable[[str], Line], as_installer: Callable[..., subprocess.CompletedProcess[str]]
+    site: Cluster,
+    line_of: Callable[[str], BootstrapLine],
+    as_installer: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     line, before = line_of("lesser"), contents(site)
     done = as_installer(line)
@@ -167,7 +169,7 @@ def test_whoever_has_the_documented_rights_attaches_and_takes_away(
 
 
 def test_the_token_of_the_agent_is_bounded_where_the_api_server_can(
-    site: Cluster, line_of: Callable[[str], Line]
+    site: Cluster, line_of: Callable[[str], BootstrapLine]
 ) -> None:
     line, before = line_of("bounded"), contents(site)
     done = line.run()

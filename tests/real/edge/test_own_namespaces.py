@@ -24,7 +24,7 @@ from edgewright.ports.git_server import CommitMessage
 
 if TYPE_CHECKING:
     from edge_cluster.contents import Contents
-    from edge_cluster.grounds import Attached, Grounds
+    from edge_cluster.grounds import Grounds, GroundsCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
@@ -41,13 +41,13 @@ def namespaces(*names: str) -> bytes:
     return "".join(f"---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}}}\n" for name in names).encode()
 
 
-def deliver(attached: Attached, text: bytes | None) -> str:
+def deliver(attached: GroundsCluster, text: bytes | None) -> str:
     """Commits a file to ``by-hand/``, past the push rules, which refuse such a thing."""
     git, uuid = BareGitServer(attached.grounds.centre.home / "repositories"), UUID(attached.uuid)
     return git.commit(uuid, {PUSHED: text}, CommitMessage("By hand", "desk"), expected_head=git.head(uuid))
 
 
-def is_pushed(attached: Attached) -> bool:
+def is_pushed(attached: GroundsCluster) -> bool:
     """Unless the centre has committed between clone and push."""
     try:
         attached.push("recipe.yaml", RECIPE)
@@ -57,7 +57,7 @@ def is_pushed(attached: Attached) -> bool:
     return True
 
 
-def known(attached: Attached) -> OwnObjects:
+def known(attached: GroundsCluster) -> OwnObjects:
     """What the push rules take for Edgewright's on that edge."""
     git, uuid = BareGitServer(attached.grounds.centre.home / "repositories"), UUID(attached.uuid)
     head = git.head(uuid)

@@ -11,7 +11,7 @@ from supervised import eventually
 
 if TYPE_CHECKING:
     from edge_cluster.contents import Contents
-    from edge_cluster.grounds import Attached, Grounds
+    from edge_cluster.grounds import Grounds, GroundsCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
@@ -25,7 +25,7 @@ metadata: {name: press}
 """
 
 
-def runs_with_a_secret(attached: Attached) -> None:
+def runs_with_a_secret(attached: GroundsCluster) -> None:
     attached.push("press.yaml", WORKLOAD)
     attached.put_secret("press", "db", b"s3cr3t")
     attached.grounds.cluster.fetch_now()
@@ -43,7 +43,7 @@ def rights(grounds: Grounds) -> set[str]:
     return {key for key in grounds.contents() if key.endswith("/edgewright-purge")}
 
 
-def told(attached: Attached, kind: str) -> list[str]:
+def told(attached: GroundsCluster, kind: str) -> list[str]:
     return [each["message"] for each in attached.events() if each["kind"] == kind]
 
 

@@ -22,7 +22,7 @@ from edgewright.ports.git_server import CommitMessage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from edge_cluster.grounds import Attached, Grounds
+    from edge_cluster.grounds import Grounds, GroundsCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
@@ -50,7 +50,7 @@ class TakenOver:
         before, after: by kind and place, the UID of what Kubernetes held; None for what was being deleted.
     """
 
-    attached: Attached
+    attached: GroundsCluster
     driven_by: set[str]
     is_stuck: bool
     before: dict[tuple[str, Place], str | None]
@@ -73,11 +73,11 @@ def taken_over(grounds: Grounds) -> Iterator[TakenOver]:
 
 
 @pytest.fixture
-def attached(taken_over: TakenOver) -> Attached:
+def attached(taken_over: TakenOver) -> GroundsCluster:
     return taken_over.attached
 
 
-def take_over(attached: Attached) -> TakenOver:
+def take_over(attached: GroundsCluster) -> TakenOver:
     create_namespace(attached, "line-1")
     for place in PLACES:
         attached.put_secret(*place, b"before")
@@ -100,22 +100,22 @@ def take_over(attached: Attached) -> TakenOver:
     return TakenOver(attached, driven_by, is_stuck, before, identities(attached))
 
 
-def identities(attached: Attached) -> dict[tuple[str, Place], str | None]:
+def identities(attached: GroundsCluster) -> dict[tuple[str, Place], str | None]:
     found = {
         (kind, place): find(attached, kind, place[1], place[0])["metadata"] for kind in KINDS for place in PLACES
     }
     return {key: None if "deletionTimestamp" in one else one["uid"] for key, one in found.items()}
 
 
-def interval(attached: Attached) -> str:
+def interval(attached: GroundsCluster) -> str:
     return str(find(attached, "gitrepository", "self-link")["spec"]["interval"])
 
 
-def git_of(attached: Attached) -> BareGitServer:
+def git_of(attached: GroundsCluster) -> BareGitServer:
     return BareGitServer(attached.grounds.centre.home / "repositories")
 
 
-def render_as_before(attached: Attached) -> None:
+def render_as_before(attached: GroundsCluster) -> None:
     """The pattern of the drivers is the one driver of before."""
     git, uuid = git_of(attached), UUID(attached.uuid)
     head = git.head(uuid)
@@ -128,35 +128,37 @@ def render_as_before(attached: Attached) -> None:
     eventually(lambda: find(attached, "kustomization", OLD_DRIVER) is not None, seconds=LETTING_GO)
 
 
-def find(attached: Attached, kind: str, name: str, namespace: str = NAMESPACE) -> Any:
+def find(attached: GroundsCluster, kind: str, name: str, namespace: str = NAMESPACE) -> Any:
     return attached.grounds.cluster.find(kind, name, namespace=namespace)
 
 
-def value(attached: Attached, namespace: str, name: str) -> bytes | None:
+def value(attached: GroundsCluster, namespace: str, name: str) -> bytes | None:
     found = find(attached, "secret", name, namespace)
     return None if found is None else base64.b64decode(found["data"]["password"])
 
 
-def owner(attached: Attached, namespace: str, name: str) -> str:
+def owner(attached: GroundsCluster, namespace: str, name: str) -> str:
     """The driver that has applied it last."""
     found = find(attached, "sealedsecret", name, namespace) or {"metadata": {}}
     return str(found["metadata"].get("labels", {}).get(APPLIED_BY, ""))
 
 
-def is_owned(attached: Attached, place: tuple[str, str]) -> bool:
+def is_owned(attached: GroundsCluster, place: tuple[str, str]) -> bool:
     """Whether the driver of its own namespace has taken it over."""
     return owner(attached, *place) == f"{OLD_DRIVER}-{place[0]}"
 
 
-def arrives(attached: Attached, namespace: str, name: str, *, holding: bytes, seconds: float = LETTING_GO) -> None:
+def arrives(
+    attached: GroundsCluster, namespace: str, name: str, *, holding: bytes, seconds: float = LETTING_GO
+) -> None:
     eventually(lambda: value(attached, namespace, name) == holding, seconds=seconds)
 
 
-def create_namespace(attached: Attached, name: str) -> None:
+def create_namespace(attached: GroundsCluster, name: str) -> None:
     attached.grounds.cluster.kubectl("create", "namespace", name)
 
 
-def message(attached: Attached, condition: str) -> str:
+def message(attached: GroundsCluster, condition: str) -> str:
     [found] = [one for one in attached.api("GET").json()["conditions"] if one["type"] == condition]
     return str(found["message"])
 
@@ -179,7 +181,9 @@ def _inventory(kustomization: Any) -> Any:
     return kustomization["status"].get("inventory", {}).get("entries")
 
 
-def test_a_missing_namespace_holds_up_itself_alone_and_its_secret_opens_once_it_is_there(attached: Attached) -> None:
+def test_a_missing_namespace_holds_up_itself_alone_and_its_secret_opens_once_it_is_there(
+    attached: GroundsCluster,
+) -> None:
     eventually(lambda: "default" in namespaces(attached), seconds=LETTING_GO)
     answer = attached.api("PUT", "/secret/line-9/db/password", content=b"nine")
     assert answer.status_code == 204
@@ -199,7 +203,7 @@ def test_a_missing_namespace_holds_up_itself_alone_and_its_secret_opens_once_it_
     assert "Edgewright-Warning" not in attached.api("PUT", "/secret/line-9/db/user", content=b"u").headers
 
 
-def namespaces(attached: Attached) -> list[str]:
+def namespaces(attached: GroundsCluster) -> list[str]:
     """That the edge has reported."""
     status = attached.grounds.centre.api(
         "GET", f"/v1/app/747a62c9-1b66-4a2e-8dd9-0b70a91b6b75/object/{attached.uuid}"
@@ -208,7 +212,7 @@ def namespaces(attached: Attached) -> list[str]:
     return found
 
 
-def test_create_namespace_leaves_one_that_is_there_as_it_is(attached: Attached) -> None:
+def test_create_namespace_leaves_one_that_is_there_as_it_is(attached: GroundsCluster) -> None:
     """Else whoever may set secrets could take a namespace's labels away, such as what its pods may do."""
     labels = "labels: {pod-security.kubernetes.io/enforce: restricted}"
     attached.push("line-5.yaml", f"{{apiVersion: v1, kind: Namespace, metadata: {{name: line-5, {labels}}}}}\n")
@@ -221,7 +225,7 @@ def test_create_namespace_leaves_one_that_is_there_as_it_is(attached: Attached) 
     assert (now["labels"], now.get("annotations")) == (before["labels"], before.get("annotations"))
 
 
-def test_create_namespace_brings_it_along_and_it_outlives_its_secrets(attached: Attached) -> None:
+def test_create_namespace_brings_it_along_and_it_outlives_its_secrets(attached: GroundsCluster) -> None:
     answer = attached.api("PUT", "/secret/line-2/db/password", content=b"two", params={"create_namespace": "true"})
     assert answer.status_code == 204, answer.text
     arrives(attached, "line-2", "db", holding=b"two")
@@ -234,7 +238,7 @@ def test_create_namespace_brings_it_along_and_it_outlives_its_secrets(attached: 
 
 
 @pytest.mark.parametrize("pause", [0.0, 3.0])
-def test_the_last_secret_deleted_and_set_again_is_there(attached: Attached, pause: float) -> None:
+def test_the_last_secret_deleted_and_set_again_is_there(attached: GroundsCluster, pause: float) -> None:
     namespace = f"line-3-{pause:.0f}"
     create_namespace(attached, namespace)
     attached.put_secret(namespace, "db", b"first")
@@ -247,14 +251,14 @@ def test_the_last_secret_deleted_and_set_again_is_there(attached: Attached, paus
     assert value(attached, namespace, "db") == b"second"
 
 
-def test_a_driver_that_somebody_removes_on_the_edge_comes_back_with_the_next_commit(attached: Attached) -> None:
+def test_a_driver_that_somebody_removes_on_the_edge_comes_back_with_the_next_commit(attached: GroundsCluster) -> None:
     attached.grounds.cluster.kubectl("delete", "kustomization", "edge-secrets-line-1", "--namespace", NAMESPACE)
     eventually(lambda: find(attached, "sealedsecret", "db", "line-1") is None, seconds=LETTING_GO)
     attached.put_secret("default", "next", b"next")
     arrives(attached, "line-1", "db", holding=b"before")
 
 
-def test_an_uninstallation_takes_every_driver_and_leaves_what_was_opened(attached: Attached) -> None:
+def test_an_uninstallation_takes_every_driver_and_leaves_what_was_opened(attached: GroundsCluster) -> None:
     """Also those of three namespaces and more; a fresh line drives all of them again."""
     grounds, places = attached.grounds, ("default", "line-1", "line-9")
     for place in places[1:]:
@@ -279,12 +283,12 @@ def test_an_uninstallation_takes_every_driver_and_leaves_what_was_opened(attache
         arrives(attached, place, "kept", holding=b"again")
 
 
-def create_namespace_unless_there(attached: Attached, name: str) -> None:
+def create_namespace_unless_there(attached: GroundsCluster, name: str) -> None:
     if find(attached, "namespace", name) is None:
         create_namespace(attached, name)
 
 
-def test_an_edge_with_a_namespace_that_never_came_lets_go(attached: Attached) -> None:
+def test_an_edge_with_a_namespace_that_never_came_lets_go(attached: GroundsCluster) -> None:
     """The last one: it leaves nobody attached."""
     answer = attached.api("PUT", "/secret/line-2/db/password", content=b"two", params={"create_namespace": "true"})
     assert answer.status_code == 204, answer.text

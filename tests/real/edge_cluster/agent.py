@@ -19,7 +19,7 @@ PROGRAM = [sys.executable, "-P", "-m", "edgewright.agent"]
 LOOK_SECONDS = 1
 
 
-class AgentPod:
+class AgentProcess:
     """One agent, whose rights are there before it starts. It stays away when it is killed: no kubelet is here.
 
     Args:

@@ -16,7 +16,7 @@ from flux_file import sha256_of
 from free_ports import free_port
 
 from edge_cluster.cluster import Cluster
-from edge_cluster.line import Line, Surroundings
+from edge_cluster.line import BootstrapLine, Surroundings
 from edge_cluster.patience import eventually
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, Site
@@ -77,10 +77,10 @@ class Attaching:
         eventually(lambda: self.desk.centre.is_ready(name))
         return self.uuids[-1]
 
-    def line(self, uuid: str, *, on: Cluster | None = None, folder: Path | None = None) -> Line:
+    def line(self, uuid: str, *, on: Cluster | None = None, folder: Path | None = None) -> BootstrapLine:
         """A fresh one."""
         cluster, where = on or self.factory.cluster, folder or self.folder
-        return Line(self.desk.centre, cluster, uuid, where, surroundings=self.surroundings)
+        return BootstrapLine(self.desk.centre, cluster, uuid, where, surroundings=self.surroundings)
 
     def is_available(self, uuid: str) -> bool:
         return self.condition(uuid, "Available")[0] == "True"

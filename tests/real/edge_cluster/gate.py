@@ -30,7 +30,7 @@ PIECE = 65536
 HELD_SECONDS = 600.0
 
 
-class Verdict(Enum):
+class GateVerdict(Enum):
     """On one request."""
 
     GO = auto()
@@ -39,7 +39,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True)
-class Asked:
+class GateRequest:
     """One request."""
 
     method: str
@@ -62,7 +62,7 @@ class Gate:
 
     cluster: Cluster
     port: int = 0
-    requests: list[Asked] = field(default_factory=list)
+    requests: list[GateRequest] = field(default_factory=list)
     """Since it was shut last, but those of discovery."""
     _at: int = 0
     _loses: bool = False
@@ -96,21 +96,21 @@ class Gate:
         """Whether the script stands still, or an answer was lost."""
         return self._reached.is_set()
 
-    def judge(self, asked: Asked) -> Verdict:
+    def judge(self, asked: GateRequest) -> GateVerdict:
         """Returns when it is clear what becomes of a request."""
         if any(f"{asked.path}?".startswith(each) for each in DISCOVERY):
-            return Verdict.GO
+            return GateVerdict.GO
         with self._turn:
             self.requests.append(asked)
             held = len(self.requests) == self._at
             reached, opened, loses = self._reached, self._open, self._loses
         if not held:
-            return Verdict.GO
+            return GateVerdict.GO
         reached.set()
         if loses:
-            return Verdict.LOSE_ANSWER
+            return GateVerdict.LOSE_ANSWER
         opened.wait(HELD_SECONDS)
-        return Verdict.DROP if self._drops else Verdict.GO
+        return GateVerdict.DROP if self._drops else GateVerdict.GO
 
 
 @contextmanager
@@ -122,13 +122,13 @@ def gate(cluster: Cluster, config: Path) -> Iterator[Gate]:
     """
     made = Gate(cluster)
 
-    class Handler(Relay):
+    class GateHandler(RelayHandler):
         gate = made
         trusted = ssl.create_default_context(cafile=cluster.authority.identity.certificate)
 
     admin = cluster.folder / "pki" / "admin"
-    Handler.trusted.load_cert_chain(admin.with_suffix(".crt"), admin.with_suffix(".key"))
-    server = Server(("127.0.0.1", 0), Handler)
+    GateHandler.trusted.load_cert_chain(admin.with_suffix(".crt"), admin.with_suffix(".key"))
+    server = GateServer(("127.0.0.1", 0), GateHandler)
     made.port = server.server_address[1]
     entry = {"name": "gate", "cluster": {"server": f"http://127.0.0.1:{made.port}"}}
     context = {"name": "gate", "context": {"cluster": "gate", "user": "admin", "namespace": "default"}}
@@ -155,7 +155,7 @@ def gate(cluster: Cluster, config: Path) -> Iterator[Gate]:
         server.server_close()
 
 
-class Server(ThreadingHTTPServer):
+class GateServer(ThreadingHTTPServer):
     """Says nothing of callers that were killed."""
 
     daemon_threads = True
@@ -164,7 +164,7 @@ class Server(ThreadingHTTPServer):
         """They are killed on purpose."""
 
 
-class Relay(BaseHTTPRequestHandler):
+class RelayHandler(BaseHTTPRequestHandler):
     """One connection of a script, and one to whom it asks."""
 
     gate: Gate
@@ -181,12 +181,12 @@ class Relay(BaseHTTPRequestHandler):
             path = f"{to.path}?{to.query}" if to.query else to.path
         tries = b'"dryRun":["All"]' in body or "dryRun=All" in path or "subjectaccessreviews" in path
         shown = to.path if to.netloc else path
-        verdict = self.gate.judge(Asked(self.command, shown, tries))
-        if verdict is Verdict.DROP:
+        verdict = self.gate.judge(GateRequest(self.command, shown, tries))
+        if verdict is GateVerdict.DROP:
             self.close_connection = True
             return
         answer = self._answer(to.netloc, path, body)
-        if verdict is Verdict.LOSE_ANSWER:
+        if verdict is GateVerdict.LOSE_ANSWER:
             answer.read()
             self.close_connection = True
             return

@@ -24,7 +24,7 @@ from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SealedSecrets
 from edge_cluster.desk import push_by_hand
 from edge_cluster.kubelet import Kubelet
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, programs
 
@@ -54,19 +54,19 @@ class Grounds:
         """Whether all of that is as it was before."""
         return Comparison(self.cluster, before, counts=_is_compared)
 
-    def attach(self, name: str, *, by_hand: bool = False, **wish: Any) -> "Attached":
+    def attach(self, name: str, *, by_hand: bool = False, **wish: Any) -> "GroundsCluster":
         """Creates a cluster, pastes its line, or does by hand what that does, and waits until the edge is heard."""
         body = {"name": name, "lease_seconds": LEASE_SECONDS, **wish}
         answer = self.centre.api("POST", "/v1/cluster", json=body)
         assert answer.status_code == 201, answer.text
         eventually(lambda: self.centre.is_ready(name))
-        attached = Attached(self, str(answer.json()["uuid"]))
+        attached = GroundsCluster(self, str(answer.json()["uuid"]))
         attached.paste(by_hand=by_hand)
         return attached
 
 
 @dataclass
-class Attached:
+class GroundsCluster:
     """One cluster whose edge is the one of the grounds."""
 
     grounds: Grounds
@@ -74,7 +74,7 @@ class Attached:
 
     def paste(self, *, by_hand: bool = False) -> None:
         """Pastes its line; returns when the edge is heard and has told its certificate."""
-        line = Line(self.grounds.centre, self.grounds.cluster, self.uuid, self.grounds.folder)
+        line = BootstrapLine(self.grounds.centre, self.grounds.cluster, self.uuid, self.grounds.folder)
         done = line.by_hand() if by_hand else line.run()
         assert done.returncode == 0, done.stdout + done.stderr
         eventually(lambda: self.condition("Available")[0] == "True", seconds=LETTING_GO)

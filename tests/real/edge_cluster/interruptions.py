@@ -55,7 +55,7 @@ def interrupting(cluster: Cluster, kill: Callable[[], None]) -> Iterator[Interru
     trusted = ssl.create_default_context(cafile=cluster.authority.identity.certificate)
     beyond = httpx.Client(base_url=cluster.url, verify=trusted, trust_env=False, timeout=30)
 
-    class Handler(BaseHTTPRequestHandler):
+    class InterruptingHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 1 << 16  # an answer in two packets would wait 40 ms for the other side between them
         disable_nagle_algorithm = True
@@ -81,7 +81,7 @@ def interrupting(cluster: Cluster, kill: Callable[[], None]) -> Iterator[Interru
     identity = cluster.authority.server("interrupting")
     offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     offered.load_cert_chain(identity.certificate, identity.key)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), InterruptingHandler)
     server.daemon_threads = True
     server.socket = offered.wrap_socket(server.socket, server_side=True)
     interruptions = Interruptions(server.server_port, kill)

@@ -46,7 +46,7 @@ class Surroundings:
     variables: Mapping[str, str] = field(default_factory=lambda: {"NO_PROXY": "127.0.0.1"})
 
 
-class Line:
+class BootstrapLine:
     """The line of one cluster of a centre; it is the same line however often it is run.
 
     Args:
@@ -74,7 +74,7 @@ class Line:
         assert self.command.endswith(RUN), self.command
         self._place_kubectl()
 
-    def on(self, cluster: Cluster, folder: Path) -> "Line":
+    def on(self, cluster: Cluster, folder: Path) -> "BootstrapLine":
         """The same line, where another kubectl reaches another Kubernetes cluster."""
         same = copy(self)
         same._cluster, same._bin = cluster, folder / "bin"

@@ -1,7 +1,7 @@
 """A real Kubernetes cluster and a real centre, on which two runs of a line, or of its uninstallation, meet.
 
-Both seats are of one administrator with two terminals. Flux's kinds are there and nothing that acts on them: what a
-run makes is seen as it was made, and the cluster's own controllers collect garbage and end namespaces.
+One administrator has both terminals. Flux's kinds are there and nothing that acts on them: what a run makes is seen
+as it was made, and the cluster's own controllers collect garbage and end namespaces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from edge_cluster.attaching import centre_variables
 from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import define_flux
-from edge_cluster.gate import Asked, Gate, gate
+from edge_cluster.gate import Gate, GateRequest, gate
 from edge_cluster.line import RUN
 from edge_cluster.release import release
 
@@ -64,15 +64,15 @@ class Ended:
     said: str
 
 
-class Run:
+class RacingRun:
     """A run that is under way."""
 
-    def __init__(self, seat: Seat, script: str) -> None:
-        self._seat = seat
+    def __init__(self, terminal: RaceTerminal, script: str) -> None:
+        self._terminal = terminal
         self._running = subprocess.Popen(
             ["sh", "-c", script],
-            cwd=seat.home,
-            env=seat.environment,
+            cwd=terminal.home,
+            env=terminal.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -82,12 +82,12 @@ class Run:
 
     def stands(self) -> bool:
         """Whether it stands still at the gate; False: it has ended before."""
-        eventually(lambda: self._seat.gate.reached or self._running.poll() is not None, seconds=PATIENCE)
-        return self._seat.gate.reached
+        eventually(lambda: self._terminal.gate.reached or self._running.poll() is not None, seconds=PATIENCE)
+        return self._terminal.gate.reached
 
     def end(self) -> Ended:
         """Lets it go on to its end."""
-        self._seat.gate.open()
+        self._terminal.gate.open()
         said, _ = self._running.communicate(timeout=PATIENCE)
         return Ended(self._running.returncode, said)
 
@@ -97,19 +97,19 @@ class Run:
             return
         with suppress(ProcessLookupError):
             os.killpg(self._running.pid, signal.SIGKILL)
-        self._seat.gate.drop()
+        self._terminal.gate.drop()
         self._running.communicate()
 
 
 @dataclass
-class Seat:
+class RaceTerminal:
     """A terminal from which kubectl and curl reach everything through a gate."""
 
     home: Path
     gate: Gate
     centre: EmbeddedEdgewright
     kubectl: Path
-    runs: list[Run] = field(default_factory=list)
+    runs: list[RacingRun] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -121,7 +121,7 @@ class Seat:
             **{name: os.environ[name] for name in ("GOGC",) if name in os.environ},
         }
 
-    def run(self, line: str, *options: str, at: int = 0, loses: bool = False) -> Run:
+    def run(self, line: str, *options: str, at: int = 0, loses: bool = False) -> RacingRun:
         """Pastes a line.
 
         Args:
@@ -129,7 +129,7 @@ class Seat:
             loses: it does not stop there, but gets no answer to it.
         """
         self.gate.shut(at, loses=loses)
-        self.runs.append(Run(self, f"{line} | sh -s -- --yes {' '.join(options)}"))
+        self.runs.append(RacingRun(self, f"{line} | sh -s -- --yes {' '.join(options)}"))
         return self.runs[-1]
 
     def leave(self) -> None:
@@ -138,7 +138,7 @@ class Seat:
             run.kill()
         self.runs.clear()
 
-    def take_seat(self) -> None:
+    def prepare(self) -> None:
         (self.home / "bin").mkdir(parents=True)
         curl = shutil.which("curl")
         assert curl, "this needs curl"
@@ -150,18 +150,18 @@ class Seat:
 
 
 @dataclass
-class Stage:
+class RaceStage:
     """One cluster of the centre, attached to one Kubernetes cluster again and again."""
 
     cluster: Cluster
     centre: EmbeddedEdgewright
     uuid: str
-    seats: tuple[Seat, Seat]
+    terminals: tuple[RaceTerminal, RaceTerminal]
     before: Contents
     alone: frozenset[str] = frozenset()
     """What a run makes that nobody meets."""
-    requests: dict[str, list[Asked]] = field(default_factory=dict)
-    """Of a run, and of an uninstallation, that nobody meets."""
+    requests: dict[str, list[GateRequest]] = field(default_factory=dict)
+    """What a run, and an uninstallation, asks for when nobody meets it."""
 
     def line(self) -> str:
         """A fresh one; its token replaces those before it."""
@@ -171,7 +171,7 @@ class Stage:
 
     def rehearse(self) -> None:
         """Counts what a run asks, and an uninstallation."""
-        first, _ = self.seats
+        first, _ = self.terminals
         line = self.line()
         for name, options in (("attach", ()), ("uninstall", ("--uninstall",))):
             done = first.run(line, *options).end()
@@ -242,8 +242,8 @@ class Stage:
 
     def end_all(self) -> None:
         """Kills what a meeting that failed has left running."""
-        for seat in self.seats:
-            seat.leave()
+        for terminal in self.terminals:
+            terminal.leave()
 
     def reset(self) -> None:
         """As an administrator who deletes what owns the rest, without a script: sooner than an uninstallation."""
@@ -266,7 +266,7 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path) -> Iterator[Stage]:
+def stage(folder: Path) -> Iterator[RaceStage]:
     """A stage, until the end of the context.
 
     Args:
@@ -282,15 +282,17 @@ def stage(folder: Path) -> Iterator[Stage]:
         assert centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file).status_code == 200
         uuid = centre.create("press-shop")
         eventually(lambda: centre.is_ready("press-shop"), seconds=PATIENCE)
-        seats = tuple(_seat(open_, folder / name, cluster, centre) for name in ("first", "second"))
-        made = Stage(cluster, centre, uuid, (seats[0], seats[1]), contents(cluster))
+        terminals = tuple(_terminal(open_, folder / name, cluster, centre) for name in ("first", "second"))
+        made = RaceStage(cluster, centre, uuid, (terminals[0], terminals[1]), contents(cluster))
         made.rehearse()
         yield made
 
 
-def _seat(open_: ExitStack, home: Path, cluster: Cluster, centre: EmbeddedEdgewright) -> Seat:
+def _terminal(open_: ExitStack, home: Path, cluster: Cluster, centre: EmbeddedEdgewright) -> RaceTerminal:
     home.mkdir()
-    made = Seat(home, open_.enter_context(gate(cluster, home / "kubeconfig")), centre, cluster.kubectl.program)
-    made.take_seat()
+    made = RaceTerminal(
+        home, open_.enter_context(gate(cluster, home / "kubeconfig")), centre, cluster.kubectl.program
+    )
+    made.prepare()
     open_.callback(made.leave)
     return made

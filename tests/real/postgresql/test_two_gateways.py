@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from gateway_centre import Edge, gateway_centre
+from gateway_centre import EdgeCredentials, gateway_centre
 from lone_gateway import LoneGateway, lone_gateway
 from loopback import PLAIN
 from reporting_agent import certificate
@@ -73,11 +73,11 @@ def test_what_one_writes_the_other_reads_at_once(two: tuple[LoneGateway, LoneGat
 
 
 @pytest.fixture(scope="module")
-def edges(two: tuple[LoneGateway, LoneGateway], database_url: str) -> list[Edge]:
+def edges(two: tuple[LoneGateway, LoneGateway], database_url: str) -> list[EdgeCredentials]:
     """Two edges of clusters that are commissioned: no worker is there to do that."""
     home = two[0].home
 
-    async def registered() -> list[Edge]:
+    async def registered() -> list[EdgeCredentials]:
         file, root = home / "edgewright.db", home / "repositories"
         async with gateway_centre(file, root, database_url=database_url) as centre:
             uuids = [await centre.create(f"waiting-{number}") for number in range(2)]
@@ -89,7 +89,7 @@ def edges(two: tuple[LoneGateway, LoneGateway], database_url: str) -> list[Edge]
 class Held:
     """A heartbeat that a gateway holds back, because its edge knows all that is wanted."""
 
-    def __init__(self, pool: ThreadPoolExecutor, gateway: LoneGateway, edge: Edge) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, gateway: LoneGateway, edge: EdgeCredentials) -> None:
         self._gateway, self._edge = gateway, edge
         told = self._beat(wait=LONGEST_HELD)
         before = held_by(gateway)
@@ -121,7 +121,7 @@ def held_by(gateway: LoneGateway) -> float:
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["one_holds", "other_holds"])
 def test_what_one_is_asked_for_ends_a_heartbeat_that_the_other_holds(
-    two: tuple[LoneGateway, LoneGateway], edges: list[Edge], order: tuple[int, int]
+    two: tuple[LoneGateway, LoneGateway], edges: list[EdgeCredentials], order: tuple[int, int]
 ) -> None:
     """A bystander waits all the time: a gateway where nobody waits does not follow what happens."""
     holding, asked = (two[number] for number in order)

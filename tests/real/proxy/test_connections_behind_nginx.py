@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from bounded_gateway import BoundedGateway
-from gateway_centre import Edge
+from gateway_centre import EdgeCredentials
 from live_gateway import live_gateway
 from raw_client import RawClient
 from reporting_agent import certificate
@@ -48,7 +48,7 @@ class Proxied:
 
     gateway: BoundedGateway
     url: str
-    edge: Edge
+    edge: EdgeCredentials
 
     def heartbeat(self) -> int:
         """The status of one, over a connection of its own."""
@@ -191,7 +191,7 @@ def test_crowd_of_half_bodies_keeps_no_edge_away(proxied: Proxied, registering: 
     assert proxied.heartbeat() == 200
 
 
-def beat(url: str, edge: Edge, **body: Any) -> dict[str, Any]:
+def beat(url: str, edge: EdgeCredentials, **body: Any) -> dict[str, Any]:
     """What an edge is told, over a connection of its own."""
     with httpx.Client(verify=False, trust_env=False, timeout=LONGEST_WAIT + 40) as client:
         answer = client.post(f"{url}/v1/agent/heartbeat", headers=edge.as_agent, json=body)
@@ -215,7 +215,7 @@ def test_a_held_heartbeat_is_waited_for_with_the_deadlines_that_nginx_has_by_its
         assert agent.put("/v1/agent/status", json={"kubeseal_cert": certificate()}).is_success
     with nginx(tmp_path, proxied.ports(), changes=ITS_OWN_DEADLINES) as url, ThreadPoolExecutor(2) as pool:
 
-        def wait(edge: Edge) -> tuple[dict[str, Any], float]:
+        def wait(edge: EdgeCredentials) -> tuple[dict[str, Any], float]:
             """The answer that is held back, and the seconds until it came."""
             told = beat(url, edge, wait=LONGEST_WAIT)
             known = {"wants_digest": told["wants_digest"], "revisions": told["revisions"]}

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from edge_cluster.race_stage import Stage, stage
+from edge_cluster.race_stage import RaceStage, stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from edge_cluster.gate import Asked
+    from edge_cluster.gate import GateRequest
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(24 * 3600)]
 
@@ -43,12 +43,12 @@ logging.getLogger("httpx").setLevel(logging.WARNING)  # of thousands of requests
 
 
 @pytest.fixture(scope="module")
-def met(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def met(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RaceStage]:
     with stage(tmp_path_factory.mktemp("stage")) as made:
         yield made
 
 
-def turns(requests: Sequence[Asked], *, writes_only: bool = False) -> list[int]:
+def turns(requests: Sequence[GateRequest], *, writes_only: bool = False) -> list[int]:
     """Where a run may stop, as numbers from 1, from its first look at what others change.
 
     Before each write all that it knows is as old as it can be; before the first read that follows one, as new. What
@@ -63,15 +63,15 @@ def turns(requests: Sequence[Asked], *, writes_only: bool = False) -> list[int]:
     return found
 
 
-def number_of(stage: Stage, path: str) -> int:
+def number_of(stage: RaceStage, path: str) -> int:
     return next(number for number, asked in enumerate(stage.requests["attach"], 1) if asked.path == path)
 
 
-def first_write(stage: Stage, of: str) -> int:
+def first_write(stage: RaceStage, of: str) -> int:
     return next(number for number, asked in enumerate(stage.requests[of], 1) if asked.writes)
 
 
-def each_of(stage: Stage, of: str, meet: Callable[[int], None], *, writes_only: bool = False) -> None:
+def each_of(stage: RaceStage, of: str, meet: Callable[[int], None], *, writes_only: bool = False) -> None:
     """Tries those stops that are wanted; says of each that fails which it was, after all were tried."""
     there = turns(stage.requests[of], writes_only=writes_only)
     drawn = random.Random(f"{SEED} {meet.__name__}").sample(there, len(there))
@@ -94,11 +94,11 @@ def each_of(stage: Stage, of: str, meet: Callable[[int], None], *, writes_only: 
     assert not failed, f"Again: make races RACES={WANTED} SEED={SEED}\n" + "\n".join(failed)
 
 
-def attach_twice(met: Stage) -> None:
+def attach_twice(met: RaceStage) -> None:
     """Pastes a line twice; the first run stops."""
 
     def pasted_twice(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         line = met.line()
         run = first.run(line, at=at)
         assert run.stands()
@@ -117,16 +117,16 @@ def attach_twice(met: Stage) -> None:
     each_of(met, "attach", pasted_twice)
 
 
-def test_a_line_that_was_pasted_twice_attaches_once(met: Stage) -> None:
+def test_a_line_that_was_pasted_twice_attaches_once(met: RaceStage) -> None:
     attach_twice(met)
     if WANTED == "all":  # runs that install Flux have more requests, and take longer to be cleared away
         with met.without_flux():
             attach_twice(met)
 
 
-def test_a_refused_run_takes_nothing_from_one_that_was_accepted_meanwhile(met: Stage) -> None:
+def test_a_refused_run_takes_nothing_from_one_that_was_accepted_meanwhile(met: RaceStage) -> None:
     def refused_afterwards(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         run = first.run(met.line(), at=at)
         assert run.stands()
         other = second.run(met.line()).end()
@@ -144,9 +144,9 @@ def test_a_refused_run_takes_nothing_from_one_that_was_accepted_meanwhile(met: S
     each_of(met, "attach", refused_afterwards)
 
 
-def test_a_run_goes_on_although_another_is_refused_meanwhile(met: Stage) -> None:
+def test_a_run_goes_on_although_another_is_refused_meanwhile(met: RaceStage) -> None:
     def refused_meanwhile(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         older = second.run(met.line(), at=number_of(met, "/v1/register"))
         assert older.stands()
         line = met.line()
@@ -164,9 +164,9 @@ def test_a_run_goes_on_although_another_is_refused_meanwhile(met: Stage) -> None
     each_of(met, "attach", refused_meanwhile)
 
 
-def test_a_killed_run_is_gone_on_with(met: Stage) -> None:
+def test_a_killed_run_is_gone_on_with(met: RaceStage) -> None:
     def killed(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         line = met.line()
         run = first.run(line, at=at)
         assert run.stands()
@@ -178,9 +178,9 @@ def test_a_killed_run_is_gone_on_with(met: Stage) -> None:
     each_of(met, "attach", killed, writes_only=True)
 
 
-def test_a_run_that_gets_no_answer_goes_on_or_says_how_to(met: Stage) -> None:
+def test_a_run_that_gets_no_answer_goes_on_or_says_how_to(met: RaceStage) -> None:
     def unanswered(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         line = met.line()
         done = first.run(line, at=at, loses=True).end()
         assert first.gate.reached
@@ -193,9 +193,9 @@ def test_a_run_that_gets_no_answer_goes_on_or_says_how_to(met: Stage) -> None:
     each_of(met, "attach", unanswered, writes_only=True)
 
 
-def test_a_run_notices_that_everything_was_taken_away_meanwhile(met: Stage) -> None:
+def test_a_run_notices_that_everything_was_taken_away_meanwhile(met: RaceStage) -> None:
     def taken_away(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         line = met.line()
         run = first.run(line, at=at)
         assert run.stands()
@@ -211,11 +211,11 @@ def test_a_run_notices_that_everything_was_taken_away_meanwhile(met: Stage) -> N
     each_of(met, "attach", taken_away)
 
 
-def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_with_it(met: Stage) -> None:
+def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_with_it(met: RaceStage) -> None:
     marks = "edgewright-anchor?"
 
     def run_beside(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         line = met.line()
         assert second.run(line).end().code == 0
         leaving = first.run(line, "--uninstall", at=at)
@@ -238,9 +238,9 @@ def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_w
     each_of(met, "uninstall", run_beside)
 
 
-def test_an_uninstallation_that_was_killed_is_gone_on_with(met: Stage) -> None:
+def test_an_uninstallation_that_was_killed_is_gone_on_with(met: RaceStage) -> None:
     def killed_leaving(at: int) -> None:
-        first, second = met.seats
+        first, second = met.terminals
         line = met.line()
         assert second.run(line).end().code == 0
         leaving = first.run(line, "--uninstall", at=at)

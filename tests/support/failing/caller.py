@@ -14,9 +14,9 @@ from embedded import EmbeddedEdgewright
 
 from failing.records import Records
 from tools.chaos import requests
-from tools.chaos.door import Facts, Request, nothing
-from tools.chaos.journal import Line, Outcome
-from tools.chaos.wishes import SecretWish, Step
+from tools.chaos.journal import JournalLine, Outcome
+from tools.chaos.journaling_client import Facts, SentRequest, nothing
+from tools.chaos.wishes import SecretRequest, Step
 
 TIMEOUT = 90.0
 """Seconds; longer than anything in the gateway waits."""
@@ -67,7 +67,7 @@ class Caller:
 
     async def put_secret(self, cluster: str, place: str, value: str, *, calm: bool = True) -> httpx.Response:
         """``place``: ``namespace/name/key``; the idempotency key follows from place and value."""
-        wish = SecretWish(f"secret {cluster} {place} {value}", ((place, value),))
+        wish = SecretRequest(f"secret {cluster} {place} {value}", ((place, value),))
         step = Step("secrets", wish.wish, {"changes": wish.changes, "calm": calm})
         return await self._send(step, cluster, requests.change_secrets(wish, cluster), requests.committed)
 
@@ -112,7 +112,7 @@ class Caller:
 
         await eventually(gone, seconds=seconds)
 
-    async def attach(self, cluster: str) -> "AttachedEdge":
+    async def attach(self, cluster: str) -> "CallingEdge":
         """An edge that registers, reports, and beats once."""
         line = await self.post(f"/v1/cluster/{cluster}/registration-token")
         assert line.is_success, line.text
@@ -123,13 +123,13 @@ class Caller:
         asked = {role: hashlib.sha256(s.encode()).hexdigest() for role, s in (("flux", flux), ("agent", agent))}
         step = Step("register", f"register {cluster}", asked)
         headers = {"Authorization": f"Bearer {token}"}
-        registered = await self._send(step, cluster, Request("POST", "/v1/register", json=body, headers=headers))
+        registered = await self._send(step, cluster, SentRequest("POST", "/v1/register", json=body, headers=headers))
         assert registered.is_success, registered.text
-        edge = AttachedEdge(self._http, cluster, agent)
+        edge = CallingEdge(self._http, cluster, agent)
         assert (await edge.beat()).is_success
         return edge
 
-    async def _send(self, step: Step, cluster: str, request: Request, facts: Facts = nothing) -> httpx.Response:
+    async def _send(self, step: Step, cluster: str, request: SentRequest, facts: Facts = nothing) -> httpx.Response:
         """One attempt, in the journal."""
         began = self.records.journal.now()
         outcome: Outcome = "maybe"
@@ -151,12 +151,12 @@ class Caller:
             status, code = (answer.status_code, problem_code(answer)) if answer is not None else (0, "")
             ended = self.records.journal.now()
             self.records.journal.write(
-                Line(step.wish, step.verb, cluster, step.asked, began, ended, outcome, status, code, said)
+                JournalLine(step.wish, step.verb, cluster, step.asked, began, ended, outcome, status, code, said)
             )
 
 
 @dataclass(frozen=True)
-class AttachedEdge:
+class CallingEdge:
     """Beats when it is told to."""
 
     http: httpx.AsyncClient

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from scripted_centre import Reply, Request, ScriptedCentre
+from scripted_centre import ReceivedRequest, Reply, ScriptedCentre
 
 from edgewright.agent.cluster_objects import (
     ANCHORS,
@@ -71,7 +71,7 @@ async def test_containers_are_read_page_by_page_whatever_runs_them(
         template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": containers}}
         return {"metadata": {"name": name, "uid": name, "namespace": "shop"}, "spec": {"template": template}}
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         if "/deployments?" in request.path and "continue=more" not in request.path:
             return Reply(200, {"metadata": {"continue": "more"}, "items": [described("first")]})
         found = [described("second")] if "/deployments?" in request.path else None

@@ -15,10 +15,10 @@ from detachable_edge import (
     MAPS,
     OF_CLUSTER,
     OURS,
-    DetachableEdge,
-    Killed,
+    BootstrappedEdge,
+    DetacherKilled,
 )
-from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp
+from scripted_centre import QuickClock, ReceivedRequest, Reply, ScriptedCentre, TimeIsUp
 from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment
@@ -32,14 +32,16 @@ ORDER = {"cluster": CLUSTER, "generation": GENERATION, "workloads": "remove"}
 KEEP = {**ORDER, "workloads": "keep"}
 
 
-def ordering(order: object = ORDER, goodbye: Callable[[], Reply] = lambda: Reply(204)) -> Callable[[Request], Reply]:
-    def reply(request: Request) -> Reply:
+def ordering(
+    order: object = ORDER, goodbye: Callable[[], Reply] = lambda: Reply(204)
+) -> Callable[[ReceivedRequest], Reply]:
+    def reply(request: ReceivedRequest) -> Reply:
         return Reply(200, order) if request.path == "/v1/agent/detach-order" else goodbye()
 
     return reply
 
 
-def detacher(edge: DetachableEdge, centre: ScriptedCentre, lasts: float = A_WHILE) -> Detacher:
+def detacher(edge: BootstrappedEdge, centre: ScriptedCentre, lasts: float = A_WHILE) -> Detacher:
     attached = Attachment(CLUSTER, "ewa_secret", centre.url, CLUSTER, GENERATION)
 
     async def attachment() -> Attachment:
@@ -48,13 +50,13 @@ def detacher(edge: DetachableEdge, centre: ScriptedCentre, lasts: float = A_WHIL
     return Detacher(edge, attachment=attachment, connect=Centre, clock=QuickClock(lasts), chance=Random(7))
 
 
-def left(edge: DetachableEdge) -> set[str]:
+def left(edge: BootstrappedEdge) -> set[str]:
     """What is there and was not before."""
     return edge.objects.keys() - edge.before
 
 
 async def test_in_order_and_the_anchor_last(centre: ScriptedCentre) -> None:
-    edge, said = DetachableEdge(), []
+    edge, said = BootstrappedEdge(), []
 
     def goodbye() -> Reply:
         said.append(sorted(edge.names(DEPLOYMENTS)))
@@ -78,7 +80,7 @@ async def test_in_order_and_the_anchor_last(centre: ScriptedCentre) -> None:
 
 
 async def test_kept_workloads_stay_and_all_that_applied_them_goes(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     centre.reply = ordering(KEEP)
     await detacher(edge, centre).run()
     assert edge.workloads.keys() == {"press", "chart"}
@@ -89,7 +91,7 @@ async def test_kept_workloads_stay_and_all_that_applied_them_goes(centre: Script
 async def test_what_flux_has_made_anew_while_it_was_leaving_keeps_what_it_applied_or_goes_with_it(
     centre: ScriptedCentre, order: dict[str, Any]
 ) -> None:
-    edge = DetachableEdge(brings_flux=False, is_busy=True)
+    edge = BootstrappedEdge(brings_flux=False, is_busy=True)
     centre.reply = ordering(order)
     await detacher(edge, centre).run()
     assert not edge.is_busy and left(edge) == set()
@@ -101,13 +103,13 @@ async def test_what_flux_has_made_anew_while_it_was_leaving_keeps_what_it_applie
 async def test_killed_after_each_change_it_goes_on(
     centre: ScriptedCentre, order: dict[str, Any], brings_flux: bool
 ) -> None:
-    edge = DetachableEdge(brings_flux=brings_flux)
+    edge = BootstrappedEdge(brings_flux=brings_flux)
     centre.reply = ordering(order)
     for changes in count(1):
         edge.kill_after(changes)
         try:
             await detacher(edge, centre).run()
-        except Killed:
+        except DetacherKilled:
             continue
         break
     assert changes > 3
@@ -119,7 +121,7 @@ async def test_killed_after_each_change_it_goes_on(
 
 
 async def test_a_flux_that_was_there_before_stays_with_all_that_is_not_ours(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge(brings_flux=False)
+    edge = BootstrappedEdge(brings_flux=False)
     centre.reply = ordering()
     await detacher(edge, centre).run()
     assert {"kustomize-controller", "source-controller"} <= edge.names(DEPLOYMENTS)
@@ -130,7 +132,7 @@ async def test_a_flux_that_was_there_before_stays_with_all_that_is_not_ours(cent
 
 @pytest.mark.parametrize("brings_flux", [True, False])
 async def test_nothing_hangs_where_flux_does_not_run(centre: ScriptedCentre, brings_flux: bool) -> None:
-    edge = DetachableEdge(brings_flux=brings_flux, flux_runs=False)
+    edge = BootstrappedEdge(brings_flux=brings_flux, flux_runs=False)
     centre.reply = ordering()
     with capture_logs() as logged:
         await detacher(edge, centre, lasts=3600.0).run()
@@ -141,7 +143,7 @@ async def test_nothing_hangs_where_flux_does_not_run(centre: ScriptedCentre, bri
 
 
 async def test_what_somebody_else_made_with_our_flux_is_not_pruned(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     other = edge.add(KUSTOMIZATIONS, "other", "elsewhere", finalizers=FLUX_FINALIZER)
     edge.workloads["theirs"] = other.uid
     centre.reply = ordering()
@@ -151,7 +153,7 @@ async def test_what_somebody_else_made_with_our_flux_is_not_pruned(centre: Scrip
 
 
 async def test_a_namespace_in_which_somebody_lives_stays_without_our_mark(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     edge.add(MAPS, "notes", "edgewright")
     centre.reply = ordering()
     await detacher(edge, centre).run()
@@ -161,7 +163,7 @@ async def test_a_namespace_in_which_somebody_lives_stays_without_our_mark(centre
 
 
 async def test_what_lacks_its_owner_is_not_left_behind_in_silence(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     edge.add(SECRETS, "flux-secrets", "edgewright", labels=OURS)
     centre.reply = ordering()
     with capture_logs() as logged, pytest.raises(TimeIsUp):
@@ -187,7 +189,7 @@ NO_ORDERS: list[Reply] = [
 
 @pytest.mark.parametrize("reply", NO_ORDERS, ids=lambda reply: f"{reply.status}-{str(reply.body)[:40]}")
 async def test_an_answer_that_is_not_an_order_changes_nothing(centre: ScriptedCentre, reply: Reply) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     centre.reply = lambda _request: reply
     with pytest.raises(TimeIsUp):
         await detacher(edge, centre).run()
@@ -197,7 +199,7 @@ async def test_an_answer_that_is_not_an_order_changes_nothing(centre: ScriptedCe
 
 
 async def test_silence_changes_nothing(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     beyond = detacher(edge, ScriptedCentre("http://127.0.0.1:9", lambda _request: Reply(200, ORDER)))
     with pytest.raises(TimeIsUp):
         await beyond.run()
@@ -206,7 +208,7 @@ async def test_silence_changes_nothing(centre: ScriptedCentre) -> None:
 
 @pytest.mark.parametrize("label", ["edgewright.dev/cluster", "edgewright.dev/generation"])
 async def test_what_another_identity_has_installed_is_not_touched(centre: ScriptedCentre, label: str) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     anchor = edge.objects[ANCHOR_UID]
     edge.objects[ANCHOR_UID] = Found(ANCHORS, anchor.name, ANCHOR_UID, labels={**anchor.labels, label: "2"})
     centre.reply = ordering()
@@ -216,7 +218,7 @@ async def test_what_another_identity_has_installed_is_not_touched(centre: Script
 
 
 async def test_without_an_anchor_there_is_nothing_to_do(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     del edge.objects[ANCHOR_UID]
     await detacher(edge, centre).run()
     assert (edge.changes, centre.requests) == ([], [])
@@ -224,7 +226,7 @@ async def test_without_an_anchor_there_is_nothing_to_do(centre: ScriptedCentre) 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 500, 503])
 async def test_the_anchor_stays_until_the_centre_has_heard_the_goodbye(centre: ScriptedCentre, status: int) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     centre.reply = ordering(goodbye=lambda: Reply(status))
     with pytest.raises(TimeIsUp):
         await detacher(edge, centre).run()
@@ -236,7 +238,7 @@ async def test_the_anchor_stays_until_the_centre_has_heard_the_goodbye(centre: S
 
 
 async def test_a_goodbye_that_was_heard_and_not_answered_is_enough(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     answers = [Reply(502), Reply(401)]
     centre.reply = ordering(goodbye=lambda: answers.pop(0))
     await detacher(edge, centre).run()

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 
 import pytest
-from agent_life import HOUR, WHOLE, Life
-from scripted_centre import Reply, Request, ScriptedCentre, answer, taken
+from agent_life import HOUR, WHOLE, AgentLife
+from scripted_centre import ReceivedRequest, Reply, ScriptedCentre, answer, taken
 
 from edgewright.agent.observation import Fetched, Host
 from edgewright.errors import Forbidden
@@ -18,10 +18,12 @@ FETCHED = replace(WHOLE, sources=(Fetched("self-link", fetched=f"main@sha1:{COMM
 """Nothing is left to be fetched."""
 
 
-def held_until(centre: ScriptedCentre, event: threading.Event, in_time: list[bool]) -> Callable[[Request], Reply]:
+def held_until(
+    centre: ScriptedCentre, event: threading.Event, in_time: list[bool]
+) -> Callable[[ReceivedRequest], Reply]:
     """Holds the second heartbeat back until then, and notes whether that came."""
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         if request.path != "/v1/agent/heartbeat":
             return taken()
         if "wants_digest" in request.body and not centre.beats[3:]:
@@ -34,7 +36,7 @@ def held_until(centre: ScriptedCentre, event: threading.Event, in_time: list[boo
 async def test_what_is_seen_while_an_answer_is_held_back_is_reported_at_once(centre: ScriptedCentre) -> None:
     reported = threading.Event()
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         if request.path != "/v1/agent/heartbeat":
             if centre.statuses[1:]:
                 reported.set()
@@ -44,7 +46,7 @@ async def test_what_is_seen_while_an_answer_is_held_back_is_reported_at_once(cen
         return answer(request, wants_digest="d", revisions={"self-link": COMMIT})
 
     centre.reply = reply
-    life = Life(centre, HOUR, FETCHED)
+    life = AgentLife(centre, HOUR, FETCHED)
     changed = replace(FETCHED, hosts=(Host("press-1", True, False),))
 
     async def change() -> None:
@@ -63,11 +65,11 @@ async def test_what_is_seen_right_after_a_report_waits_for_no_answer(centre: Scr
     """Reports keep a pause of a second; what comes within it is sent at its end."""
     told, loop = threading.Event(), asyncio.get_running_loop()
     first, second = (replace(FETCHED, hosts=(Host("press-1", True, ready),)) for ready in (False, True))
-    life = Life(centre, HOUR, FETCHED)
+    life = AgentLife(centre, HOUR, FETCHED)
     in_time: list[bool] = []
     held = held_until(centre, told, in_time)
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         if request in centre.statuses and len(centre.statuses) == 2:
             loop.call_soon_threadsafe(life.see, second)
         if len(centre.statuses) == 3:
@@ -90,7 +92,7 @@ async def test_flux_is_asked_again_for_what_it_has_not_fetched_while_an_answer_i
 ) -> None:
     """The bootstrap script grants the right last of all: the first request after an attachment may be refused."""
     allowed = threading.Event()
-    life, refused, in_time = Life(centre, HOUR), list[str](), list[bool]()
+    life, refused, in_time = AgentLife(centre, HOUR), list[str](), list[bool]()
 
     async def ask(_namespace: str, source: str, _at: datetime) -> None:
         if not refused:
@@ -111,7 +113,7 @@ async def test_what_the_centre_wants_fetched_is_asked_of_flux(centre: ScriptedCe
         if request in centre.beats
         else taken()
     )
-    life = Life(centre, 20)
+    life = AgentLife(centre, 20)
     await life.live()
     assert set(life.asked_for) == {("edgewright", "self-link")}
     assert set(life.expected) == {COMMIT}

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_centre import Reply, Request, ScriptedCentre
+from scripted_centre import ReceivedRequest, Reply, ScriptedCentre
 
 from edgewright import __version__
 from edgewright.agent.applied import KINDS, METADATA
@@ -16,7 +16,7 @@ from edgewright.errors import EdgewrightError, Forbidden, NotFound, Unauthentica
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"key": "dg=="}}
 
 
-def always(answer: Reply) -> Callable[[Request], Reply]:
+def always(answer: Reply) -> Callable[[ReceivedRequest], Reply]:
     return lambda _request: answer
 
 
@@ -239,7 +239,7 @@ async def test_of_an_object_that_is_asked_for_alone_no_content_comes(
 ) -> None:
     asked: list[tuple[str, str]] = []
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         asked.append((request.path, request.headers["Accept"]))
         return Reply(200, {"kind": "PartialObjectMetadata"})
 
@@ -260,7 +260,7 @@ async def test_of_an_object_that_is_asked_for_alone_no_content_comes(
 async def test_the_api_server_sees_who_asks(centre: ScriptedCentre, kubernetes: Kubernetes) -> None:
     seen: list[str] = []
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         seen.append(request.headers["User-Agent"])
         return Reply(200, SECRET)
 

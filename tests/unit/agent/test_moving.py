@@ -10,8 +10,17 @@ from typing import Any
 
 import pytest
 from edge_cluster.certificates import Authority
-from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher, NoFlux
-from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, answer, scripted_centre, taken
+from rotating_centre import CLUSTER, AgentKilled, Blind, EdgeSecrets, NoDetacher, NoFlux
+from scripted_centre import (
+    QuickClock,
+    ReceivedRequest,
+    Reply,
+    ScriptedCentre,
+    TimeIsUp,
+    answer,
+    scripted_centre,
+    taken,
+)
 from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment, read_attachment
@@ -39,7 +48,7 @@ class MovingCentre:
         self.last_nonce: str | None = None
         self.breaks = 0
 
-    def reply_at(self, name: str, request: Request) -> Reply:
+    def reply_at(self, name: str, request: ReceivedRequest) -> Reply:
         if name in self.shut:
             return Reply(502, b"<html>nobody here</html>")
         if request.path != "/v1/agent/heartbeat":
@@ -93,7 +102,7 @@ class Life:
             clock=clock,
             chance=Random(7),
         )
-        with capture_logs() as logged, pytest.raises((TimeIsUp, Killed)):
+        with capture_logs() as logged, pytest.raises((TimeIsUp, AgentKilled)):
             await reporter.run()
         return [dict(line) for line in logged]
 
@@ -218,7 +227,7 @@ async def test_killed_at_any_change_of_a_secret_the_next_agent_goes_on(
     def strike(_number: int) -> None:
         if next(changes) == number:
             struck.append(number)
-            raise Killed
+            raise AgentKilled
 
     if before:
         life.secrets.before_change = strike

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from scripted_centre import Reply, Request, ScriptedCentre
+from scripted_centre import ReceivedRequest, Reply, ScriptedCentre
 
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.opening import LONGEST_SENTENCE, MOST_TOLD, Opening, Stage, openings_to_json, stage_of
@@ -123,7 +123,7 @@ async def test_all_that_the_centre_has_sealed_is_looked_at_and_nothing_else(
         "more": {"items": [{**taken, "spec": {**taken["spec"], "template": labelled}}], "metadata": {}},
     }
 
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         return Reply(200, pages["more" if "continue=more" in request.path else ""])
 
     centre.reply = reply

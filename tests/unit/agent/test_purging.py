@@ -11,10 +11,10 @@ from detachable_edge import (
     GENERATION,
     KUSTOMIZATIONS,
     OF_CLUSTER,
-    DetachableEdge,
-    Killed,
+    BootstrappedEdge,
+    DetacherKilled,
 )
-from scripted_centre import QuickClock, Reply, Request, ScriptedCentre
+from scripted_centre import QuickClock, ReceivedRequest, Reply, ScriptedCentre
 from sealing_workloads import CONTROLLERS, NO_CONTROLLERS
 
 from edgewright.agent.attachment import Attachment
@@ -28,8 +28,8 @@ ORDER = {"cluster": CLUSTER, "generation": GENERATION, "workloads": "remove", "p
 A_WHILE = 3600.0
 
 
-def ordering(said: list[object], order: object = ORDER) -> Callable[[Request], Reply]:
-    def reply(request: Request) -> Reply:
+def ordering(said: list[object], order: object = ORDER) -> Callable[[ReceivedRequest], Reply]:
+    def reply(request: ReceivedRequest) -> Reply:
         if request.path == "/v1/agent/detach-order":
             return Reply(200, order)
         said.append(request.body or None)
@@ -38,7 +38,7 @@ def ordering(said: list[object], order: object = ORDER) -> Callable[[Request], R
     return reply
 
 
-def detacher(edge: DetachableEdge, centre: ScriptedCentre) -> Detacher:
+def detacher(edge: BootstrappedEdge, centre: ScriptedCentre) -> Detacher:
     attached = Attachment(CLUSTER, "ewa_secret", centre.url, CLUSTER, GENERATION)
 
     async def attachment() -> Attachment:
@@ -48,25 +48,25 @@ def detacher(edge: DetachableEdge, centre: ScriptedCentre) -> Detacher:
 
 
 @pytest.fixture
-def edge() -> DetachableEdge:
+def edge() -> BootstrappedEdge:
     """With what seals, and the rights to purge."""
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     edge.add_sealing()
     edge.grant_purge()
     return edge
 
 
-def has_sealing(edge: DetachableEdge) -> bool:
+def has_sealing(edge: BootstrappedEdge) -> bool:
     kind, key = DEFINITION in edge.names(DEFINITIONS), "sealed-secrets-key1" in edge.names(SECRETS)
     assert kind is key, "nothing is taken by halves"
     return kind
 
 
-def rights(edge: DetachableEdge) -> list[str]:
+def rights(edge: BootstrappedEdge) -> list[str]:
     return [name for kind in GRANTS for name in edge.names(kind) if name == "edgewright-purge"]
 
 
-async def test_kind_and_keys_go_and_the_rights_after_them(edge: DetachableEdge, centre: ScriptedCentre) -> None:
+async def test_kind_and_keys_go_and_the_rights_after_them(edge: BootstrappedEdge, centre: ScriptedCentre) -> None:
     said: list[object] = []
     centre.reply = ordering(said)
     await detacher(edge, centre).run()
@@ -78,7 +78,7 @@ async def test_kind_and_keys_go_and_the_rights_after_them(edge: DetachableEdge, 
     assert edge.objects.keys() <= edge.before
 
 
-async def test_an_order_without_a_purge_takes_neither(edge: DetachableEdge, centre: ScriptedCentre) -> None:
+async def test_an_order_without_a_purge_takes_neither(edge: BootstrappedEdge, centre: ScriptedCentre) -> None:
     said: list[object] = []
     centre.reply = ordering(said, {**ORDER, "purge": False})
     await detacher(edge, centre).run()
@@ -91,7 +91,7 @@ def test_kept_workloads_are_never_purged() -> None:
     assert removed is not None and removed.purge
 
 
-def deploy(edge: DetachableEdge, described: str) -> None:
+def deploy(edge: BootstrappedEdge, described: str) -> None:
     theirs = yaml.safe_load(described)
     metadata = theirs["metadata"]
     found = edge.add(DEPLOYMENTS, metadata["name"], metadata["namespace"], labels=metadata["labels"])
@@ -100,7 +100,7 @@ def deploy(edge: DetachableEdge, described: str) -> None:
 
 @pytest.mark.parametrize("what", CONTROLLERS)
 async def test_another_controller_keeps_kind_and_keys(
-    edge: DetachableEdge, centre: ScriptedCentre, what: str
+    edge: BootstrappedEdge, centre: ScriptedCentre, what: str
 ) -> None:
     deploy(edge, CONTROLLERS[what])
     said: list[object] = []
@@ -113,7 +113,7 @@ async def test_another_controller_keeps_kind_and_keys(
 
 @pytest.mark.parametrize("what", NO_CONTROLLERS)
 async def test_what_only_has_the_name_of_a_controller_keeps_nothing(
-    edge: DetachableEdge, centre: ScriptedCentre, what: str
+    edge: BootstrappedEdge, centre: ScriptedCentre, what: str
 ) -> None:
     deploy(edge, NO_CONTROLLERS[what])
     said: list[object] = []
@@ -123,7 +123,9 @@ async def test_what_only_has_the_name_of_a_controller_keeps_nothing(
     assert not has_sealing(edge)
 
 
-async def test_somebody_elses_sealed_secrets_keep_kind_and_keys(edge: DetachableEdge, centre: ScriptedCentre) -> None:
+async def test_somebody_elses_sealed_secrets_keep_kind_and_keys(
+    edge: BootstrappedEdge, centre: ScriptedCentre
+) -> None:
     for name in ("a", "b", "c", "d"):
         edge.add(SEALED, name, "shop")
     said: list[object] = []
@@ -134,7 +136,9 @@ async def test_somebody_elses_sealed_secrets_keep_kind_and_keys(edge: Detachable
     assert has_sealing(edge) and not rights(edge)
 
 
-async def test_secrets_that_lose_their_owner_keep_kind_and_keys(edge: DetachableEdge, centre: ScriptedCentre) -> None:
+async def test_secrets_that_lose_their_owner_keep_kind_and_keys(
+    edge: BootstrappedEdge, centre: ScriptedCentre
+) -> None:
     """The garbage collector no longer finds them once the kind is gone."""
     edge.add(SECRETS, "opened", "shop", owners=(Owner("bitnami.com", "SealedSecret", "gone"),))
     said: list[object] = []
@@ -146,7 +150,7 @@ async def test_secrets_that_lose_their_owner_keep_kind_and_keys(edge: Detachable
 
 
 async def test_without_the_rights_the_edge_leaves_all_the_same(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     edge.add_sealing()
     said: list[object] = []
     centre.reply = ordering(said)
@@ -157,14 +161,14 @@ async def test_without_the_rights_the_edge_leaves_all_the_same(centre: ScriptedC
 
 
 async def test_where_nothing_seals_nothing_is_missing(centre: ScriptedCentre) -> None:
-    edge, said = DetachableEdge(), list[object]()
+    edge, said = BootstrappedEdge(), list[object]()
     centre.reply = ordering(said)
     await detacher(edge, centre).run()
     assert said == [{"purged": True, "purge_problem": None}]
 
 
 async def test_without_flux_the_detacher_gives_up_the_rights_itself(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge(flux_runs=False)
+    edge = BootstrappedEdge(flux_runs=False)
     edge.add_sealing()
     edge.grant_purge()
     said: list[object] = []
@@ -176,7 +180,7 @@ async def test_without_flux_the_detacher_gives_up_the_rights_itself(centre: Scri
 
 @pytest.mark.parametrize("pays", [False, True])
 async def test_killed_after_each_change_it_goes_on_and_says_the_same(centre: ScriptedCentre, pays: bool) -> None:
-    edge = DetachableEdge()
+    edge = BootstrappedEdge()
     edge.add_sealing()
     edge.grant_purge()
     if pays:
@@ -187,7 +191,7 @@ async def test_killed_after_each_change_it_goes_on_and_says_the_same(centre: Scr
         edge.kill_after(changes)
         try:
             await detacher(edge, centre).run()
-        except Killed:
+        except DetacherKilled:
             continue
         break
     assert changes > 3
@@ -197,7 +201,7 @@ async def test_killed_after_each_change_it_goes_on_and_says_the_same(centre: Scr
 
 
 async def test_a_part_of_the_same_name_that_is_not_ours_is_left(centre: ScriptedCentre) -> None:
-    edge = DetachableEdge(brings_flux=False)
+    edge = BootstrappedEdge(brings_flux=False)
     edge.add(KUSTOMIZATIONS, "edge-purge", "elsewhere")
     edge.add(GRANTS[-1], "edgewright-purge", labels={**OF_CLUSTER, "edgewright.dev/cluster": "another"})
     centre.reply = ordering([])

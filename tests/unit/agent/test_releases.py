@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_centre import Reply, Request, ScriptedCentre
+from scripted_centre import ReceivedRequest, Reply, ScriptedCentre
 
 from edgewright.agent.flux_conditions import FluxCondition
 from edgewright.agent.kubernetes import Kubernetes
@@ -131,7 +131,7 @@ async def kubernetes(kubeconfig: Path) -> AsyncIterator[Kubernetes]:
 
 
 def api_server(releases: object, charts: Reply) -> Any:
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         listed = Reply(200, {"metadata": {}, "items": releases}, {"Content-Type": "application/json"})
         return charts if "/helmcharts/" in request.path else listed
 

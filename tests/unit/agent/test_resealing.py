@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, scripted_centre
+from scripted_centre import QuickClock, ReceivedRequest, Reply, ScriptedCentre, scripted_centre
 from sealing_keys import certificate_pem, private_key
 from structlog.testing import capture_logs
 
@@ -45,7 +45,7 @@ class Edge:
         return next(self.certificates)
 
 
-def sealed_secrets(request: Request) -> Reply:
+def sealed_secrets(request: ReceivedRequest) -> Reply:
     """A controller that says `new` in front of what it can open; what is called `lost` it cannot."""
     values: dict[str, str] = request.body["spec"]["encryptedData"]
     lost = any(value.startswith("lost") for value in values.values())
@@ -133,7 +133,7 @@ async def test_the_controller_is_asked_twice_a_second_at_most(controller: Script
     clock, asked = QuickClock(lasts=10_000), list[float]()
     refusals = iter([False, True, False, True, True])
 
-    def busy(request: Request) -> Reply:
+    def busy(request: ReceivedRequest) -> Reply:
         asked.append(clock.monotonic())
         return Reply(429, headers={"Retry-After": "3"}) if next(refusals, False) else sealed_secrets(request)
 
@@ -243,7 +243,7 @@ async def test_over_http_the_centre_is_told_and_says_what_is_next() -> None:
 async def test_whoever_hands_in_while_the_agent_turns_to_another_centre_is_told_to_wait() -> None:
     arrived, let_go = threading.Event(), threading.Event()
 
-    def slow(_request: Request) -> Reply:
+    def slow(_request: ReceivedRequest) -> Reply:
         arrived.set()
         let_go.wait(30)
         return Reply(200, {"ignored": [], "reseal": []})

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from rotating_centre import CLUSTER, Blind, EdgeSecrets, Killed, NoDetacher, NoFlux, RotatingCentre
-from scripted_centre import QuickClock, Reply, Request, ScriptedCentre, TimeIsUp, scripted_centre
+from rotating_centre import CLUSTER, AgentKilled, Blind, EdgeSecrets, NoDetacher, NoFlux, RotatingCentre
+from scripted_centre import QuickClock, ReceivedRequest, Reply, ScriptedCentre, TimeIsUp, scripted_centre
 from structlog.testing import capture_logs
 
 from edgewright.agent.attachment import Attachment, read_attachment
@@ -60,7 +60,7 @@ class Life:
             clock=clock,
             chance=Random(7),
         )
-        with capture_logs() as logged, pytest.raises((TimeIsUp, Killed)) as ended:
+        with capture_logs() as logged, pytest.raises((TimeIsUp, AgentKilled)) as ended:
             await reporter.run()
         self.ended_by = ended.type
         return [dict(line) for line in logged]
@@ -124,7 +124,7 @@ async def test_what_the_centre_wants_replaced_is_made_registered_and_used(life: 
 
 
 def _kill() -> None:
-    raise Killed
+    raise AgentKilled
 
 
 def at_change(number: int, hook: str) -> Arrow:
@@ -171,7 +171,7 @@ async def test_an_agent_that_is_killed_at_any_arrow_goes_on_where_it_was(life: L
     with pytest.MonkeyPatch.context() as patch:
         ARROWS[arrow](life, patch)
         await life.live()
-    assert life.ended_by is Killed
+    assert life.ended_by is AgentKilled
     life.fetch()
     life.secrets.before_change = life.secrets.after_change = lambda _number: None
     await life.live()
@@ -204,7 +204,7 @@ async def test_a_centre_that_went_back_in_time_is_met_with_the_password_that_it_
 
 
 async def test_a_centre_that_never_has_enough_is_not_hammered(life: Life) -> None:
-    def insists(request: Request) -> Reply:
+    def insists(request: ReceivedRequest) -> Reply:
         reply = life.centre.reply(request)
         wants = reply.status == 200 and request.path == "/v1/agent/heartbeat"
         return Reply(200, {**reply.body, "rotate": ["agent"]}) if wants else reply
@@ -219,7 +219,7 @@ async def test_gateways_that_know_different_passwords_are_not_hammered(life: Lif
     life.secrets.write(OWN, password_previous="other", password_generation="1")
     passwords = cycle(["other", "agent-first"])
 
-    def disagree(request: Request) -> Reply:
+    def disagree(request: ReceivedRequest) -> Reply:
         life.centre.held["agent"].active = next(passwords)
         return life.centre.reply(request)
 
@@ -300,7 +300,7 @@ async def test_the_lease_is_kept_while_the_secrets_cannot_be_reached(life: Life)
 
 @pytest.mark.parametrize("status", [401, 403, 404, 409, 422, 500, 503, 200])
 async def test_a_registration_that_fails_changes_nothing_that_is_used(life: Life, status: int) -> None:
-    def reply(request: Request) -> Reply:
+    def reply(request: ReceivedRequest) -> Reply:
         well = life.centre.reply(request)
         return Reply(status, {}) if request.path == "/v1/agent/credential" else well
 

@@ -7,15 +7,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from bootstrap_edge import CLUSTER, SHELLS, Centre, Edge
+from bootstrap_edge import CLUSTER, SHELLS, KubectlMachine, RegistrationServer
 from bootstrap_runs import Register
 
 from edgewright.bootstrap import render_uninstall
 
 
 @pytest.fixture
-def centre() -> Iterator[Centre]:
-    told = Centre()
+def centre() -> Iterator[RegistrationServer]:
+    told = RegistrationServer()
     told.says((200, {"state": "accepted", "short_code": "7KQ-2MX", "cluster": str(CLUSTER)}))
 
     class Handler(BaseHTTPRequestHandler):
@@ -63,21 +63,21 @@ def centre() -> Iterator[Centre]:
 
 
 @pytest.fixture(params=sorted(SHELLS))
-def edge(request: pytest.FixtureRequest, tmp_path: Path, centre: Centre) -> Edge:
-    return Edge(tmp_path / "edge", SHELLS[request.param], centre)
+def edge(request: pytest.FixtureRequest, tmp_path: Path, centre: RegistrationServer) -> KubectlMachine:
+    return KubectlMachine(tmp_path / "edge", SHELLS[request.param], centre)
 
 
 @pytest.fixture
-def site(tmp_path: Path, centre: Centre) -> Iterator[Edge]:
+def site(tmp_path: Path, centre: RegistrationServer) -> Iterator[KubectlMachine]:
     """The same with this machine's own shell alone, for what is no matter of shells."""
-    made = Edge(tmp_path / "edge", ["/bin/sh"], centre)
+    made = KubectlMachine(tmp_path / "edge", ["/bin/sh"], centre)
     yield made
     for run in made.runs:
         run.abandon()
 
 
 @pytest.fixture
-def register(centre: Centre) -> Register:
+def register(centre: RegistrationServer) -> Register:
     """What the centre knows of the one cluster, and decides by."""
     made = Register()
     centre.decide = made.decide

@@ -8,7 +8,7 @@ from fcntl import ioctl
 from typing import Any
 
 import pytest
-from bootstrap_edge import Centre, Edge
+from bootstrap_edge import KubectlMachine, RegistrationServer
 
 from edgewright.bootstrap import AgentPod
 
@@ -30,7 +30,7 @@ def kept(objects: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     return {key: {name: one[name] for name in ("data", "labels", "namespace")} for key, one in objects.items()}
 
 
-def on_a_terminal(edge: Edge, script: str, keys: bytes) -> tuple[int, str]:
+def on_a_terminal(edge: KubectlMachine, script: str, keys: bytes) -> tuple[int, str]:
     """Runs the script with a terminal as /dev/tty, types the keys; returns code and what the terminal showed."""
     ours, theirs = os.openpty()
     with subprocess.Popen(
@@ -61,7 +61,9 @@ def on_a_terminal(edge: Edge, script: str, keys: bytes) -> tuple[int, str]:
     return code, shown.decode()
 
 
-def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edge: Edge, centre: Centre) -> None:
+def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     done = edge.run("--yes")
     assert (done.returncode, done.stderr) == (0, "")
     assert edge.changes == [ANCHOR, ["create", "Namespace/edgewright"], *SECRETS, *SELF_LINK]
@@ -89,7 +91,7 @@ def test_fresh_cluster_is_attached_with_secrets_made_before_the_registration(edg
     assert list(edge.tmp.iterdir()) == []
 
 
-def test_pasted_line_attaches(edge: Edge, centre: Centre) -> None:
+def test_pasted_line_attaches(edge: KubectlMachine, centre: RegistrationServer) -> None:
     centre.pages["/script"] = edge.render()
     done = subprocess.run(
         ["/bin/sh", "-c", f"curl -sSL '{centre.url}/script' | sh -"],
@@ -102,7 +104,7 @@ def test_pasted_line_attaches(edge: Edge, centre: Centre) -> None:
     assert len(centre.requests) == 1
 
 
-def test_no_program_waits_for_input_that_never_ends(edge: Edge) -> None:
+def test_no_program_waits_for_input_that_never_ends(edge: KubectlMachine) -> None:
     script = edge.render(before="cat")
     with subprocess.Popen(
         [*edge.shell, "-s", "--", "--yes"],
@@ -117,7 +119,9 @@ def test_no_program_waits_for_input_that_never_ends(edge: Edge) -> None:
         assert running.wait(timeout=30) == 0  # with its input still open
 
 
-def test_pending_registration_prints_the_short_code_and_goes_on(edge: Edge, centre: Centre) -> None:
+def test_pending_registration_prints_the_short_code_and_goes_on(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     centre.says((202, {"state": "pending", "short_code": "7KQ-2MX", "detail": "An operator has to accept."}))
     done = edge.run("--yes")
     assert done.returncode == 0
@@ -125,7 +129,9 @@ def test_pending_registration_prints_the_short_code_and_goes_on(edge: Edge, cent
     assert edge.changes[-2:] == SELF_LINK
 
 
-def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge: Edge, centre: Centre) -> None:
+def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     detail = 'The token of "press-shop" has expired; C:\\ is no reason.'
     centre.says((403, {"code": "token_expired", "detail": detail, "hint": "Make a new line."}))
     done = edge.run("--yes")
@@ -136,7 +142,7 @@ def test_refusal_prints_the_sentence_and_removes_the_secrets_it_made(edge: Edge,
     assert not [change for change in edge.changes if "self-link" in change[1]]
 
 
-def test_refusal_leaves_credentials_that_were_there(edge: Edge, centre: Centre) -> None:
+def test_refusal_leaves_credentials_that_were_there(edge: KubectlMachine, centre: RegistrationServer) -> None:
     edge.run("--yes")
     before, count = edge.cluster["objects"], len(edge.changes)
     centre.says((403, {"detail": "This registration token is spent."}))
@@ -145,7 +151,9 @@ def test_refusal_leaves_credentials_that_were_there(edge: Edge, centre: Centre) 
     assert edge.changes[count:] == [NAMESPACE, *WRITTEN]
 
 
-def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge: Edge, centre: Centre) -> None:
+def test_refusal_puts_back_the_credentials_of_the_earlier_generation(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     edge.run("--yes")
     centre.says((409, {"detail": "Another cluster has this identity."}))
     assert edge.run("--yes", script=edge.render(generation=2)).returncode == 1
@@ -155,7 +163,7 @@ def test_refusal_puts_back_the_credentials_of_the_earlier_generation(edge: Edge,
     assert edge.held("edgewright-agent")["generation"] == "1"
 
 
-def test_revoked_credentials_are_replaced_in_the_same_run(edge: Edge, centre: Centre) -> None:
+def test_revoked_credentials_are_replaced_in_the_same_run(edge: KubectlMachine, centre: RegistrationServer) -> None:
     edge.run("--yes")
     revoked = (409, {"code": "credential_revoked", "detail": "They were revoked."})
     centre.says(revoked, (200, {"state": "accepted"}))
@@ -167,7 +175,9 @@ def test_revoked_credentials_are_replaced_in_the_same_run(edge: Edge, centre: Ce
     assert fresh == (edge.held("flux-secrets")["password"], edge.held("edgewright-agent")["password"])
 
 
-def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge: Edge, centre: Centre) -> None:
+def test_a_centre_that_revokes_whatever_comes_is_asked_twice(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     centre.says((409, {"code": "credential_revoked", "detail": "They were revoked."}))
     done = edge.run("--yes")
     assert done.returncode == 1 and "They were revoked." in done.stderr
@@ -176,7 +186,9 @@ def test_a_centre_that_revokes_whatever_comes_is_asked_twice(edge: Edge, centre:
     assert edge.secret("flux-secrets") is None and edge.secret("edgewright-agent") is None
 
 
-def test_new_generation_replaces_the_credentials_with_a_notice(edge: Edge, centre: Centre) -> None:
+def test_new_generation_replaces_the_credentials_with_a_notice(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     edge.run("--yes")
     done = edge.run("--yes", script=edge.render(generation=2))
     assert done.returncode == 0
@@ -186,7 +198,9 @@ def test_new_generation_replaces_the_credentials_with_a_notice(edge: Edge, centr
     assert edge.held("edgewright-agent")["generation"] == "2"
 
 
-def test_lost_answer_then_a_repeat_registers_the_same_secrets(edge: Edge, centre: Centre) -> None:
+def test_lost_answer_then_a_repeat_registers_the_same_secrets(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     accepted = (200, {"state": "accepted"})
     centre.says(None, accepted)
     lost = edge.run("--yes")
@@ -197,7 +211,7 @@ def test_lost_answer_then_a_repeat_registers_the_same_secrets(edge: Edge, centre
     assert first == second == (edge.held("flux-secrets")["password"], edge.held("edgewright-agent")["password"])
 
 
-def test_interruption_between_the_two_secrets_is_continued(edge: Edge, centre: Centre) -> None:
+def test_interruption_between_the_two_secrets_is_continued(edge: KubectlMachine, centre: RegistrationServer) -> None:
     edge.set_cluster(refused=["edgewright-agent"])
     assert edge.run("--yes").returncode == 3
     kept = edge.held("flux-secrets")["password"]
@@ -207,14 +221,18 @@ def test_interruption_between_the_two_secrets_is_continued(edge: Edge, centre: C
     assert centre.requests[0]["flux_secret"] == kept
 
 
-def test_centre_that_cannot_answer_now_is_tried_again_in_the_same_run(edge: Edge, centre: Centre) -> None:
+def test_centre_that_cannot_answer_now_is_tried_again_in_the_same_run(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     centre.says((503, {"detail": "The database is away."}), (200, {"state": "accepted"}))
     assert edge.run("--yes").returncode == 0
     first, second = map(credentials, centre.requests)
     assert first == second
 
 
-def test_unreachable_centre_keeps_the_secrets_for_the_repeat(edge: Edge, centre: Centre) -> None:
+def test_unreachable_centre_keeps_the_secrets_for_the_repeat(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     done = edge.run("--yes", script=edge.render(external_url="http://127.0.0.1:9"))
     assert done.returncode == 7
     assert "http://127.0.0.1:9" in done.stderr
@@ -222,7 +240,9 @@ def test_unreachable_centre_keeps_the_secrets_for_the_repeat(edge: Edge, centre:
 
 
 @pytest.mark.parametrize("page", ["<html>Sign in to the plant's Wi-Fi</html>", ""])
-def test_something_else_that_answers_is_not_taken_for_the_centre(edge: Edge, centre: Centre, page: str) -> None:
+def test_something_else_that_answers_is_not_taken_for_the_centre(
+    edge: KubectlMachine, centre: RegistrationServer, page: str
+) -> None:
     for status in (200, 404):
         centre.answers = [(status, page)]
         done = edge.run("--yes")
@@ -231,7 +251,7 @@ def test_something_else_that_answers_is_not_taken_for_the_centre(edge: Edge, cen
     assert not [change for change in edge.changes if "self-link" in change[1]]
 
 
-def test_without_flux_it_registers_and_says_how_to_go_on(edge: Edge, centre: Centre) -> None:
+def test_without_flux_it_registers_and_says_how_to_go_on(edge: KubectlMachine, centre: RegistrationServer) -> None:
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
     done = edge.run("--yes")
@@ -241,7 +261,7 @@ def test_without_flux_it_registers_and_says_how_to_go_on(edge: Edge, centre: Cen
     assert edge.changes[-1] == SECRETS[-1]
 
 
-def test_plain_files_come_first_and_may_bring_flux_with_them(edge: Edge) -> None:
+def test_plain_files_come_first_and_may_bring_flux_with_them(edge: KubectlMachine) -> None:
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
     crds = "".join(
@@ -255,7 +275,7 @@ def test_plain_files_come_first_and_may_bring_flux_with_them(edge: Edge) -> None
     )
 
 
-def test_existing_namespace_is_left_as_it_is(edge: Edge) -> None:
+def test_existing_namespace_is_left_as_it_is(edge: KubectlMachine) -> None:
     edge.put("Namespace/edgewright")
     before = edge.cluster["objects"]["Namespace/edgewright"]
     assert edge.run("--yes").returncode == 0
@@ -263,13 +283,15 @@ def test_existing_namespace_is_left_as_it_is(edge: Edge) -> None:
     assert edge.cluster["objects"]["Namespace/edgewright"] == before
 
 
-def test_flux_never_prunes_a_namespace_that_the_script_has_made(edge: Edge) -> None:
+def test_flux_never_prunes_a_namespace_that_the_script_has_made(edge: KubectlMachine) -> None:
     assert edge.run("--yes").returncode == 0
     made = edge.cluster["objects"]["Namespace/edgewright"]
     assert "\n  annotations: {kustomize.toolkit.fluxcd.io/prune: disabled}\n" in made["text"]
 
 
-def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_the_next_run(edge: Edge) -> None:
+def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_the_next_run(
+    edge: KubectlMachine,
+) -> None:
     assert edge.run("--yes").returncode == 0
     objects = edge.cluster["objects"]
     made = objects["Namespace/edgewright"]
@@ -281,13 +303,13 @@ def test_a_namespace_that_an_earlier_version_has_made_is_kept_from_pruning_by_th
     assert "Made the namespace" not in done.stdout
 
 
-def test_ca_bundle_goes_into_both_secrets(edge: Edge) -> None:
+def test_ca_bundle_goes_into_both_secrets(edge: KubectlMachine) -> None:
     assert edge.run("--yes", script=edge.render(ca_bundle=PEM)).returncode == 0
     assert edge.held("flux-secrets")["ca.crt"] == PEM
     assert edge.held("edgewright-agent")["ca.crt"] == PEM
 
 
-def test_context_is_used_for_every_call(edge: Edge) -> None:
+def test_context_is_used_for_every_call(edge: KubectlMachine) -> None:
     for environment, options in (({}, ["--context", "other"]), ({"EDGEWRIGHT_CONTEXT": "other"}, [])):
         done = edge.run("--yes", *options, environment=environment)
         assert done.returncode == 0
@@ -296,7 +318,7 @@ def test_context_is_used_for_every_call(edge: Edge) -> None:
     assert [args for args in calls if args[:2] != ["--context", "other"]] == []
 
 
-def test_hooks_run_around_the_changes_on_the_chosen_context(edge: Edge, centre: Centre) -> None:
+def test_hooks_run_around_the_changes_on_the_chosen_context(edge: KubectlMachine, centre: RegistrationServer) -> None:
     before = 'kubectl get nodes -o name >/dev/null; echo "before $EDGEWRIGHT_NAMESPACE in $EDGEWRIGHT_CLUSTER"'
     script = edge.render(before=before, after="echo after '$EDGEWRIGHT_NAME' \"$EDGEWRIGHT_NAME\"")
     done = edge.run("--yes", "--context=other", script=script)
@@ -307,12 +329,14 @@ def test_hooks_run_around_the_changes_on_the_chosen_context(edge: Edge, centre: 
 
 
 @pytest.mark.parametrize("hook", ["false", "echo 'unfinished", "}\nexit 0\n(", "exit 3"])
-def test_failing_first_hook_stops_before_any_change(edge: Edge, centre: Centre, hook: str) -> None:
+def test_failing_first_hook_stops_before_any_change(
+    edge: KubectlMachine, centre: RegistrationServer, hook: str
+) -> None:
     done = edge.run("--yes", script=edge.render(before=hook))
     assert (done.returncode, edge.changes, centre.requests) == (8, [], [])
 
 
-def test_yes_on_the_terminal_attaches(edge: Edge, centre: Centre) -> None:
+def test_yes_on_the_terminal_attaches(edge: KubectlMachine, centre: RegistrationServer) -> None:
     code, shown = on_a_terminal(edge, edge.render(), b"y\n")
     assert code == 0
     question = (
@@ -322,7 +346,7 @@ def test_yes_on_the_terminal_attaches(edge: Edge, centre: Centre) -> None:
     assert len(centre.requests) == 1
 
 
-def test_anything_else_on_the_terminal_changes_nothing(edge: Edge, centre: Centre) -> None:
+def test_anything_else_on_the_terminal_changes_nothing(edge: KubectlMachine, centre: RegistrationServer) -> None:
     code, shown = on_a_terminal(edge, edge.render(), b"\n")
     assert (code, edge.changes, centre.requests) == (2, [], [])
     assert "Nothing was changed" in shown
@@ -343,14 +367,16 @@ AGENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: edgewright-ag
 IMAGE = "registry.example.com/edgewright:1.0.0"
 
 
-def offering(edge: Edge, centre: Centre) -> str:
+def offering(edge: KubectlMachine, centre: RegistrationServer) -> str:
     """A script of a centre that has Flux and an agent for edges."""
     install = f"/v1/cluster/{edge.cluster_uuid}/install"
     centre.pages |= {f"{install}/flux": FLUX, f"{install}/agent": AGENT}
     return edge.render(flux="v2.7.0", agent=AgentPod(IMAGE))
 
 
-def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge: Edge, centre: Centre) -> None:
+def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     for kind in edge.flux_kinds:
         edge.drop(f"CustomResourceDefinition/{kind}")
     done = edge.run("--yes", script=offering(edge, centre))
@@ -368,14 +394,16 @@ def test_flux_and_the_agent_come_from_the_centre_before_anything_is_changed(edge
     assert "NOTICE" not in done.stdout
 
 
-def test_flux_that_is_there_and_fits_is_used(edge: Edge, centre: Centre) -> None:
+def test_flux_that_is_there_and_fits_is_used(edge: KubectlMachine, centre: RegistrationServer) -> None:
     done = edge.run("--yes", script=offering(edge, centre))
     assert done.returncode == 0
     assert [path.rpartition("/")[2] for path, _ in centre.fetched] == ["agent"]
     assert not [name for _, name in edge.changes if "CustomResourceDefinition" in name]
 
 
-def test_an_api_server_without_policies_is_attached_without_the_right_to_ask_flux(edge: Edge, centre: Centre) -> None:
+def test_an_api_server_without_policies_is_attached_without_the_right_to_ask_flux(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     """RBAC alone cannot bound that right. The stand-in has none of the policies, like Kubernetes before 1.30."""
     done = edge.run("--yes", script=offering(edge, centre))
     assert (done.returncode, done.stderr) == (0, "")
@@ -384,7 +412,9 @@ def test_an_api_server_without_policies_is_attached_without_the_right_to_ask_flu
     assert [name for _, name in edge.changes if "fetching" in name] == []
 
 
-def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge: Edge, centre: Centre) -> None:
+def test_what_the_centre_cannot_give_stops_the_script_before_any_change(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     offered = offering(edge, centre)
     centre.pages.clear()
     done = edge.run("--yes", script=offered)
@@ -395,11 +425,13 @@ def test_what_the_centre_cannot_give_stops_the_script_before_any_change(edge: Ed
     assert edge.changes == []
 
 
-def test_without_an_agent_it_says_so(edge: Edge) -> None:
+def test_without_an_agent_it_says_so(edge: KubectlMachine) -> None:
     assert "no image of the agent" in edge.run("--yes").stdout
 
 
-def test_proxies_of_this_machine_are_left_for_what_runs_on_the_cluster(edge: Edge, centre: Centre) -> None:
+def test_proxies_of_this_machine_are_left_for_what_runs_on_the_cluster(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     """Its own requests go round the proxy: NO_PROXY says so."""
     proxies = {"HTTPS_PROXY": "http://user:pa55@proxy:3128", "NO_PROXY": "127.0.0.1,.plant.example"}
     done = edge.run("--yes", script=offering(edge, centre), environment=proxies)
@@ -411,7 +443,7 @@ def test_proxies_of_this_machine_are_left_for_what_runs_on_the_cluster(edge: Edg
     assert not [call for call in edge.calls if "pa55" in str(call["args"])]
 
 
-def test_refusal_takes_back_what_this_run_has_made(edge: Edge, centre: Centre) -> None:
+def test_refusal_takes_back_what_this_run_has_made(edge: KubectlMachine, centre: RegistrationServer) -> None:
     centre.says((409, {"detail": "Another cluster has this identity."}))
     before = edge.cluster["objects"]
     assert edge.run("--yes").returncode == 1
@@ -419,7 +451,7 @@ def test_refusal_takes_back_what_this_run_has_made(edge: Edge, centre: Centre) -
     assert edge.cluster["objects"] == before
 
 
-def test_something_that_was_there_before_is_not_taken_over(edge: Edge) -> None:
+def test_something_that_was_there_before_is_not_taken_over(edge: KubectlMachine) -> None:
     edge.set_cluster(foreign=True)
     done = edge.run("--yes", script=edge.render(files={"site.yaml": "kind: ConfigMap\nmetadata:\n  name: site\n"}))
     assert done.returncode == 0

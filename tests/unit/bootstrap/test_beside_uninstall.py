@@ -1,8 +1,8 @@
 """A bootstrap line and its uninstallation at the same time: neither says that it is done when it is not."""
 
 import pytest
-from bootstrap_edge import Edge
-from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, Register, Run, is_attached
+from bootstrap_edge import KubectlMachine
+from bootstrap_runs import ANCHOR, MADE, READS, REQUESTS, BootstrapRun, Register, is_attached
 
 UNINSTALLS = 38
 """Requests of an uninstallation; a test below counts them."""
@@ -12,15 +12,15 @@ MARKS = 12
 """The request with which it marks the anchor."""
 
 
-def ours(site: Edge) -> list[str]:
+def ours(site: KubectlMachine) -> list[str]:
     """What bears our mark on the cluster."""
     objects = site.cluster["objects"]
     return [key for key, held in objects.items() if "edgewright.dev/cluster" in held["labels"]]
 
 
-def test_an_uninstallation_makes_as_many_requests_as_are_tried(site: Edge, register: Register) -> None:
-    assert Run(site).end()[0] == 0
-    leaving = Run(site, uninstalls=True)
+def test_an_uninstallation_makes_as_many_requests_as_are_tried(site: KubectlMachine, register: Register) -> None:
+    assert BootstrapRun(site).end()[0] == 0
+    leaving = BootstrapRun(site, uninstalls=True)
     code, said = leaving.end()
     assert code == 0, said
     assert leaving.requests == UNINSTALLS
@@ -31,27 +31,29 @@ def test_an_uninstallation_makes_as_many_requests_as_are_tried(site: Edge, regis
 
 
 @pytest.mark.parametrize("at", range(READS, REQUESTS + 1))
-def test_a_run_notices_that_everything_was_taken_away_meanwhile(site: Edge, register: Register, at: int) -> None:
-    run = Run(site, at=at)
+def test_a_run_notices_that_everything_was_taken_away_meanwhile(
+    site: KubectlMachine, register: Register, at: int
+) -> None:
+    run = BootstrapRun(site, at=at)
     assert run.await_gate()
-    code, said = Run(site, uninstalls=True).end()
+    code, said = BootstrapRun(site, uninstalls=True).end()
     assert code == 0, said
     assert ours(site) == []
     code, said = run.end()
     if code != 0:
         assert code == 3
         assert "run the same line again" in said and "Done" not in said
-        assert Run(site).end()[0] == 0
+        assert BootstrapRun(site).end()[0] == 0
     assert is_attached(site, register)
 
 
 @pytest.mark.parametrize("at", range(MADE, REQUESTS + 1))
 def test_a_run_that_goes_on_while_an_uninstallation_does_ends_as_one_of_them_says(
-    site: Edge, register: Register, at: int
+    site: KubectlMachine, register: Register, at: int
 ) -> None:
-    run = Run(site, at=at)
+    run = BootstrapRun(site, at=at)
     assert run.await_gate()
-    leaving = Run(site, at=MARKS + 1, uninstalls=True)
+    leaving = BootstrapRun(site, at=MARKS + 1, uninstalls=True)
     assert leaving.await_gate()
     code, said = run.end()
     assert (code, "An --uninstall has begun here" in said) == (6, True), said
@@ -59,40 +61,40 @@ def test_a_run_that_goes_on_while_an_uninstallation_does_ends_as_one_of_them_say
     code, said = leaving.end()
     assert code == 0, said
     assert ours(site) == []
-    assert Run(site).end()[0] == 0
+    assert BootstrapRun(site).end()[0] == 0
     assert is_attached(site, register)
 
 
 @pytest.mark.parametrize("at", range(READS, ENDS + 1))
 def test_a_line_that_is_run_while_an_uninstallation_stands_still_waits_or_goes_with_it(
-    site: Edge, register: Register, at: int
+    site: KubectlMachine, register: Register, at: int
 ) -> None:
-    assert Run(site).end()[0] == 0
-    leaving = Run(site, at=at, uninstalls=True)
+    assert BootstrapRun(site).end()[0] == 0
+    leaving = BootstrapRun(site, at=at, uninstalls=True)
     assert leaving.await_gate()
-    code, said = Run(site).end()
+    code, said = BootstrapRun(site).end()
     if at > MARKS:
         assert (code, "let it end, or run it again" in said) == (6, True)
     code, said = leaving.end()
     assert code == 0, said
     assert ours(site) == []
-    assert Run(site).end()[0] == 0
+    assert BootstrapRun(site).end()[0] == 0
     assert is_attached(site, register)
 
 
 @pytest.mark.parametrize("at", range(READS, ENDS + 1))
-def test_an_uninstallation_that_was_killed_is_gone_on_with(site: Edge, register: Register, at: int) -> None:
-    assert Run(site).end()[0] == 0
-    assert Run(site, at=at, then="kill", uninstalls=True).end()[0] != 0
-    code, said = Run(site, uninstalls=True).end()
+def test_an_uninstallation_that_was_killed_is_gone_on_with(site: KubectlMachine, register: Register, at: int) -> None:
+    assert BootstrapRun(site).end()[0] == 0
+    assert BootstrapRun(site, at=at, then="kill", uninstalls=True).end()[0] != 0
+    code, said = BootstrapRun(site, uninstalls=True).end()
     assert code == 0, said
     assert ours(site) == []
 
 
-def test_an_anchor_that_somebody_has_changed_meanwhile_stays(site: Edge, register: Register) -> None:
+def test_an_anchor_that_somebody_has_changed_meanwhile_stays(site: KubectlMachine, register: Register) -> None:
     """Such as a run of an earlier version of the line, which does not wait."""
-    assert Run(site).end()[0] == 0
-    leaving = Run(site, at=ENDS, uninstalls=True)
+    assert BootstrapRun(site).end()[0] == 0
+    leaving = BootstrapRun(site, at=ENDS, uninstalls=True)
     assert leaving.await_gate()
     objects = site.cluster["objects"]
     objects[ANCHOR] |= {"run": "abc", "version": "999"}

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from bootstrap_edge import Centre, Edge
+from bootstrap_edge import KubectlMachine, RegistrationServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +103,9 @@ def test_what_is_written_for_maintainers_is_left_out_and_content_is_not(wanted: 
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_content_stays_content(edge: Edge, centre: Centre, tmp_path: Path, hostile: str) -> None:
+def test_hostile_content_stays_content(
+    edge: KubectlMachine, centre: RegistrationServer, tmp_path: Path, hostile: str
+) -> None:
     canary = tmp_path / "canary"
     text = hostile.replace("{canary}", str(canary)).replace("{{", "{")
     manifest = f"kind: ConfigMap\nmetadata:\n  name: plain\nvalue: |\n{text}\n"
@@ -118,7 +120,7 @@ def test_hostile_content_stays_content(edge: Edge, centre: Centre, tmp_path: Pat
 @pytest.mark.parametrize(
     "hostile", ["It's over.", "`touch {canary}` $(touch {canary})", "'; touch {canary}; '", "a\nb\r\nc"]
 )
-def test_refusal_says_exactly_its_sentence_and_fails(edge: Edge, tmp_path: Path, hostile: str) -> None:
+def test_refusal_says_exactly_its_sentence_and_fails(edge: KubectlMachine, tmp_path: Path, hostile: str) -> None:
     canary = tmp_path / "canary"
     sentence = hostile.replace("{canary}", str(canary))
     done = edge.run(script=render_refusal(sentence))
@@ -127,7 +129,7 @@ def test_refusal_says_exactly_its_sentence_and_fails(edge: Edge, tmp_path: Path,
     assert not canary.exists()
 
 
-def test_pasted_line_shows_a_refusal_and_fails(edge: Edge, centre: Centre) -> None:
+def test_pasted_line_shows_a_refusal_and_fails(edge: KubectlMachine, centre: RegistrationServer) -> None:
     centre.pages["/script"] = render_refusal("This registration token has expired.")
     done = subprocess.run(
         ["/bin/sh", "-c", f"curl -sSL '{centre.url}/script' | sh -"],

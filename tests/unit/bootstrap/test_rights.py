@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from bootstrap_edge import Centre, Edge
+from bootstrap_edge import KubectlMachine, RegistrationServer
 from bootstrap_runs import ANCHOR, DEAD, GOOD, Register
 
 from edgewright.bootstrap import AgentPod, render_agent
@@ -60,7 +60,9 @@ def words(calls: list[dict[str, list[str]]]) -> list[list[str]]:
     return [[arg for arg in call["args"] if not arg.startswith("--request-timeout")] for call in calls]
 
 
-def test_every_right_is_asked_for_that_is_used_and_no_other(site: Edge, centre: Centre, register: Register) -> None:
+def test_every_right_is_asked_for_that_is_used_and_no_other(
+    site: KubectlMachine, centre: RegistrationServer, register: Register
+) -> None:
     site.set_cluster(forbidden=["watch something"])  # no administrator: each right is asked for by itself
     centre.pages[f"/v1/cluster/{site.cluster_uuid}/install/agent"] = render_agent(
         AGENT, namespace="edgewright"

@@ -1,7 +1,7 @@
 """The script that takes Edgewright away: for whatever cluster the edge is attached as, and with its anchor gone."""
 
 import pytest
-from bootstrap_edge import Centre, Edge
+from bootstrap_edge import KubectlMachine, RegistrationServer
 
 from edgewright.bootstrap import render_uninstall
 
@@ -9,11 +9,11 @@ ANCHOR = "ClusterRole/edgewright-anchor"
 OTHER = "6f5c1c1e-0000-4000-8000-3f0f5f5f9a99"
 
 
-def left(edge: Edge) -> list[str]:
+def left(edge: KubectlMachine) -> list[str]:
     return [key for key, held in edge.cluster["objects"].items() if "edgewright.dev/cluster" in held["labels"]]
 
 
-def without_anchor(edge: Edge) -> None:
+def without_anchor(edge: KubectlMachine) -> None:
     """As after somebody has deleted it and the garbage collector has missed what owned nothing of it any more."""
     objects = edge.cluster["objects"]
     del objects[ANCHOR]
@@ -22,7 +22,7 @@ def without_anchor(edge: Edge) -> None:
     edge.set_cluster(objects=objects)
 
 
-def test_it_needs_no_cluster_and_holds_no_secret(edge: Edge) -> None:
+def test_it_needs_no_cluster_and_holds_no_secret(edge: KubectlMachine) -> None:
     script = render_uninstall()
     assert edge.cluster_uuid not in script and edge.token not in script
     edge.run("--yes")
@@ -33,7 +33,9 @@ def test_it_needs_no_cluster_and_holds_no_secret(edge: Edge) -> None:
     assert list(edge.tmp.iterdir()) == []
 
 
-def test_a_line_with_uninstall_runs_the_script_of_its_centre(edge: Edge, centre: Centre) -> None:
+def test_a_line_with_uninstall_runs_the_script_of_its_centre(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     edge.run("--yes")
     done = edge.run("--yes", "--uninstall")
     assert (done.returncode, done.stderr) == (0, "")
@@ -41,14 +43,14 @@ def test_a_line_with_uninstall_runs_the_script_of_its_centre(edge: Edge, centre:
     assert left(edge) == []
 
 
-def test_an_edge_without_its_agent_secret_can_be_cleaned(edge: Edge) -> None:
+def test_an_edge_without_its_agent_secret_can_be_cleaned(edge: KubectlMachine) -> None:
     edge.run("--yes")
     edge.drop("Secret/edgewright/edgewright-agent")
     assert edge.run("--yes", script=render_uninstall()).returncode == 0
     assert left(edge) == []
 
 
-def test_without_its_anchor_what_bears_the_mark_goes(edge: Edge) -> None:
+def test_without_its_anchor_what_bears_the_mark_goes(edge: KubectlMachine) -> None:
     edge.run("--yes")
     without_anchor(edge)
     for script in (render_uninstall(), render_uninstall(edge.wanted)):
@@ -60,7 +62,7 @@ def test_without_its_anchor_what_bears_the_mark_goes(edge: Edge) -> None:
     assert "Nothing was installed here" in edge.run("--yes", script=render_uninstall()).stdout
 
 
-def test_marks_of_several_clusters_are_told_apart(edge: Edge) -> None:
+def test_marks_of_several_clusters_are_told_apart(edge: KubectlMachine) -> None:
     edge.run("--yes")
     without_anchor(edge)
     edge.put("ConfigMap/other/marked", {"cluster": OTHER, "part-of": "bootstrap"})
@@ -71,14 +73,14 @@ def test_marks_of_several_clusters_are_told_apart(edge: Edge) -> None:
     assert left(edge) == ["ConfigMap/other/marked"]
 
 
-def test_an_anchor_that_edgewright_did_not_make_stays(edge: Edge) -> None:
+def test_an_anchor_that_edgewright_did_not_make_stays(edge: KubectlMachine) -> None:
     edge.put(ANCHOR)
     done = edge.run("--yes", script=render_uninstall())
     assert (done.returncode, "did not make" in done.stderr) == (6, True)
     assert ANCHOR in edge.cluster["objects"]
 
 
-def test_another_clusters_line_names_the_script(edge: Edge) -> None:
+def test_another_clusters_line_names_the_script(edge: KubectlMachine) -> None:
     edge.put(ANCHOR, {"cluster": OTHER, "generation": "1"})
     for options in (["--yes"], ["--yes", "--uninstall"]):
         done = edge.run(*options)
@@ -86,7 +88,7 @@ def test_another_clusters_line_names_the_script(edge: Edge) -> None:
         assert "edgewright cluster uninstall-script" in done.stderr
 
 
-def test_wrong_options_are_refused(edge: Edge) -> None:
+def test_wrong_options_are_refused(edge: KubectlMachine) -> None:
     for options in (["--frobnicate"], ["--cluster"], ["--cluster", "a b"], ["--keep-releases", "--purge"]):
         assert edge.run(*options, script=render_uninstall()).returncode == 2
     shown = edge.run("--help", script=render_uninstall())
@@ -95,7 +97,7 @@ def test_wrong_options_are_refused(edge: Edge) -> None:
         assert told in shown.stdout
 
 
-def test_help_says_what_keeping_and_purging_mean(edge: Edge) -> None:
+def test_help_says_what_keeping_and_purging_mean(edge: KubectlMachine) -> None:
     shown = " ".join(edge.run("--help", script=render_uninstall()).stdout.split())
     _, keeping = shown.split(" --keep-releases ")
     keeping, purging = keeping.split(" --purge ")
@@ -108,7 +110,9 @@ def test_help_says_what_keeping_and_purging_mean(edge: Edge) -> None:
     assert "can be opened ever again" in purging and "Refused while somebody else uses them" in purging
 
 
-def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge: Edge, centre: Centre) -> None:
+def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     old = f"edge-cluster-{OTHER}"
     edge.set_cluster(releases=["somebody-elses", f"edge-cluster-{edge.cluster_uuid}", old])
     assert f"Helm release {old}" in edge.run("--dry-run").stdout
@@ -121,14 +125,16 @@ def test_a_release_of_an_earlier_life_goes_before_anything_is_applied(edge: Edge
     assert edge.cluster["releases"] == ["somebody-elses", f"edge-cluster-{edge.cluster_uuid}"]
 
 
-def test_a_release_of_an_earlier_life_needs_an_administrator(edge: Edge, centre: Centre) -> None:
+def test_a_release_of_an_earlier_life_needs_an_administrator(
+    edge: KubectlMachine, centre: RegistrationServer
+) -> None:
     edge.set_cluster(releases=[f"edge-cluster-{OTHER}"], forbidden=["delete pods"])
     done = edge.run("--yes")
     assert (done.returncode, "all rights" in done.stderr) == (4, True)
     assert edge.changes == [] and centre.requests == []
 
 
-def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge: Edge) -> None:
+def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge: KubectlMachine) -> None:
     own = f"edge-cluster-{edge.cluster_uuid}"
     for options, there in (["--keep-releases"], [own, "theirs"]), ([], ["theirs"]):
         edge.run("--yes")
@@ -140,7 +146,9 @@ def test_releases_go_with_an_uninstallation_unless_they_are_kept(edge: Edge) -> 
 
 
 @pytest.mark.parametrize("marked", [True, False], ids=["by the line", "by hand"])
-def test_what_brings_back_the_others_goes_first_and_all_rest_before_they_go(edge: Edge, marked: bool) -> None:
+def test_what_brings_back_the_others_goes_first_and_all_rest_before_they_go(
+    edge: KubectlMachine, marked: bool
+) -> None:
     """Somebody else's Flux is at work meanwhile; an edge that was attached by hand has no mark on ``self-link``."""
     edge.run("--yes")
     ours = {"cluster": edge.cluster_uuid}
@@ -171,7 +179,7 @@ def test_what_brings_back_the_others_goes_first_and_all_rest_before_they_go(edge
     ],
 )
 def test_only_what_flux_has_had_its_time_for_loses_its_finalizers(
-    edge: Edge, said: str, code: int, released: bool
+    edge: KubectlMachine, said: str, code: int, released: bool
 ) -> None:
     """An API server that is away for a moment says nothing of a Flux that is at work."""
     edge.run("--yes")
@@ -185,7 +193,7 @@ def test_only_what_flux_has_had_its_time_for_loses_its_finalizers(
     assert left(edge) == []
 
 
-def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge: Edge) -> None:
+def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge: KubectlMachine) -> None:
     edge.run("--yes")
     edge.set_cluster(forbidden=["delete pods"])
     done = edge.run("--yes", script=render_uninstall())
@@ -204,7 +212,7 @@ def test_whoever_may_delete_what_was_installed_needs_no_other_rights(edge: Edge)
     ],
 )
 def test_a_missing_right_is_named_before_anything_is_taken_away(
-    edge: Edge, right: str, named: str, option: str
+    edge: KubectlMachine, right: str, named: str, option: str
 ) -> None:
     edge.run("--yes")
     changes, marked = edge.changes, left(edge)
@@ -214,7 +222,7 @@ def test_a_missing_right_is_named_before_anything_is_taken_away(
     assert (edge.changes, left(edge)) == (changes, marked)
 
 
-def test_helm_releases_and_a_purge_need_all_rights(edge: Edge) -> None:
+def test_helm_releases_and_a_purge_need_all_rights(edge: KubectlMachine) -> None:
     edge.run("--yes")
     own = f"edge-cluster-{edge.cluster_uuid}"
     edge.set_cluster(forbidden=["delete pods"], releases=[own])

@@ -7,7 +7,7 @@ import pytest
 from edgewright.application.repository_ahead import PUT_BACK_TRAILER
 from tools.chaos.check_secrets import check_secrets
 from tools.chaos.evidence import Case
-from tools.chaos.repositories import Commit, Repository
+from tools.chaos.repositories import CheckedCommit, CheckedRepository
 from tools.chaos.sealed import Opened, Opener
 from tools.chaos.stores import TABLES, Stores
 
@@ -22,14 +22,14 @@ class OneValue(Opener):
         return Opened("secret", 0)
 
 
-def repository(ciphertext: str, trailers: dict[str, tuple[str, ...]]) -> Repository:
+def repository(ciphertext: str, trailers: dict[str, tuple[str, ...]]) -> CheckedRepository:
     """A value is written, taken away with the workloads, and there again with another commit."""
     steps: list[tuple[str | None, dict[str, tuple[str, ...]]]] = [("first", {}), (None, {}), ("again", trailers)]
     commits = [
-        Commit(f"{number}" * 40, f"tree-{number}", (), "subject", told, {PATH: blob})
+        CheckedCommit(f"{number}" * 40, f"tree-{number}", (), "subject", told, {PATH: blob})
         for number, (blob, told) in enumerate(steps)
     ]
-    read = Repository("uuid", archived=True, folder=Path("nowhere"))
+    read = CheckedRepository("uuid", archived=True, folder=Path("nowhere"))
     vars(read).update(
         commits=commits,
         blobs={"first": DOCUMENT.format(ciphertext="first"), "again": DOCUMENT.format(ciphertext=ciphertext)},

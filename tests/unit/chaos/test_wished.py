@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from tools.chaos.evidence import cases_of
-from tools.chaos.journal import Line, Outcome
+from tools.chaos.journal import JournalLine, Outcome
 from tools.chaos.stores import TABLES, Stores
 from tools.chaos.wished import Wished, follow
 
 THERE = Wished(desired="present", namespace="edge", stamp="first")
 
 
-def attempt(verb: str, outcome: Outcome, *, wish: str = "w", code: str = "", **asked: Any) -> Line:
-    return Line(wish, verb, "", asked, began=1.0, ended=2.0, outcome=outcome, code=code)
+def attempt(verb: str, outcome: Outcome, *, wish: str = "w", code: str = "", **asked: Any) -> JournalLine:
+    return JournalLine(wish, verb, "", asked, began=1.0, ended=2.0, outcome=outcome, code=code)
 
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
@@ -32,7 +32,7 @@ def test_who_knows_whether_it_is_paused_is_not_overtaken(verb: str) -> None:
 
 
 def test_of_two_unanswered_creations_of_one_name_each_may_have_made_the_cluster() -> None:
-    def creation(stamp: str) -> Line:
+    def creation(stamp: str) -> JournalLine:
         fields = {"namespace": "edge", "chart": None, "stamp": stamp, "label": None}
         return attempt("create", "maybe", wish=stamp, name="shared-2", door="rest", fields=fields)
 

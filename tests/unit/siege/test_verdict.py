@@ -20,13 +20,13 @@ from bench.siege.verdict import (
     NOISE_SECONDS,
     SLOWER,
     STARVED,
-    Phase,
+    SiegePhase,
     troubles,
 )
 
 PERFORMANCE = Path(__file__).parents[3] / "docs/performance.md"
 NOTICED = Noticed(dict.fromkeys(WATCHED, 0.01), dict.fromkeys(WATCHED, 0.02), dict.fromkeys(WATCHED, 20), {}, [])
-QUIET = Phase("quiet", NOTICED, {"gateway": 100.0, "git": 0.0}, {"worker": Ticks(200, 0)}, 0.025, {})
+QUIET = SiegePhase("quiet", NOTICED, {"gateway": 100.0, "git": 0.0}, {"worker": Ticks(200, 0)}, 0.025, {})
 PUSH = replace(QUIET, name="push-token", met=dict.fromkeys(ARRIVES["push-token"], 1))
 
 

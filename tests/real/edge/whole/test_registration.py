@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edge_cluster.attaching import Attaching
-    from edge_cluster.line import Line
+    from edge_cluster.line import BootstrapLine
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
@@ -183,7 +183,7 @@ def test_an_edge_that_is_somebody_already_is_refused_and_what_an_interrupted_lin
     eventually(Comparison(cluster, before))
 
 
-def short_code_of(line: Line) -> str:
+def short_code_of(line: BootstrapLine) -> str:
     """What the script prints for the person who compares."""
     done = line.run()
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from edge_cluster.attaching import Attaching
-    from edge_cluster.line import Line
+    from edge_cluster.line import BootstrapLine
     from markers import Marker
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
@@ -63,7 +63,7 @@ def test_secrets_of_an_attached_edge_are_where_they_belong_and_nowhere_else(
     take_back(attaching, uuid)
 
 
-def attach(attaching: Attaching, folder: Path) -> tuple[str, Line, list[Place]]:
+def attach(attaching: Attaching, folder: Path) -> tuple[str, BootstrapLine, list[Place]]:
     """By the script, which no command line fetched: that one has the token in it, and lives but a moment."""
     cluster = attaching.factory.cluster
     uuid = attaching.commission("discreet")
@@ -117,7 +117,7 @@ def credentials(attaching: Attaching, which: str) -> list[Marker]:
     return markers
 
 
-def again_and_looked_at(attaching: Attaching, uuid: str, line: Line) -> list[Place]:
+def again_and_looked_at(attaching: Attaching, uuid: str, line: BootstrapLine) -> list[Place]:
     """The refusal of a line that was used, and all that people are shown of the cluster."""
     refusal = httpx.get(line.url, **PLAIN)
     assert refusal.status_code == 403

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 
 from tools.chaos.centre import Address
-from tools.chaos.journal import Journal, Line, Outcome
+from tools.chaos.journal import Journal, JournalLine, Outcome
 
 TIMEOUT = 60.0
 """Longer than anything in the gateway waits: who gets no answer until then is not acted upon later either."""
@@ -23,7 +23,7 @@ Facts = Callable[[httpx.Response], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Request:
+class SentRequest:
     """What goes over the wire. ``auth``: user and password; None: the operator."""
 
     method: str
@@ -40,7 +40,7 @@ def nothing(_answer: httpx.Response) -> Mapping[str, Any]:
     return {}
 
 
-class Door:
+class JournalingClient:
     """A client's way to the gateway."""
 
     def __init__(self, address: Address, journal: Journal) -> None:
@@ -60,8 +60,14 @@ class Door:
         await self._http.aclose()
 
     async def ask(
-        self, wish: str, verb: str, cluster: str, asked: Mapping[str, Any], request: Request, facts: Facts = nothing
-    ) -> Line | None:
+        self,
+        wish: str,
+        verb: str,
+        cluster: str,
+        asked: Mapping[str, Any],
+        request: SentRequest,
+        facts: Facts = nothing,
+    ) -> JournalLine | None:
         """One attempt; None if nothing can have come of it: nobody was reached, or the token has to wait its turn."""
         began = self.journal.now()
         answer: httpx.Response | None = None
@@ -78,7 +84,7 @@ class Door:
         except httpx.TransportError as error:
             code = type(error).__name__
         status = answer.status_code if answer is not None else 0
-        line = Line(wish, verb, cluster, asked, began, self.journal.now(), outcome, status, code, said)
+        line = JournalLine(wish, verb, cluster, asked, began, self.journal.now(), outcome, status, code, said)
         if self._may_be_the_second(request, line):
             self.journal.write(replace(line, outcome="maybe", status=0, code="behind the proxy"))
         if (status, code) == TAKES_TOO_MUCH:
@@ -86,7 +92,7 @@ class Door:
         self.journal.write(line)
         return line
 
-    def _may_be_the_second(self, request: Request, line: Line) -> bool:
+    def _may_be_the_second(self, request: SentRequest, line: JournalLine) -> bool:
         """Whether the refusal may be the answer to a repetition by the proxy.
 
         A proxy sends an idempotent request once more when the gateway that had it dies. If that one had done it
@@ -102,14 +108,14 @@ class Door:
         verb: str,
         cluster: str,
         asked: Mapping[str, Any],
-        request: Request,
+        request: SentRequest,
         facts: Facts = nothing,
         *,
         patience: float,
-    ) -> Line | None:
+    ) -> JournalLine | None:
         """The same request until it is answered yes or no, or patience (seconds) is over; the last attempt."""
         until, pause = self.journal.now() + patience, FIRST_PAUSE
-        line: Line | None = None
+        line: JournalLine | None = None
         while True:
             line = await self.ask(wish, verb, cluster, asked, request, facts) or line
             if (line is not None and line.outcome != "maybe") or self.journal.now() > min(until, self.closing):
@@ -117,7 +123,7 @@ class Door:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 1.5)
 
-    async def _send(self, request: Request) -> httpx.Response:
+    async def _send(self, request: SentRequest) -> httpx.Response:
         return await self._http.request(
             request.method,
             request.path,
